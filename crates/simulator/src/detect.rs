@@ -4,6 +4,7 @@
 //! What must hold: nobody leaves a cluster that is well, or in which only messages are late; after a failure the fewest nodes leave, within a bounded
 //! time, and everybody else knows the view; and never may a node read when another one believes that its grant is over.
 
+use fixtures::{data_node, node};
 use membership::detector::{Detector, DetectorConfig, DetectorOutputs};
 use membership::succession;
 use protocol::control::GroupId;
@@ -148,18 +149,8 @@ impl World {
         let mut prng = Prng::new(seed);
         let data_nodes = if prng.chance(1, 2) { 2 } else { 4 };
         let config = if prng.chance(1, 2) { DetectorConfig::DEFAULT } else { DetectorConfig::LAN };
-        let info = |node: u16, role| NodeInfo {
-            node: NodeId(node),
-            incarnation: Incarnation(u32::from(node)),
-            role,
-            host: String::new(),
-            ldm_count: 1,
-            tc_count: 1,
-            query_count: 0,
-            sql_count: 1,
-        };
-        let mut nodes: Vec<NodeInfo> = (1..=data_nodes).map(|node| info(node, NodeRole::Data)).collect();
-        nodes.push(info(65, NodeRole::Management));
+        let mut nodes: Vec<NodeInfo> = (1..=data_nodes).map(data_node).collect();
+        nodes.push(node(MANAGEMENT.0, NodeRole::Management));
         let view = Arc::new(View::first(GroupId(1), nodes.clone(), 2, 2));
         let victim = NodeId(1 + u16::try_from(prng.below(u64::from(data_nodes))).unwrap_or(0));
         let other = NodeId(victim.0 % data_nodes + 1);

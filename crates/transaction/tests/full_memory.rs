@@ -4,22 +4,19 @@
 //! Node 1 has all rows and lets statements fill its DataMemory; then node 2, which has as much, joins.
 #![expect(clippy::wildcard_enum_match_arm, reason = "tests look at what they expect")]
 
+use fixtures::{index, integer, replicas};
 use memory::{MemoryConfig, MemoryManager, PAGE_BYTES, Region, Urgency};
-use protocol::control::GroupId;
 use protocol::program::{LockWait, Refusal, TableRef, WriteOperation};
 use protocol::signal::{ChecksumRequest, RequestId, WriteRequest};
-use protocol::{
-    Address, Budget, Envelope, ModuleKind, NodeInfo, NodeRole, Outputs, RequestToRuntime, Signal, View,
-};
+use protocol::{Address, Budget, Envelope, ModuleKind, Outputs, RequestToRuntime, Signal, View};
 use query::{NodeMap, Shared};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use stdx::{Duration, Now, Prng};
 use transaction::{Ldm, MARKER_TIME};
 use types::{
-    BlobSize, Collation, ColumnDefinition, ColumnFlags, ColumnIndex, DefaultValue, Epoch, Incarnation,
-    IndexDefinition, IndexId, IndexKind, IndexState, IntegerWidth, KeyPart, NodeId, Schema, SlotId, SqlType,
-    TableDefinition, TableId, TableKind, TransactionId, Value, ViewNumber,
+    BlobSize, Collation, Epoch, Incarnation, IndexKind, NodeId, Schema, SlotId, SqlType, TableDefinition,
+    TableId, TransactionId, Value, ViewNumber,
 };
 
 const SESSION: Address = Address::new(NodeId(1), ModuleKind::Sql, 0);
@@ -33,45 +30,22 @@ const ROWS: usize = 200;
 
 // ---- tables -----------------------------------------------------------------------------------------------------------------------
 
-fn int() -> SqlType {
-    SqlType::Integer { width: IntegerWidth::Normal, unsigned: false }
-}
-
 fn text(length: u32) -> SqlType {
     SqlType::VarChar { length, collation: Collation::Utf8mb40900AiCi }
 }
 
 /// A table whose primary key is its first columns; `indexes` are columns of others.
 fn table(id: u32, columns: &[SqlType], primary: u16, indexes: &[&[u16]]) -> TableDefinition {
-    let column = |(position, sql_type): (usize, &SqlType)| ColumnDefinition {
-        name: format!("c{position}"),
-        sql_type: sql_type.clone(),
-        default: DefaultValue::Missing,
-        flags: ColumnFlags { nullable: position >= usize::from(primary), ..ColumnFlags::default() },
-        comment: String::new(),
-        format: types::NumberFormat::default(),
-    };
-    let part = |column: u16| KeyPart { column: ColumnIndex(column), prefix_length: None, descending: false };
-    let index = |id: u32, kind, columns: &[u16]| IndexDefinition {
-        id: IndexId(id),
-        name: if id == 0 { "PRIMARY".to_owned() } else { format!("i{id}") },
-        kind,
-        parts: columns.iter().map(|column| part(*column)).collect(),
-        state: IndexState::Public,
+    let column = |(position, sql_type): (usize, &SqlType)| {
+        let make = if position < usize::from(primary) { fixtures::column } else { fixtures::nullable };
+        make(&format!("c{position}"), sql_type.clone())
     };
     let key: Vec<u16> = (0..primary).collect();
     let others = (1..).zip(indexes).map(|(id, columns)| index(id, IndexKind::Ordered, columns));
     TableDefinition {
-        id: TableId(id),
-        version: 1,
-        database: "d".to_owned(),
         name: format!("t{id}"),
-        kind: TableKind::User,
-        columns: columns.iter().enumerate().map(column).collect(),
         indexes: std::iter::once(index(0, IndexKind::Primary, &key)).chain(others).collect(),
-        auto_increment: None,
-        comment: String::new(),
-        collation: Collation::Binary,
+        ..fixtures::table(TableId(id), columns.iter().enumerate().map(column).collect())
     }
 }
 
@@ -106,8 +80,8 @@ const MANY: u32 = 150;
 
 fn shapes() -> Vec<Shape> {
     let blob = SqlType::Blob { size: BlobSize::Long };
-    let two = |indexes| vec![table(FIRST, &[int(), int()], 1, indexes)];
-    let wide = [int(), int(), int(), int(), int(), int()];
+    let two = |indexes| vec![table(FIRST, &[integer(), integer()], 1, indexes)];
+    let wide = [integer(), integer(), integer(), integer(), integer(), integer()];
     vec![
         shape("no other index", two(&[]), |n, _| vec![(FIRST, vec![Value::Int(n.into()), Value::Int(7)])]),
         shape("an index in another order", two(&[&[1]]), |n, _| {
@@ -128,11 +102,11 @@ fn shapes() -> Vec<Shape> {
                 vec![(FIRST, vec![Value::Int(scattered(n)), time.clone(), few.clone(), many, few, time])]
             },
         ),
-        shape("long strings", vec![table(FIRST, &[int(), text(2000)], 1, &[&[1]])], |n, prng| {
+        shape("long strings", vec![table(FIRST, &[integer(), text(2000)], 1, &[&[1]])], |n, prng| {
             let length = 200 + prng.index(1500);
             vec![(FIRST, vec![Value::Int(scattered(n)), Value::text(&words(prng, length))])]
         }),
-        shape("blobs", vec![table(FIRST, &[int(), blob, int()], 1, &[&[2]])], |n, prng| {
+        shape("blobs", vec![table(FIRST, &[integer(), blob, integer()], 1, &[&[2]])], |n, prng| {
             let size = [100, 5_000, 11_000, 32_768, 70_000][prng.index(5)] + prng.index(100);
             let bytes = Value::Bytes(vec![7; size]);
             vec![(FIRST, vec![Value::Int(scattered(n)), bytes, Value::Int(n.into())])]
@@ -142,12 +116,15 @@ fn shapes() -> Vec<Shape> {
             let rest = (0..5).map(|_| some(prng));
             vec![(FIRST, std::iter::once(Value::Int(scattered(n))).chain(rest).collect())]
         }),
-        shape("tiny rows", vec![table(FIRST, &[int()], 1, &[])], |n, _| {
+        shape("tiny rows", vec![table(FIRST, &[integer()], 1, &[])], |n, _| {
             vec![(FIRST, vec![Value::Int(scattered(n))])]
         }),
         shape(
             "a unique key",
-            vec![table(FIRST, &[int(), text(40)], 1, &[&[1]]), table(FIRST + 1, &[text(40), int()], 1, &[])],
+            vec![
+                table(FIRST, &[integer(), text(40)], 1, &[&[1]]),
+                table(FIRST + 1, &[text(40), integer()], 1, &[]),
+            ],
             |n, _| {
                 let (id, name) = (Value::Int(scattered(n)), Value::text(&format!("customer-{n:09}")));
                 vec![(FIRST, vec![id.clone(), name.clone()]), (FIRST + 1, vec![name, id])]
@@ -155,7 +132,7 @@ fn shapes() -> Vec<Shape> {
         ),
         shape(
             "keys of several strings",
-            vec![table(FIRST, &[text(40), text(40), int()], 2, &[&[2], &[1]])],
+            vec![table(FIRST, &[text(40), text(40), integer()], 2, &[&[2], &[1]])],
             |n, prng| {
                 let country = Value::text(&format!("country-{}", prng.below(50)));
                 let length = 5 + prng.index(30);
@@ -165,7 +142,7 @@ fn shapes() -> Vec<Shape> {
         ),
         shape(
             "many tables",
-            (0..MANY).map(|id| table(FIRST + id, &[int(), int()], 1, &[&[1]])).collect(),
+            (0..MANY).map(|id| table(FIRST + id, &[integer(), integer()], 1, &[&[1]])).collect(),
             |n, _| vec![(FIRST + n % MANY, vec![Value::Int(scattered(n)), Value::Int(n.into())])],
         ),
         Shape {
@@ -210,17 +187,7 @@ impl Pair {
     fn new(tables: &[TableDefinition]) -> Self {
         let mut schema: Schema = catalogue::bootstrap();
         schema.tables.extend(tables.iter().map(|table| (table.id, Arc::new(table.clone()))));
-        let node = |id: u16| NodeInfo {
-            node: NodeId(id),
-            incarnation: Incarnation(u32::from(id)),
-            role: NodeRole::Data,
-            host: String::new(),
-            ldm_count: 1,
-            tc_count: 1,
-            query_count: 0,
-            sql_count: 1,
-        };
-        let mut view = View::first(GroupId(1), vec![node(1), node(2)], 2, 1);
+        let mut view = replicas(2);
         view.groups.iter_mut().for_each(|group| group.in_sync = vec![NodeId(1)]);
         view.slots.iter_mut().for_each(|place| place.primary = NodeId(1));
         let mut pair = Self {

@@ -1,8 +1,8 @@
 //! The commit protocols between real blocks, without SQL: two nodes with an ldm and a tc each, signals delivered one at a time.
 #![expect(clippy::wildcard_enum_match_arm, reason = "tests look at the answers they expect")]
 
+use fixtures::{column, integer, nullable, replicas};
 use memory::{MemoryConfig, MemoryManager};
-use protocol::control::GroupId;
 use protocol::program::{
     Access, BATCH_ROWS_MAX, LockMode, LockWait, OnDuplicate, OperationResult, ReadOutput, ReadProgram,
     ReadProgress, Refusal, StatementContext, TableRef, UpdateProgram, WriteOperation,
@@ -11,7 +11,7 @@ use protocol::signal::{
     CommitDone, CommitOneRequest, CommitOutcome, CoordinateRequest, InfoTable, Outcome, Participant,
     ReadDone, ReadRequest, Replicate, ReplicatedWrite, RequestId, WriteDone, WriteRequest,
 };
-use protocol::{Address, Budget, Envelope, ModuleKind, NodeInfo, NodeRole, Outputs, Signal, View};
+use protocol::{Address, Budget, Envelope, ModuleKind, Outputs, Signal, View};
 use query::batch::{BatchShape, RowBatchReader};
 use query::{NodeMap, Shared};
 use std::collections::VecDeque;
@@ -19,9 +19,8 @@ use std::sync::Arc;
 use stdx::{Duration, Now};
 use transaction::{Ldm, MARKER_TIME, Tc};
 use types::{
-    ColumnDefinition, ColumnFlags, ColumnIndex, DefaultValue, Epoch, Incarnation, IndexDefinition, IndexId,
-    IndexKind, IndexState, IntegerWidth, KeyPart, NodeId, Schema, Sequence, SlotId, SqlType, TableDefinition,
-    TableId, TableKind, TransactionId, Value, ValueRef, ViewNumber,
+    ColumnIndex, Epoch, Incarnation, NodeId, Schema, Sequence, SlotId, SqlType, TableDefinition, TableId,
+    TransactionId, Value, ValueRef, ViewNumber,
 };
 
 #[path = "protocol/deadlocks.rs"]
@@ -45,49 +44,8 @@ const TABLE: TableId = TableId(200);
 const SESSION: Address = Address::new(NodeId(1), ModuleKind::Sql, 0);
 
 fn table() -> TableDefinition {
-    let column = |name: &str| ColumnDefinition {
-        name: name.to_owned(),
-        sql_type: SqlType::Integer { width: IntegerWidth::Normal, unsigned: false },
-        default: DefaultValue::Missing,
-        flags: ColumnFlags::default(),
-        comment: String::new(),
-        format: types::NumberFormat::default(),
-    };
-    let mut blob = column("b");
-    blob.sql_type = SqlType::Blob { size: types::BlobSize::Long };
-    blob.flags.nullable = true;
-    TableDefinition {
-        id: TABLE,
-        version: 1,
-        database: "d".to_owned(),
-        name: "t".to_owned(),
-        kind: TableKind::User,
-        columns: vec![column("id"), column("v"), blob],
-        indexes: vec![IndexDefinition {
-            id: IndexId(0),
-            name: "PRIMARY".to_owned(),
-            kind: IndexKind::Primary,
-            parts: vec![KeyPart { column: ColumnIndex(0), prefix_length: None, descending: false }],
-            state: IndexState::Public,
-        }],
-        auto_increment: None,
-        comment: String::new(),
-        collation: types::Collation::Binary,
-    }
-}
-
-fn view() -> View {
-    let node = |id: u16| NodeInfo {
-        node: NodeId(id),
-        incarnation: Incarnation(u32::from(id)),
-        role: NodeRole::Data,
-        host: String::new(),
-        ldm_count: 1,
-        tc_count: 1,
-        query_count: 0,
-        sql_count: 1,
-    };
-    View::first(GroupId(1), vec![node(1), node(2)], 2, 1)
+    let blob = SqlType::Blob { size: types::BlobSize::Long };
+    fixtures::table(TABLE, vec![column("id", integer()), column("v", integer()), nullable("b", blob)])
 }
 
 /// Two nodes; signals to the session pile up in `answers`.
@@ -119,7 +77,7 @@ impl Cluster {
         let memory = MemoryManager::new(MemoryConfig::with_data_memory(bytes));
         let mut schema: Schema = catalogue::bootstrap();
         schema.tables.insert(TABLE, Arc::new(table()));
-        let (schema, view) = (Arc::new(schema), Arc::new(view()));
+        let (schema, view) = (Arc::new(schema), Arc::new(replicas(2)));
         let mut cluster = Self {
             maps: Vec::new(),
             ldms: Vec::new(),
@@ -233,7 +191,7 @@ impl Cluster {
     fn renew_view(&mut self) {
         self.queue.clear();
         self.ahead.0 = 0;
-        let view = Arc::new(View { number: ViewNumber(2), ..view() });
+        let view = Arc::new(View { number: ViewNumber(2), ..replicas(2) });
         for index in 0..self.ldms.len() {
             let map = &self.maps[index];
             let next = map.with(map.incarnation, Arc::clone(&view), Arc::clone(&map.schema), &[], &[]);

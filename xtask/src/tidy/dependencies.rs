@@ -21,6 +21,10 @@ const ALL_BLOCKS: &[&str] = &[
     "sql",
 ];
 
+/// The crate that tests begin with. Any crate may have it among its `[dev-dependencies]`.
+/// Among the others only the simulator may have it, which is a test itself.
+pub(super) const TESTS_ONLY: &str = "fixtures";
+
 /// A crate and the crates of the project that it may depend on.
 pub(super) const TABLE: &[(&str, &[&str])] = &[
     ("stdx", &[]),
@@ -71,23 +75,27 @@ pub(super) const TABLE: &[(&str, &[&str])] = &[
             "planner",
             "sql",
             "node",
+            "fixtures",
         ],
     ),
+    (TESTS_ONLY, &["types", "protocol"]),
     ("bench", &["stdx", "protocol", "mysql_protocol", "runtime"]),
     ("latsdb", &["stdx", "types", "protocol", "memory", "runtime", "node", "bench"]),
     ("xtask", &[]),
 ];
 
 /// The crates of the project that a manifest names as dependencies of any kind, with the line of each.
+/// A dev-dependency on [`TESTS_ONLY`] is left out.
 ///
 /// A manifest of the project writes each dependency on a line of its own, below a heading that ends in `dependencies]`.
 pub(super) fn edges(manifest: &str) -> Vec<(usize, String)> {
     let mut edges = Vec::new();
-    let mut is_dependencies = false;
+    let (mut is_dependencies, mut is_for_tests) = (false, false);
     for (index, line) in manifest.lines().enumerate() {
         let line = line.trim();
         if line.starts_with('[') {
             is_dependencies = line.ends_with("dependencies]");
+            is_for_tests = line == "[dev-dependencies]";
             continue;
         }
         if !is_dependencies || line.starts_with('#') {
@@ -95,6 +103,9 @@ pub(super) fn edges(manifest: &str) -> Vec<(usize, String)> {
         }
         let name: String =
             line.chars().take_while(|c| c.is_alphanumeric() || matches!(c, '_' | '-')).collect();
+        if is_for_tests && name == TESTS_ONLY {
+            continue;
+        }
         if TABLE.iter().any(|(known, _)| *known == name) {
             edges.push((index + 1, name));
         }

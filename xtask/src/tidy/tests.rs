@@ -71,6 +71,15 @@ fn edges_outside_of_the_table_are_found() {
     assert_eq!(remarks("crates/memory/Cargo.toml", &MANIFEST.replace("[lints]", "[lint]")).len(), 1);
 }
 
+#[test]
+fn what_tests_are_made_of_is_for_tests_only() {
+    let ordinary = MANIFEST.replace("stdx", "fixtures");
+    assert_eq!(remarks("crates/storage/Cargo.toml", &ordinary), ["5: storage may not depend on fixtures"]);
+    let of_tests = ordinary.replace("[dependencies]", "[dev-dependencies]");
+    assert_eq!(remarks("crates/storage/Cargo.toml", &of_tests), Vec::<String>::new());
+    assert_eq!(remarks("crates/simulator/Cargo.toml", &ordinary), Vec::<String>::new());
+}
+
 /// No crate may, through others, come back to itself.
 #[test]
 fn the_table_has_no_cycle() {

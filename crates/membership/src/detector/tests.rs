@@ -1,27 +1,18 @@
 use super::*;
-use protocol::NodeInfo;
-use protocol::control::GroupId;
+use fixtures::data_node;
+use protocol::{NodeInfo, NodeRole};
 
 const CONFIG: DetectorConfig = DetectorConfig::DEFAULT;
 const A: NodeId = NodeId(1);
 const B: NodeId = NodeId(2);
 
-fn info(node: NodeId, incarnation: u32) -> NodeInfo {
-    NodeInfo {
-        node,
-        incarnation: Incarnation(incarnation),
-        role: NodeRole::Data,
-        host: String::new(),
-        ldm_count: 1,
-        tc_count: 1,
-        query_count: 0,
-        sql_count: 1,
-    }
+fn info(node: NodeId, life: u32) -> NodeInfo {
+    NodeInfo { incarnation: Incarnation(life), ..data_node(node.0) }
 }
 
 /// A alone; B, in its second life, joins; both are in sync; B alone.
 fn views() -> [Arc<View>; 4] {
-    let first = View::first(GroupId(1), vec![info(A, 1), info(B, 1)], 2, 1);
+    let first = fixtures::view(vec![info(A, 1), info(B, 1)], 2);
     let alone = succession::without(&first, &[B]).unwrap();
     let joining = succession::with_joining(&alone, &info(B, 2)).unwrap();
     let both = succession::with_in_sync(&joining, B).unwrap();
@@ -52,7 +43,7 @@ pub(crate) fn who_was_alone_needs_the_grants_of_who_joins() {
 #[test]
 fn who_was_heard_before_its_view_lets_read_from_that_view_on() {
     let [alone, joining, ..] = views();
-    let first = View::first(GroupId(1), vec![info(A, 1), info(B, 1)], 2, 1);
+    let first = fixtures::view(vec![info(A, 1), info(B, 1)], 2);
     let mut a = Detector::new(A, Incarnation(1), CONFIG, Arc::new(first), at(0));
     a.install(at(10), alone);
     let mut b = Detector::new(B, Incarnation(2), CONFIG, Arc::clone(&joining), at(500));
@@ -67,7 +58,7 @@ fn who_was_heard_before_its_view_lets_read_from_that_view_on() {
 #[test]
 fn who_comes_in_sync_waits_for_no_witness() {
     let witness = NodeInfo { role: NodeRole::Management, ..info(NodeId(65), 1) };
-    let first = View::first(GroupId(1), vec![info(A, 1), info(B, 1), witness], 2, 1);
+    let first = fixtures::view(vec![info(A, 1), info(B, 1), witness], 2);
     let alone = succession::without(&first, &[B]).unwrap();
     let joining = succession::with_joining(&alone, &info(B, 2)).unwrap();
     let both = succession::with_in_sync(&joining, B).unwrap();
@@ -136,7 +127,7 @@ pub(crate) fn who_does_not_know_the_view_is_not_let_read() {
 #[test]
 fn nobody_leaves_for_the_last_words_of_the_dead() {
     const C: NodeId = NodeId(3);
-    let view = View::first(GroupId(1), vec![info(A, 1), info(B, 1), info(C, 1)], 3, 1);
+    let view = fixtures::view(vec![info(A, 1), info(B, 1), info(C, 1)], 3);
     let mut a = Detector::new(A, Incarnation(1), CONFIG, Arc::new(view), at(0));
     let mut outputs = DetectorOutputs::default();
     let says = |node, number, hears: &[NodeId]| {
@@ -164,7 +155,7 @@ fn nobody_leaves_for_the_last_words_of_the_dead() {
 #[test]
 pub(crate) fn a_dead_witness_hides_nobody_elses_death() {
     let witness = NodeInfo { role: NodeRole::Management, ..info(NodeId(65), 1) };
-    let view = View::first(GroupId(1), vec![info(A, 1), info(B, 1), witness], 2, 1);
+    let view = fixtures::view(vec![info(A, 1), info(B, 1), witness], 2);
     let mut a = Detector::new(A, Incarnation(1), CONFIG, Arc::new(view), at(0));
     let mut outputs = DetectorOutputs::default();
     a.on_proved_dead(at(10), NodeId(65), Incarnation(1), &mut outputs);

@@ -1,23 +1,14 @@
 use super::*;
-use protocol::NodeRole;
+use fixtures::data_node;
 use protocol::control::GroupId;
 
-fn info(node: u16, incarnation: u32) -> NodeInfo {
-    NodeInfo {
-        node: NodeId(node),
-        incarnation: Incarnation(incarnation),
-        role: NodeRole::Data,
-        host: String::new(),
-        ldm_count: 1,
-        tc_count: 1,
-        query_count: 0,
-        sql_count: 1,
-    }
+fn info(node: u16, life: u32) -> NodeInfo {
+    NodeInfo { incarnation: Incarnation(life), ..data_node(node) }
 }
 
 /// Four nodes in two groups, two slots per node.
 fn first() -> View {
-    View::first(GroupId(1), (1..=4).map(|node| info(node, u32::from(node))).collect(), 2, 2)
+    View::first(GroupId(1), (1..=4).map(data_node).collect(), 2, 2)
 }
 
 fn lives() -> BTreeMap<NodeId, Incarnation> {

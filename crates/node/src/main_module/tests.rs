@@ -1,10 +1,10 @@
 use super::{MainConfig, MainModule};
+use fixtures::replicas;
 use memory::{MemoryConfig, MemoryManager};
-use protocol::control::GroupId;
 use protocol::lease::Lease;
 use protocol::program::TableRef;
 use protocol::signal::RequestId;
-use protocol::{Address, Envelope, ModuleKind, NodeInfo, NodeRole, Outputs, Signal, View};
+use protocol::{Address, Envelope, ModuleKind, NodeRole, Outputs, Signal, View};
 use query::{NodeMap, Shared};
 use std::sync::Arc;
 use stdx::{Duration, Now};
@@ -18,18 +18,7 @@ const SQL: NodeId = NodeId(4);
 
 /// A view of two data nodes, which both hold everything.
 pub(crate) fn view(number: u64) -> Arc<View> {
-    let info = |node: NodeId| NodeInfo {
-        node,
-        incarnation: Incarnation(u32::from(node.0)),
-        role: NodeRole::Data,
-        host: String::new(),
-        ldm_count: 1,
-        tc_count: 1,
-        query_count: 0,
-        sql_count: 1,
-    };
-    let first = View::first(GroupId(1), vec![info(ME), info(OTHER)], 2, 1);
-    Arc::new(View { number: ViewNumber(number), ..first })
+    Arc::new(View { number: ViewNumber(number), ..replicas(2) })
 }
 
 /// A data node all of whose modules use a view.
@@ -219,13 +208,7 @@ fn installed(request: u64, users: Vec<u32>) -> Signal {
 pub(crate) fn a_version_is_installed_when_the_sql_nodes_in_reach_have_it() {
     let mut main = member(2);
     let mut view = View::clone(&main.view);
-    view.nodes.push(NodeInfo {
-        node: SQL,
-        role: NodeRole::Sql,
-        ldm_count: 0,
-        tc_count: 0,
-        ..view.nodes[0].clone()
-    });
+    view.nodes.push(fixtures::node(SQL.0, NodeRole::Sql));
     main.view = Arc::new(view);
     main.found = vec![OTHER, SQL];
     assert_eq!(take(&mut main, OTHER, install(Vec::new())), [], "the job's node may not reach that SQL node");

@@ -1,8 +1,7 @@
 //! What a module refuses is counted under its name in ndbinfo.counters, and changes nothing.
 
 use super::{EPOCHS_AHEAD_MAX, NodeModule};
-use protocol::control::GroupId;
-use protocol::{Address, Budget, Envelope, Module, ModuleKind, NodeInfo, NodeRole, Outputs, Signal, View};
+use protocol::{Address, Budget, Envelope, Module, ModuleKind, Outputs, Signal, View};
 use query::{NodeMap, Shared};
 use std::sync::Arc;
 use stdx::Now;
@@ -13,17 +12,7 @@ const ME: Address = Address::new(NodeId(1), ModuleKind::Tc, 0);
 const PEER: Address = Address::new(NodeId(2), ModuleKind::Main, 0);
 
 fn view(number: u64) -> View {
-    let info = |node: u16| NodeInfo {
-        node: NodeId(node),
-        incarnation: Incarnation(node.into()),
-        role: NodeRole::Data,
-        host: String::new(),
-        ldm_count: 1,
-        tc_count: 1,
-        query_count: 0,
-        sql_count: 1,
-    };
-    View { number: ViewNumber(number), ..View::first(GroupId(1), vec![info(1), info(2)], 2, 1) }
+    View { number: ViewNumber(number), ..fixtures::replicas(2) }
 }
 
 fn empty() -> NodeMap {

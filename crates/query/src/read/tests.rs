@@ -20,32 +20,7 @@ use storage::{Fragment, FragmentDefinition, Visibility};
 use types::*;
 
 fn table() -> Arc<TableDefinition> {
-    let parts = vec![KeyPart { column: ColumnIndex(0), prefix_length: None, descending: false }];
-    Arc::new(TableDefinition {
-        id: TableId(1),
-        version: 1,
-        database: "test".into(),
-        name: "t".into(),
-        kind: TableKind::User,
-        columns: vec![ColumnDefinition {
-            name: "id".into(),
-            sql_type: SqlType::Integer { width: IntegerWidth::Normal, unsigned: false },
-            default: DefaultValue::Missing,
-            flags: ColumnFlags::default(),
-            comment: String::new(),
-            format: types::NumberFormat::default(),
-        }],
-        indexes: vec![IndexDefinition {
-            id: IndexId(0),
-            name: "PRIMARY".into(),
-            kind: IndexKind::Primary,
-            parts,
-            state: IndexState::Public,
-        }],
-        auto_increment: None,
-        comment: String::new(),
-        collation: Collation::Binary,
-    })
+    Arc::new(fixtures::table(TableId(1), vec![fixtures::column("id", fixtures::integer())]))
 }
 
 struct Few {

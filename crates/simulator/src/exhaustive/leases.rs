@@ -10,9 +10,9 @@
 //! write, and the victim has left if it died.
 
 use super::SmallWorld;
+use fixtures::{data_node, node};
 use membership::detector::{Detector, DetectorConfig, DetectorOutputs};
 use membership::succession;
-use protocol::control::GroupId;
 use protocol::heartbeat::Heartbeat;
 use protocol::{NodeInfo, NodeRole, View};
 use std::collections::{BTreeMap, VecDeque};
@@ -88,22 +88,9 @@ impl LeaseWorld {
     /// The world when everybody reads.
     #[must_use]
     pub fn new() -> Self {
-        let info = |node: NodeId, role| NodeInfo {
-            node,
-            incarnation: Incarnation(u32::from(node.0)),
-            role,
-            host: String::new(),
-            ldm_count: 1,
-            tc_count: 1,
-            query_count: 0,
-            sql_count: 1,
-        };
-        let nodes = vec![
-            info(OTHER, NodeRole::Data),
-            info(VICTIM, NodeRole::Data),
-            info(WITNESS, NodeRole::Management),
-        ];
-        let view = Arc::new(View::first(GroupId(1), nodes.clone(), 2, 1));
+        let witness = node(WITNESS.0, NodeRole::Management);
+        let nodes = vec![data_node(OTHER.0), data_node(VICTIM.0), witness];
+        let view = Arc::new(fixtures::view(nodes.clone(), 2));
         let member = |info: &NodeInfo| {
             let view = Arc::clone(&view);
             let detector = Detector::new(info.node, info.incarnation, CONFIG, view, Instant(0));

@@ -16,8 +16,8 @@
 
 use super::SmallWorld;
 use super::blocks::{Blocks, Given, MessageId, Seen, StateId, ViewId};
+use fixtures::{column, data_node, integer, node};
 use membership::succession;
-use protocol::control::GroupId;
 use protocol::program::{
     Access, LockMode, LockWait, OnDuplicate, ReadOutput, ReadProgram, StatementContext, TableRef,
     WriteOperation,
@@ -35,9 +35,7 @@ use std::sync::Arc;
 use stdx::{Prng, hash64};
 use transaction::Sizes;
 use types::{
-    ColumnDefinition, ColumnFlags, ColumnIndex, DefaultValue, Epoch, Incarnation, IndexDefinition, IndexId,
-    IndexKind, IndexState, IntegerWidth, KeyPart, NodeId, Schema, SlotId, SqlType, TableDefinition, TableId,
-    TableKind, TransactionId, ValueRef, ViewNumber,
+    Epoch, Incarnation, NodeId, Schema, SlotId, TableDefinition, TableId, TransactionId, ValueRef, ViewNumber,
 };
 
 const TABLE: TableId = TableId(200);
@@ -373,46 +371,7 @@ pub struct ReplicaWorld {
 }
 
 fn table() -> TableDefinition {
-    let column = |name: &str| ColumnDefinition {
-        name: name.to_owned(),
-        sql_type: SqlType::Integer { width: IntegerWidth::Normal, unsigned: false },
-        default: DefaultValue::Missing,
-        flags: ColumnFlags::default(),
-        comment: String::new(),
-        format: types::NumberFormat::default(),
-    };
-    TableDefinition {
-        id: TABLE,
-        version: 1,
-        database: "d".to_owned(),
-        name: "t".to_owned(),
-        kind: TableKind::User,
-        columns: vec![column("id"), column("v")],
-        indexes: vec![IndexDefinition {
-            id: IndexId(0),
-            name: "PRIMARY".to_owned(),
-            kind: IndexKind::Primary,
-            parts: vec![KeyPart { column: ColumnIndex(0), prefix_length: None, descending: false }],
-            state: IndexState::Public,
-        }],
-        auto_increment: None,
-        comment: String::new(),
-        collation: types::Collation::Binary,
-    }
-}
-
-fn info(node: u16, role: NodeRole, life: u32) -> NodeInfo {
-    let count = u8::from(role == NodeRole::Data);
-    NodeInfo {
-        node: NodeId(node),
-        incarnation: Incarnation(life),
-        role,
-        host: String::new(),
-        ldm_count: count,
-        tc_count: count,
-        query_count: 0,
-        sql_count: 1,
-    }
+    fixtures::table(TABLE, vec![column("id", integer()), column("v", integer())])
 }
 
 /// The request of a task's commit; those of its writes follow.
@@ -504,15 +463,14 @@ impl ReplicaWorld {
     /// The world at the moment when the first session asks for its commit.
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
-        let mut nodes: Vec<NodeInfo> =
-            (1..=plan.nodes).map(|node| info(node, NodeRole::Data, u32::from(node))).collect();
-        nodes.push(info(67, NodeRole::Sql, 67));
+        let mut nodes: Vec<NodeInfo> = (1..=plan.nodes).map(data_node).collect();
+        nodes.push(node(SQL_NODE.0, NodeRole::Sql));
         // (Without the rows of the system: they are copied like others.)
         let mut schema = catalogue::bootstrap();
         schema.tables.clear();
         schema.tables.insert(TABLE, Arc::new(table()));
         let schema = Arc::new(schema);
-        let mut view = View::first(GroupId(1), nodes, usize::from(plan.nodes), 1);
+        let mut view = fixtures::view(nodes, usize::from(plan.nodes));
         let last = plan.writes.iter().map(|write| write.node()).max().unwrap_or(0);
         view.slots.truncate(1 + usize::from(last));
         let (rows, tasks) = rows_and_tasks(plan, &view, &schema);
@@ -624,7 +582,8 @@ impl ReplicaWorld {
     /// A node starts again with nothing; the view has it joining. What its earlier life had sent and has not arrived went with its connections.
     fn restart(&mut self, node: NodeId) {
         let life = self.view.node(node).map_or(0, |info| info.incarnation.0);
-        let next = succession::with_joining(&self.view, &info(node.0, NodeRole::Data, life + 100));
+        let info = NodeInfo { incarnation: Incarnation(life + 100), ..data_node(node.0) };
+        let next = succession::with_joining(&self.view, &info);
         self.channels.retain(|(from, ..)| from.node != node);
         self.start(node);
         self.follow(next);

@@ -4,17 +4,15 @@
 //! a newer one. All rows of a test are in one slot, whose primary is node 1 in the first view. Sessions are those of node 4, which holds nothing.
 
 use super::{TABLE, table};
+use fixtures::{data_node, node};
 use memory::{MemoryConfig, MemoryManager, PAGE_BYTES, Region, Urgency};
-use protocol::control::GroupId;
 use protocol::program::{
     Access, LockMode, LockWait, ReadOutput, ReadProgram, StatementContext, TableRef, WriteOperation,
 };
 use protocol::signal::{
     CommitDone, CommitOneRequest, CommitOutcome, Participant, ReadRequest, RequestId, WriteDone, WriteRequest,
 };
-use protocol::{
-    Address, Budget, Envelope, ModuleKind, NodeInfo, NodeRole, Outputs, RequestToRuntime, Signal, View,
-};
+use protocol::{Address, Budget, Envelope, ModuleKind, NodeRole, Outputs, RequestToRuntime, Signal, View};
 use query::{NodeMap, Shared};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -109,18 +107,8 @@ fn is_strict(signal: &Signal) -> bool {
 }
 
 fn first_view(data_nodes: u16) -> View {
-    let node = |id: u16| NodeInfo {
-        node: NodeId(id),
-        incarnation: Incarnation(u32::from(id)),
-        role: if id == SQL_NODE { NodeRole::Sql } else { NodeRole::Data },
-        host: String::new(),
-        ldm_count: u8::from(id != SQL_NODE),
-        tc_count: u8::from(id != SQL_NODE),
-        query_count: 0,
-        sql_count: 1,
-    };
-    let nodes = (1..=data_nodes).chain([SQL_NODE]).map(node).collect();
-    View::first(GroupId(1), nodes, usize::from(data_nodes), 1)
+    let nodes = (1..=data_nodes).map(data_node).chain([node(SQL_NODE, NodeRole::Sql)]);
+    fixtures::view(nodes.collect(), usize::from(data_nodes))
 }
 
 impl Nodes {

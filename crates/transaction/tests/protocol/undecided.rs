@@ -7,11 +7,11 @@
 //! `cargo test --release -p transaction --test protocol undecided -- --nocapture` prints the time.
 
 use super::{TABLE, table};
+use fixtures::replicas;
 use memory::{MemoryConfig, MemoryManager};
-use protocol::control::GroupId;
 use protocol::program::{LockWait, OnDuplicate, TableRef, WriteOperation};
 use protocol::signal::{CoordinateRequest, Participant, RequestId, WriteRequest};
-use protocol::{Address, Budget, Envelope, ModuleKind, NodeInfo, NodeRole, Outputs, Signal, View};
+use protocol::{Address, Budget, Envelope, ModuleKind, Outputs, Signal, View};
 use query::{NodeMap, Shared};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,20 +24,6 @@ const NODES: u16 = 3;
 const DEAD: NodeId = NodeId(NODES);
 const SESSION: Address = Address::new(DEAD, ModuleKind::Sql, 0);
 const COORDINATOR: Address = Address::new(DEAD, ModuleKind::Tc, 0);
-
-fn first_view() -> View {
-    let node = |id: u16| NodeInfo {
-        node: NodeId(id),
-        incarnation: Incarnation(u32::from(id)),
-        role: NodeRole::Data,
-        host: String::new(),
-        ldm_count: 1,
-        tc_count: 1,
-        query_count: 0,
-        sql_count: 1,
-    };
-    View::first(GroupId(1), (1..=NODES).map(node).collect(), usize::from(NODES), 1)
-}
 
 /// The view without node 3.
 fn next_view(view: &View) -> View {
@@ -76,7 +62,7 @@ impl Survivors {
         };
         let nodes = (1..=NODES).map(block).collect();
         let mut all = Self { schema, map, nodes, queue: VecDeque::new(), handled: (0, 0) };
-        all.install(first_view(), NODES);
+        all.install(replicas(NODES), NODES);
         all
     }
 

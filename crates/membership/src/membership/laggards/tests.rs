@@ -1,31 +1,14 @@
 use super::Blame::{Mutual, OneSided};
 use super::*;
 use crate::succession;
-use protocol::control::GroupId;
-use protocol::{NodeInfo, NodeRole};
+use fixtures::{data_node, replicas};
+use protocol::NodeInfo;
 use types::Incarnation;
 
 const LATE: NodeId = NodeId(2);
 
 fn at(milliseconds: u64) -> Instant {
     Instant(milliseconds * 1_000_000)
-}
-
-fn info(node: u16) -> NodeInfo {
-    NodeInfo {
-        node: NodeId(node),
-        role: NodeRole::Data,
-        incarnation: Incarnation(node.into()),
-        host: String::new(),
-        ldm_count: 1,
-        tc_count: 1,
-        query_count: 0,
-        sql_count: 1,
-    }
-}
-
-fn view() -> View {
-    View::first(GroupId(1), (1..=3).map(info).collect(), 3, 1)
 }
 
 /// Reports each 250 ms in this time; when the first of them has a consequence.
@@ -35,7 +18,7 @@ fn report(laggards: &mut Laggards, view: &View, node: NodeId, times: std::ops::R
 
 #[test]
 fn only_who_is_late_for_long_has_to_leave() {
-    let (mut laggards, view) = (Laggards::default(), view());
+    let (mut laggards, view) = (Laggards::default(), replicas(3));
     assert_eq!(report(&mut laggards, &view, LATE, 0..1_000), None);
     // A second later it is another time, and so it is behind a doubt.
     assert_eq!(report(&mut laggards, &view, LATE, 2_000..3_000), None);
@@ -51,7 +34,7 @@ fn only_who_is_late_for_long_has_to_leave() {
 
 #[test]
 fn after_a_change_of_members_those_in_sync_are_spared() {
-    let (mut laggards, first) = (Laggards::default(), view());
+    let (mut laggards, first) = (Laggards::default(), replicas(3));
     let second = succession::without(&first, &[NodeId(3)]).unwrap();
     laggards.on_view(at(5_000), &first, &second);
     assert_eq!(report(&mut laggards, &second, LATE, 5_000..30_000), Some(15_000));
@@ -60,7 +43,7 @@ fn after_a_change_of_members_those_in_sync_are_spared() {
     laggards.on_view(at(30_100), &second, &third);
     assert_eq!(report(&mut laggards, &third, LATE, 30_100..40_000), Some(31_100));
     let fourth =
-        succession::with_joining(&third, &NodeInfo { incarnation: Incarnation(9), ..info(3) }).unwrap();
+        succession::with_joining(&third, &NodeInfo { incarnation: Incarnation(9), ..data_node(3) }).unwrap();
     laggards.on_view(at(40_000), &third, &fourth);
     assert_eq!(report(&mut laggards, &fourth, NodeId(3), 40_000..60_000), Some(44_000));
     // The joining one leaves again: those in sync are spared no longer for that.
@@ -70,10 +53,10 @@ fn after_a_change_of_members_those_in_sync_are_spared() {
 
 #[test]
 fn one_that_joins_may_wait_for_another_that_is_late() {
-    let (mut laggards, first) = (Laggards::default(), view());
+    let (mut laggards, first) = (Laggards::default(), replicas(3));
     let second = succession::without(&first, &[NodeId(3)]).unwrap();
     let joining =
-        succession::with_joining(&second, &NodeInfo { incarnation: Incarnation(9), ..info(3) }).unwrap();
+        succession::with_joining(&second, &NodeInfo { incarnation: Incarnation(9), ..data_node(3) }).unwrap();
     laggards.on_view(at(0), &second, &joining);
     for now in (0..10_000).step_by(250) {
         assert!(!laggards.on_report(at(now), &joining, NodeId(3), OneSided));
@@ -86,9 +69,9 @@ fn one_that_joins_may_wait_for_another_that_is_late() {
 
 #[test]
 fn two_that_join_do_not_spare_each_other() {
-    let (mut laggards, first) = (Laggards::default(), view());
+    let (mut laggards, first) = (Laggards::default(), replicas(3));
     let alone = succession::without(&first, &[NodeId(2), NodeId(3)]).unwrap();
-    let again = |node| NodeInfo { incarnation: Incarnation(9), ..info(node) };
+    let again = |node| NodeInfo { incarnation: Incarnation(9), ..data_node(node) };
     let joining = succession::with_joining(&alone, &again(2)).unwrap();
     let joining = succession::with_joining(&joining, &again(3)).unwrap();
     laggards.on_view(at(0), &alone, &joining);
@@ -101,10 +84,10 @@ fn two_that_join_do_not_spare_each_other() {
 
 #[test]
 fn one_that_joins_is_not_spared_for_ever_by_one_that_may_not_leave() {
-    let (mut laggards, first) = (Laggards::default(), view());
+    let (mut laggards, first) = (Laggards::default(), replicas(3));
     let second = succession::without(&first, &[NodeId(3)]).unwrap();
     let joining =
-        succession::with_joining(&second, &NodeInfo { incarnation: Incarnation(9), ..info(3) }).unwrap();
+        succession::with_joining(&second, &NodeInfo { incarnation: Incarnation(9), ..data_node(3) }).unwrap();
     laggards.on_view(at(0), &second, &joining);
     let mut times = (0..60_000).step_by(250);
     let asked = times.find(|now| {
@@ -117,7 +100,7 @@ fn one_that_joins_is_not_spared_for_ever_by_one_that_may_not_leave() {
 
 #[test]
 fn two_that_blame_each_other_are_given_time_for_a_watchdog() {
-    let (mut laggards, view) = (Laggards::default(), view());
+    let (mut laggards, view) = (Laggards::default(), replicas(3));
     let asked = (0..10_000).step_by(250).find(|now| laggards.on_report(at(*now), &view, LATE, Mutual));
     assert_eq!(asked, Some(4_000));
 }
@@ -125,7 +108,7 @@ fn two_that_blame_each_other_are_given_time_for_a_watchdog() {
 #[test]
 fn one_that_comes_and_goes_protects_nobody_for_ever() {
     // Node 3 starts again every four seconds, and is in sync for a moment each time.
-    let (mut laggards, all) = (Laggards::default(), view());
+    let (mut laggards, all) = (Laggards::default(), replicas(3));
     let alone = succession::without(&all, &[NodeId(3)]).unwrap();
     let mut asked = (0_u64..60_000).step_by(250).filter(|now| {
         match now % 4_000 {
@@ -141,7 +124,7 @@ fn one_that_comes_and_goes_protects_nobody_for_ever() {
 
 #[test]
 fn a_laggard_that_left_spares_the_others_again() {
-    let (mut laggards, first) = (Laggards::default(), view());
+    let (mut laggards, first) = (Laggards::default(), replicas(3));
     let second = succession::without(&first, &[NodeId(3)]).unwrap();
     laggards.on_view(at(0), &View::none(), &first);
     laggards.on_asked(at(12_000), NodeId(3));
@@ -151,19 +134,19 @@ fn a_laggard_that_left_spares_the_others_again() {
 
 #[test]
 fn the_heir_of_one_that_is_about_to_stop_does_not_leave() {
-    let both = succession::without(&view(), &[NodeId(3)]).unwrap();
+    let both = succession::without(&replicas(3), &[NodeId(3)]).unwrap();
     assert!(without_laggard(&both, LATE).is_some());
     let leaving = succession::with_leaving(&both, NodeId(1)).unwrap();
     assert_eq!(without_laggard(&leaving, LATE), None);
     assert!(without_laggard(&leaving, NodeId(1)).is_some(), "who is about to stop is no loss");
-    let leaving = succession::with_leaving(&view(), NodeId(1)).unwrap();
+    let leaving = succession::with_leaving(&replicas(3), NodeId(1)).unwrap();
     assert!(without_laggard(&leaving, LATE).is_some(), "another one stays");
 }
 
 #[test]
 fn who_had_to_leave_waits_and_longer_each_time() {
     let (mut laggards, mut now) = (Laggards::default(), 0);
-    let with = view();
+    let with = replicas(3);
     let without = succession::without(&with, &[LATE]).unwrap();
     let leave = |laggards: &mut Laggards, now: u64| {
         laggards.on_asked(at(now), LATE);
@@ -181,7 +164,7 @@ fn who_had_to_leave_waits_and_longer_each_time() {
 
 #[test]
 fn who_left_for_other_reasons_does_not_wait() {
-    let (mut laggards, with) = (Laggards::default(), view());
+    let (mut laggards, with) = (Laggards::default(), replicas(3));
     let without = succession::without(&with, &[LATE]).unwrap();
     laggards.on_view(at(100), &with, &without);
     assert!(!laggards.is_on_probation(at(200), LATE));

@@ -1,24 +1,13 @@
 use super::warnings;
+use fixtures::{data_node, node};
 use membership::succession;
-use protocol::control::{GroupId, VoterPlace};
+use protocol::control::VoterPlace;
 use protocol::{NodeInfo, NodeRole, View};
 use types::{Incarnation, NodeId};
 
 /// Four data nodes in two groups, and a management node.
 fn view() -> View {
-    let info = |node: u16, role| NodeInfo {
-        node: NodeId(node),
-        incarnation: Incarnation(node.into()),
-        role,
-        host: String::new(),
-        ldm_count: 1,
-        tc_count: 1,
-        query_count: 0,
-        sql_count: 1,
-    };
-    let mut nodes: Vec<NodeInfo> = (1..=4).map(|node| info(node, NodeRole::Data)).collect();
-    nodes.push(info(65, NodeRole::Management));
-    View::first(GroupId(1), nodes, 2, 1)
+    fixtures::view((1..=4).map(data_node).chain([node(65, NodeRole::Management)]).collect(), 2)
 }
 
 fn voters(nodes: &[u16]) -> Vec<VoterPlace> {

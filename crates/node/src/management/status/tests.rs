@@ -20,16 +20,8 @@ fn world() -> World {
     let nodes: Vec<ConfiguredNode> = (1..=5)
         .map(|id| ConfiguredNode { node: NodeId(id), role: role(id), host: "here".to_owned() })
         .collect();
-    let info = |id: u16| NodeInfo {
-        node: NodeId(id),
-        incarnation: Incarnation(10 + u32::from(id)),
-        role: role(id),
-        host: String::new(),
-        ldm_count: 1,
-        tc_count: 1,
-        query_count: 0,
-        sql_count: 1,
-    };
+    let info =
+        |id: u16| NodeInfo { incarnation: Incarnation(10 + u32::from(id)), ..fixtures::node(id, role(id)) };
     let text = String::new();
     let mut management = Management::new(MANAGER, "a shop".to_owned(), "1".to_owned(), text, nodes);
     (2..=5).for_each(|id| management.set_up(NodeId(id), true));
