@@ -27,6 +27,8 @@ use types::{
 mod deadlocks;
 #[path = "protocol/directed.rs"]
 mod directed;
+#[path = "protocol/essence.rs"]
+mod essence;
 #[path = "protocol/handover.rs"]
 mod handover;
 #[path = "protocol/lag.rs"]
@@ -37,6 +39,8 @@ mod large;
 mod nodes;
 #[path = "protocol/outcomes.rs"]
 mod outcomes;
+#[path = "protocol/transcripts.rs"]
+mod transcripts;
 #[path = "protocol/undecided.rs"]
 mod undecided;
 
@@ -55,8 +59,6 @@ struct Cluster {
     tcs: Vec<Tc>,
     queue: VecDeque<Envelope>,
     answers: Vec<Signal>,
-    /// Signals to this node are lost.
-    cut: Option<NodeId>,
     now: Now,
     /// Bytes of rows that are in the queue because they are shipped ahead, and how many there were at most.
     ahead: (usize, usize),
@@ -84,7 +86,6 @@ impl Cluster {
             tcs: Vec::new(),
             queue: VecDeque::new(),
             answers: Vec::new(),
-            cut: None,
             now: Now::default(),
             ahead: (0, 0),
         };
@@ -165,9 +166,6 @@ impl Cluster {
         for _ in 0..count {
             let Some(envelope) = self.queue.pop_front() else { return };
             self.ahead.0 -= ahead_bytes(&envelope);
-            if self.cut == Some(envelope.to.node) && envelope.from.node != envelope.to.node {
-                continue;
-            }
             if envelope.to.kind == ModuleKind::Sql {
                 self.answers.push(envelope.signal);
                 continue;
@@ -321,44 +319,6 @@ fn value_of(done: &ReadDone) -> Option<i64> {
         Value::Int(value) => Some(value),
         _ => None,
     }
-}
-
-#[test]
-fn one_primary_commit_is_applied_everywhere() {
-    let mut cluster = Cluster::new();
-    let done = cluster.insert(1, 7, 70, true);
-    let summary = done.result.expect("committed");
-    assert_eq!(summary.results, vec![OperationResult::Inserted]);
-    assert!(summary.committed.is_some());
-    assert_eq!(cluster.read(7, None), Some(70));
-    assert!(cluster.ldms.iter().all(Ldm::is_idle));
-}
-
-#[test]
-fn nothing_is_answered_before_the_backup_has_applied() {
-    let mut cluster = Cluster::new();
-    let id = cluster.id_at(1, 1);
-    cluster.cut = Some(NodeId(2));
-    let operation = WriteOperation::Insert {
-        key: cluster.key(id),
-        row: cluster.row(id, 5),
-        on_duplicate: OnDuplicate::Fail,
-    };
-    let request = WriteRequest {
-        request: RequestId(1),
-        transaction: TransactionId(1),
-        slot: cluster.slot(id),
-        table: TableRef { id: TABLE, version: 1 },
-        operations: vec![operation],
-        wait: LockWait::NoWait,
-        commit: Some(Epoch(0)),
-        known: 0,
-        under: None,
-    };
-    let to = cluster.primary(id);
-    cluster.send(to, Signal::Write(Box::new(request)));
-    assert_eq!(cluster.run(), Vec::new());
-    assert_eq!(cluster.read(id, None), None);
 }
 
 #[test]

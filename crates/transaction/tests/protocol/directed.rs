@@ -10,7 +10,6 @@ use protocol::module::EXIT_CANNOT_JOIN;
 use protocol::program::{LockMode, LockWait, WriteOperation};
 use protocol::signal::{CommitOneRequest, CoordinateRequest, Participant, RequestId, WriteRequest};
 use protocol::{Address, Envelope, ModuleKind, Signal};
-use stdx::Instant;
 use types::{Epoch, NodeId, SlotId, TransactionId};
 
 /// More than are published in a slice, fewer than are shipped ahead.
@@ -123,31 +122,6 @@ fn rows_of_a_lost_primary_are_missed() {
 }
 
 #[test]
-fn no_lock_is_given_while_somebody_may_count_a_lost_one() {
-    let mut all = Nodes::new(3);
-    let [row] = all.row_ids();
-    all.lose_first(&[2, 3]);
-    all.run();
-    let read = all.lock(2, row, (LockMode::Exclusive, LockWait::NoWait));
-    assert_eq!(all.ask(2, Signal::Read(Box::new(read))), Vec::new());
-    all.settle();
-    assert!(is_read(&all.run(), 2));
-}
-
-#[test]
-fn a_primary_without_its_lease_gives_no_lock() {
-    let mut all = Nodes::new(2);
-    let [row] = all.row_ids();
-    all.lease_until(1, Instant(0));
-    let read = all.lock(1, row, (LockMode::Shared, LockWait::NoWait));
-    let heard = all.ask(1, Signal::Read(Box::new(read)));
-    assert_eq!(heard, [], "the others may have gone on without it");
-    all.lease_until(1, Instant::FAR_FUTURE);
-    all.send(Address::main(NodeId(1)), ldm(1), Signal::ViewSettled { view: all.view.number });
-    assert!(is_read(&all.run(), 1));
-}
-
-#[test]
 fn what_is_bound_to_an_old_table_does_not_commit() {
     let mut all = Nodes::new(2);
     let [row] = all.row_ids();
@@ -158,19 +132,6 @@ fn what_is_bound_to_an_old_table_does_not_commit() {
     let heard = all.ask(1, commit);
     assert!(is_aborted(&heard, 1), "its rows may lack entries of an index: {heard:?}");
     all.assert_committed(&[row], &[]);
-}
-
-#[test]
-fn what_one_backup_refuses_is_committed_nowhere() {
-    let mut all = Nodes::new(3);
-    let [row] = all.row_ids();
-    all.fill_memory(3, Urgency::Restart);
-    let large = all.put(row, LARGE_ROW);
-    let request = all.alone(1, large);
-    let heard = all.ask(1, request);
-    assert!(is_refused(&heard, 1), "{heard:?}");
-    all.assert_committed(&[row], &[]);
-    all.assert_idle();
 }
 
 // ---- coordinators -----------------------------------------------------------------------------------------------------------------
@@ -551,6 +512,7 @@ fn a_joiner_without_memory_stops_no_commit() {
 /// What runs with each bug, and has to fail.
 #[cfg(feature = "mutants")]
 mod bugs {
+    use super::super::transcripts::play;
     use super::super::{a_participant_that_does_not_hold_the_operations_aborts_all, handover};
     use stdx::planted::survivors;
     use transaction::mutants::{DIRECTED, Mutant, activate};
@@ -558,11 +520,11 @@ mod bugs {
     const TESTS: [(Mutant, fn()); 20] = [
         (Mutant::LocksOnlySurvive, super::locks_of_a_lost_primary_are_missed),
         (Mutant::StagedElsewhereAccepted, super::rows_of_a_lost_primary_are_missed),
-        (Mutant::LocksBeforeSettled, super::no_lock_is_given_while_somebody_may_count_a_lost_one),
-        (Mutant::LockUnleased, super::a_primary_without_its_lease_gives_no_lock),
+        (Mutant::LocksBeforeSettled, || play("takeover/no_lock_before_all_know")),
+        (Mutant::LockUnleased, || play("locks/expired_lease")),
         (Mutant::OperationsUncounted, a_participant_that_does_not_hold_the_operations_aborts_all),
         (Mutant::OldBindingCommits, super::what_is_bound_to_an_old_table_does_not_commit),
-        (Mutant::RefusalCounted, super::what_one_backup_refuses_is_committed_nowhere),
+        (Mutant::RefusalCounted, || play("commit/refused_by_a_backup")),
         (Mutant::AbortToldUnrecorded, super::an_abort_is_told_when_a_participant_has_recorded_it),
         (Mutant::PreparesKeptAcrossViews, super::what_was_prepared_in_an_earlier_view_does_not_count),
         (

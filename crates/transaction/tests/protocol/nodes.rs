@@ -83,6 +83,19 @@ pub(crate) struct Nodes {
     pub(crate) ids: Vec<i64>,
 }
 
+/// What became of a signal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Delivered {
+    /// Its module, or its session, has it.
+    Handled,
+    /// It is of an older view, and dropped.
+    Void,
+    /// It waits until its node uses the view.
+    Early,
+    /// Its node has ended.
+    ToNobody,
+}
+
 /// Void in a newer view than its sender's.
 fn is_strict(signal: &Signal) -> bool {
     matches!(
@@ -305,21 +318,37 @@ impl Nodes {
     pub(crate) fn pass(&mut self, time: Duration, is_kept: impl Fn(&Envelope) -> bool) -> Vec<Signal> {
         let until = self.now.monotonic + time;
         let mut heard = Vec::new();
-        while self.now.monotonic < until {
-            let nodes = self.nodes.iter();
-            let due = nodes.flat_map(|node| [node.ldm.deadline(), node.tc.deadline()]).flatten().min();
-            let soon = self.now.monotonic + Duration::from_millis(1);
-            self.now.monotonic = due.unwrap_or(until).clamp(soon, until.max(soon));
-            for node in 1..=u16::try_from(self.nodes.len()).expect("few") {
-                let (now, this) = (self.now, self.node(node));
-                let mut outputs: Outputs<Shared> = Outputs::default();
-                this.ldm.on_deadline(now, &mut outputs);
-                this.tc.on_deadline(now, &mut outputs);
-                self.emit(node, outputs);
-            }
+        while self.pass_to_deadline(until) {
             heard.extend(self.run_but(&is_kept));
         }
         heard
+    }
+
+    /// The moment after so much time.
+    pub(crate) fn later(&self, time: Duration) -> Instant {
+        self.now.monotonic + time
+    }
+
+    /// Time goes on to the next deadline of a member, or to this moment; false if that has come already.
+    pub(crate) fn pass_to_deadline(&mut self, until: Instant) -> bool {
+        if self.now.monotonic >= until {
+            return false;
+        }
+        let nodes = self.nodes.iter();
+        let due = nodes.flat_map(|node| [node.ldm.deadline(), node.tc.deadline()]).flatten().min();
+        let soon = self.now.monotonic + Duration::from_millis(1);
+        self.now.monotonic = due.unwrap_or(until).clamp(soon, until.max(soon));
+        for node in 1..=u16::try_from(self.nodes.len()).expect("few") {
+            if self.ended.contains_key(&node) {
+                continue;
+            }
+            let (now, this) = (self.now, self.node(node));
+            let mut outputs: Outputs<Shared> = Outputs::default();
+            this.ldm.on_deadline(now, &mut outputs);
+            this.tc.on_deadline(now, &mut outputs);
+            self.emit(node, outputs);
+        }
+        true
     }
 
     /// Delivers everything but this; what sessions and main modules have heard since they were last asked.
@@ -329,7 +358,7 @@ impl Nodes {
             if is_kept(&envelope) {
                 kept.push_back(envelope);
             } else {
-                self.deliver(envelope);
+                let _ = self.deliver(envelope);
             }
         }
         self.queue = kept;
@@ -345,7 +374,7 @@ impl Nodes {
             if is_kept(&envelope) {
                 kept.push_back(envelope);
             } else {
-                self.deliver(envelope);
+                let _ = self.deliver(envelope);
             }
         }
         self.queue.extend(kept);
@@ -358,26 +387,27 @@ impl Nodes {
         before - self.queue.len()
     }
 
-    fn deliver(&mut self, envelope: Envelope) {
+    pub(crate) fn deliver(&mut self, envelope: Envelope) -> Delivered {
         let is_heard = |kind| matches!(kind, ModuleKind::Sql | ModuleKind::Main | ModuleKind::Membership);
         if is_heard(envelope.to.kind) {
             if !matches!(envelope.signal, Signal::EpochWanted { .. }) {
                 self.heard.push(envelope);
             }
-            return;
+            return Delivered::Handled;
         }
         let node = envelope.to.node.0;
         if self.ended.contains_key(&node) {
-            return;
+            return Delivered::ToNobody;
         }
         let this = &mut self.nodes[usize::from(node) - 1];
         let installed = this.map.view.number;
         if envelope.from != envelope.to && envelope.view != installed {
             if envelope.view > installed {
-                return this.early.push(envelope);
+                this.early.push(envelope);
+                return Delivered::Early;
             }
             if is_strict(&envelope.signal) || this.map.is_left_out(envelope.from.node) {
-                return;
+                return Delivered::Void;
             }
         }
         let mut outputs: Outputs<Shared> = Outputs::default();
@@ -388,6 +418,7 @@ impl Nodes {
             this.tc.on_signal(self.now, envelope, &mut outputs);
         }
         self.emit(node, outputs);
+        Delivered::Handled
     }
 
     /// Asks as a session of node 4, and delivers everything.
@@ -503,6 +534,18 @@ impl Nodes {
     pub(crate) fn marker_counts(&self) -> Vec<usize> {
         let members = (1..).zip(&self.nodes).filter(|(id, _)| self.view.is_in_sync(NodeId(*id)));
         members.map(|(_, node)| node.ldm.marker_count()).collect()
+    }
+
+    /// Data nodes at which something is open, waits or is undecided.
+    pub(crate) fn busy(&self) -> Vec<u16> {
+        let nodes = (1..).zip(&self.nodes).filter(|(id, _)| !self.ended.contains_key(id));
+        nodes.filter(|(_, node)| !node.ldm.is_idle()).map(|(id, _)| id).collect()
+    }
+
+    /// Whether a row is committed at a node.
+    pub(crate) fn has_committed(&self, node: u16, id: i64, slot: SlotId) -> bool {
+        let rows = self.nodes[usize::from(node) - 1].ldm.committed_epochs(TABLE, slot);
+        rows.iter().any(|(key, _)| *key == self.key(id))
     }
 
     /// Which of these rows are committed at a node.
