@@ -55,6 +55,13 @@ pub enum Place {
     First,
 }
 
+impl Place {
+    /// The place of a request whose turn has come if this is set; the mark goes.
+    pub(crate) fn taken(has_turn: &mut bool) -> Self {
+        if std::mem::take(has_turn) { Self::First } else { Self::Last }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
     wait: WaitId,

@@ -13,6 +13,8 @@
 //! looked for among all of them), a session passes each probe on once in a while, and a deadline sends at most [`PROBES_AT_ONCE`] rounds.
 
 use super::Ldm;
+use super::context::Context;
+use super::slot::Slot;
 use crate::locks::{LockKey, WaitId};
 use crate::mutants::{self, Mutant};
 use protocol::program::Refusal;
@@ -40,54 +42,57 @@ pub(super) fn probe_pause(round: u32) -> Duration {
     PAUSE_MAX.min(PAUSE_MIN * (1 << round.min(7)))
 }
 
-impl Ldm {
-    pub(super) fn send_probes(&self, wait: WaitId, outputs: &mut Outputs<Shared>) {
-        let Some(waiting) = self.waits.get(&wait) else { return };
+impl Slot {
+    /// A request that waits here looks for deadlocks.
+    pub(super) fn send_probes(&self, wait: WaitId, context: &mut Context<'_>) {
+        let Some(waiting) = context.waits.get(wait) else { return };
         let probe = Probe {
             initiator: waiting.transaction,
-            home: self.address,
+            home: context.address,
             wait: wait.0,
             transaction: waiting.transaction,
             hops_left: PROBE_HOPS,
         };
-        self.pass_probe(wait, probe, outputs);
+        self.pass_probe(wait, probe, context);
     }
 
     /// Sends a probe on to everyone whom this wait waits for.
-    fn pass_probe(&self, wait: WaitId, probe: Probe, outputs: &mut Outputs<Shared>) {
-        let Some(waiting) = self.waits.get(&wait) else { return };
+    fn pass_probe(&self, wait: WaitId, probe: Probe, context: &mut Context<'_>) {
+        let Some(waiting) = context.waits.get(wait) else { return };
         let Some(hops_left) = probe.hops_left.checked_sub(1) else { return };
         let blockers = if waiting.key.is_whole() {
-            self.blockers_at_table(wait, waiting)
+            self.blockers_at_table(wait, waiting, context.locks)
         } else {
-            let owner = self.implicit_owner(&waiting.key);
-            self.locks.holders(&waiting.key, waiting.transaction, owner)
+            let owner = context.implicit_owner(&waiting.key);
+            context.locks.holders(&waiting.key, waiting.transaction, owner)
         };
+        let (other, rounds) = (waiting.transaction, waiting.probe_rounds as usize);
         if blockers.contains(&probe.initiator) {
-            let (initiator, wait) = (probe.initiator, probe.wait);
-            let hit = Signal::ProbeHit { initiator, wait, other: waiting.transaction };
-            outputs.send(self.address, probe.home, hit);
+            let hit = Signal::ProbeHit { initiator: probe.initiator, wait: probe.wait, other };
+            context.send(probe.home, hit);
         }
-        let first = waiting.probe_rounds as usize * FANOUT % blockers.len().max(1);
+        let first = rounds * FANOUT % blockers.len().max(1);
         let (before, behind) = blockers.split_at(first);
         for blocker in behind.iter().chain(before).take(FANOUT) {
             if blocker.rank() < probe.initiator.rank() {
                 let probe = Probe { transaction: *blocker, hops_left, ..probe };
-                outputs.send(self.address, session_of(*blocker), Signal::ProbeSession(probe));
+                context.send(session_of(*blocker), Signal::ProbeSession(probe));
             } else if *blocker != probe.initiator {
-                self.ask(*blocker, outputs);
+                context.ask(*blocker);
             }
         }
     }
+}
 
+impl Context<'_> {
     /// A key that others wait for goes to this transaction, which may wait for them elsewhere.
-    pub(super) fn ask_to_probe(&self, key: &LockKey, holder: TransactionId, outputs: &mut Outputs<Shared>) {
+    pub(super) fn ask_to_probe(&mut self, key: &LockKey, holder: TransactionId) {
         if self.locks.has_waiters(key) {
-            self.ask(holder, outputs);
+            self.ask(holder);
         }
     }
 
-    fn ask(&self, transaction: TransactionId, outputs: &mut Outputs<Shared>) {
+    fn ask(&mut self, transaction: TransactionId) {
         let probe = Probe {
             initiator: transaction,
             home: self.address,
@@ -95,15 +100,19 @@ impl Ldm {
             transaction,
             hops_left: PROBE_HOPS,
         };
-        outputs.send(self.address, session_of(transaction), Signal::ProbeSession(probe));
+        self.send(session_of(transaction), Signal::ProbeSession(probe));
     }
+}
 
+impl Ldm {
     pub(super) fn on_probe(&mut self, probe: Probe, outputs: &mut Outputs<Shared>) {
-        for wait in self.waits_of_transaction(probe.transaction) {
-            if probe.wait == ASKED {
-                self.send_probes(wait, outputs);
-            } else {
-                self.pass_probe(wait, probe, outputs);
+        let (slots, mut context) = self.parts(outputs);
+        for wait in context.waits.of(probe.transaction) {
+            let slot = context.waits.get(wait).and_then(|waiting| slots.get(waiting.key.slot));
+            match slot {
+                Some(slot) if probe.wait == ASKED => slot.send_probes(wait, &mut context),
+                Some(slot) => slot.pass_probe(wait, probe, &mut context),
+                None => {}
             }
         }
     }
@@ -115,10 +124,26 @@ impl Ldm {
         other: TransactionId,
         outputs: &mut Outputs<Shared>,
     ) {
-        let is_waiting = self.waits.get(&wait).is_some_and(|waiting| waiting.transaction == initiator);
-        if is_waiting && !mutants::is(Mutant::DeadlockUnnoticed) {
+        if mutants::is(Mutant::DeadlockUnnoticed) {
+            return;
+        }
+        if self.waits.get(wait).is_some_and(|waiting| waiting.transaction == initiator) {
             self.refuse_wait(wait, Refusal::Deadlock { other }, outputs);
         }
+    }
+
+    /// It is time for a wait's next round of probes; false if none goes out.
+    pub(super) fn on_probe_alarm(&mut self, wait: WaitId, outputs: &mut Outputs<Shared>) -> bool {
+        let (slots, mut context) = self.parts(outputs);
+        let Some(waiting) = context.waits.get(wait) else { return false };
+        let Some(slot) = slots.get_mut(waiting.key.slot) else { return false };
+        if slot.waits_for_ever(waiting, &context) {
+            slot.refuse_wait(wait, Refusal::ReplicaLost, &mut context);
+            return false;
+        }
+        context.waits.probe_again(wait, context.now);
+        slot.send_probes(wait, &mut context);
+        true
     }
 }
 

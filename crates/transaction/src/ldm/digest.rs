@@ -5,12 +5,15 @@
 //! no message. (Waiting for locks and memory is told by its number only, as are large reads, new indexes and the freeing of memory: worlds that are
 //! enumerated have none of them.)
 
-use crate::ldm::slot::transaction::{HeldStage, Operation};
-use crate::ldm::{Job, Ldm};
+use super::Ldm;
+use super::context::Fragments;
+use super::jobs::{Job, Work};
+use super::slot::Slot;
+use super::slot::transaction::{HeldStage, Operation};
 use memory::Guard;
-use std::fmt::Write;
+use std::fmt::{Debug, Write};
 use std::ops::Bound;
-use stdx::hash64;
+use stdx::{FixedMap, hash64};
 use storage::{Direction, KeyBounds, ScanItem, Visibility};
 use types::{IndexId, TransactionId};
 
@@ -21,59 +24,22 @@ impl Ldm {
         let mut text = String::new();
         // Writing to a string does not fail.
         let _ = self.write_state(&mut text);
-        let _ = self.write_transactions(&mut text);
+        for slot in self.slots.iter() {
+            let _ = slot.write_state(&mut text);
+            let _ = slot.write_transactions(&self.fragments, &mut text);
+        }
         let _ = self.write_rows(&mut text);
         hash64(text.as_bytes())
     }
 
     fn write_state(&self, text: &mut String) -> std::fmt::Result {
-        let epochs = (self.epoch, self.epoch_wanted, &self.undecided, self.draining);
-        let view = (self.map.view.number, self.settled, self.unsettled_count, self.is_joining);
-        write!(text, "{epochs:?} {view:?} {:?} {:?}", self.released, self.locks)?;
-        write!(text, "{:?} {:?} {:?}", self.slots, self.waits_by_transaction, self.void)?;
-        let pending = self.slots.values().flat_map(|state| state.pending.values());
-        let refused = pending.map(|pending| (pending.transaction, &pending.refused));
-        write!(text, "{:?}", refused.collect::<Vec<_>>())?;
-        let mut jobs: Vec<(u64, String)> =
-            self.jobs.iter().map(|(job, work)| (*job, text_of(work))).collect();
+        let (stamps, progress) = (&self.stamps, &self.progress);
+        let view = (self.map.view.number, progress.settled, progress.unsettled_count, progress.is_joining);
+        write!(text, "{stamps:?} {view:?} {:?} {:?}", self.postponed.released, self.locks)?;
+        write!(text, "{:?} {:?}", self.waits.by_transaction(), self.ship_window)?;
+        let mut jobs: Vec<(u64, String)> = self.jobs.iter().map(|(job, work)| (job, text_of(work))).collect();
         jobs.sort_unstable();
         write!(text, "{jobs:?} {:?}", self.copying)
-    }
-
-    fn write_transactions(&self, text: &mut String) -> std::fmt::Result {
-        let mut held: Vec<_> = self.held.iter().collect();
-        held.sort_unstable_by_key(|(place, _)| **place);
-        let mut applied: Vec<_> = self.applied.iter().collect();
-        applied.sort_unstable_by_key(|(place, _)| **place);
-        let mut outcomes: Vec<_> = self.outcomes.iter().collect();
-        outcomes.sort_unstable_by_key(|(place, _)| **place);
-        let mut askers: Vec<_> = self.askers.iter().collect();
-        askers.sort_unstable_by_key(|(place, _)| **place);
-        let mut ahead: Vec<_> = self.ahead.iter().collect();
-        ahead.sort_unstable_by_key(|(place, _)| **place);
-        write!(text, "{held:?} {applied:?} {outcomes:?} {askers:?} {ahead:?}")?;
-        let mut shipping: Vec<_> = self.shipping.iter().collect();
-        shipping.sort_unstable_by_key(|(place, _)| **place);
-        write!(text, "{:?}", self.ship_window)?;
-        let mut readers: Vec<TransactionId> = self.outcome_waits.keys().copied().collect();
-        readers.sort_unstable();
-        write!(text, "{shipping:?} {readers:?}")?;
-        for (place, held) in held.into_iter().filter(|(_, held)| held.stage != HeldStage::Publishing) {
-            for operation in &held.operations {
-                if let Operation::Staged { table, row, .. } = operation
-                    && let Some(fragment) = self.fragments.get(&(*table, place.1))
-                {
-                    write!(text, "{:?}", fragment.staged_row(*row, place.0))?;
-                }
-            }
-        }
-        for (place, applied) in applied {
-            for (table, row) in &applied.rows {
-                let fragment = self.fragments.get(&(*table, place.1));
-                write!(text, "{:?}", fragment.map(|fragment| fragment.staged_row(*row, place.0)))?;
-            }
-        }
-        Ok(())
     }
 
     fn write_rows(&self, text: &mut String) -> std::fmt::Result {
@@ -96,17 +62,59 @@ impl Ldm {
     }
 }
 
+impl Slot {
+    fn write_state(&self, text: &mut String) -> std::fmt::Result {
+        write!(text, "{} {} {:?} {:?}", self.id, self.is_primary, self.members, self.stream)?;
+        let pending = self.stream.pending.values();
+        let refused = pending.map(|pending| (pending.transaction, &pending.refused));
+        write!(text, "{:?}", refused.collect::<Vec<_>>())?;
+        write!(text, "{:?} {:?} {:?} {:?}", self.takeover, self.hand_out, self.copy_in, self.void)
+    }
+
+    fn write_transactions(&self, fragments: &Fragments, text: &mut String) -> std::fmt::Result {
+        let (held, applied) = (sorted(&self.held), sorted(&self.applied));
+        write!(text, "{held:?} {applied:?} {:?}", self.outcomes.sorted())?;
+        write!(text, "{:?} {:?} {:?}", sorted(&self.askers), sorted(&self.ahead), sorted(&self.shipping))?;
+        let mut readers: Vec<TransactionId> = self.outcome_waits.keys().copied().collect();
+        readers.sort_unstable();
+        write!(text, "{readers:?}")?;
+        for (transaction, held) in held.into_iter().filter(|(_, held)| held.stage != HeldStage::Publishing) {
+            for operation in &held.operations {
+                if let Operation::Staged { table, row, .. } = operation
+                    && let Some(fragment) = fragments.get(&(*table, self.id))
+                {
+                    write!(text, "{:?}", fragment.staged_row(*row, transaction))?;
+                }
+            }
+        }
+        for (transaction, applied) in applied {
+            for (table, row) in &applied.rows {
+                let fragment = fragments.get(&(*table, self.id));
+                write!(text, "{:?}", fragment.map(|fragment| fragment.staged_row(*row, transaction)))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// In the order of the transactions.
+fn sorted<T: Debug>(map: &FixedMap<TransactionId, T>) -> Vec<(TransactionId, &T)> {
+    let mut all: Vec<(TransactionId, &T)> = map.iter().map(|(transaction, of)| (*transaction, of)).collect();
+    all.sort_unstable_by_key(|(transaction, _)| *transaction);
+    all
+}
+
 fn text_of(job: &Job) -> String {
     match job {
-        Job::Read(_) => "read".to_owned(),
-        Job::Publish(publish) => format!("{publish:?}"),
-        Job::Mark(mark) => format!("{mark:?}"),
-        Job::Undo(undo) => format!("{undo:?}"),
+        Job::Slot(slot, Work::Read(_)) => format!("{slot} read"),
+        Job::Slot(slot, Work::Publish(publish)) => format!("{slot} {publish:?}"),
+        Job::Slot(slot, Work::Mark(mark)) => format!("{slot} {mark:?}"),
+        Job::Slot(slot, Work::Undo(undo)) => format!("{slot} {undo:?}"),
+        Job::Slot(slot, Work::Sweep(_)) => format!("{slot} sweep"),
         Job::Backfill(_) => "backfill".to_owned(),
         Job::Copy(copy) => format!("{copy:?}"),
         Job::Clear(_) => "clear".to_owned(),
         Job::Visit(_) => "visit".to_owned(),
-        Job::Sweep(_) => "sweep".to_owned(),
         Job::Look(_) => "look".to_owned(),
     }
 }

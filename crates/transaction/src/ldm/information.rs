@@ -7,9 +7,10 @@
 //!
 //! Deliberately not here: reads that take no locks. Every thread does them by itself, and counts none of them by fragment.
 
-use crate::ldm::slot::lock_wait::{Run, milliseconds};
-use crate::ldm::slot::transaction::{Held, HeldStage, Operation};
-use crate::ldm::{Ldm, Place};
+use super::Ldm;
+use super::slot::Slot;
+use super::slot::lock_wait::{Run, implicit_owner, milliseconds};
+use super::slot::transaction::{Held, HeldStage, Operation};
 use crate::locks::LockKey;
 use protocol::program::{LockMode, WriteOperation};
 use protocol::signal::{INFO_ROWS_MAX, InfoTable, RequestId};
@@ -71,7 +72,7 @@ impl Ldm {
             ];
             row.extend(self.own());
             row.push(Value::UInt(place.1.0.into()));
-            let is_primary = self.is_primary(place.1);
+            let is_primary = self.slots.get(place.1).is_some_and(|slot| slot.is_primary);
             row.extend(rest(&Seen { fragment, statistics: fragment.statistics(), is_primary }));
             row.extend([Value::text(&definition.database), Value::text(&definition.name)]);
             Some(row)
@@ -81,37 +82,40 @@ impl Ldm {
 
     // ---- transactions -------------------------------------------------------------------------------------------------------------
 
-    fn held_places(&self) -> Vec<Place> {
-        let mut places: Vec<Place> = self.held.keys().copied().collect();
-        places.sort_unstable();
-        places
+    /// What transactions have here, in the order of the transactions.
+    fn all_held(&self) -> Vec<(TransactionId, &Slot, &Held)> {
+        let mut all = Vec::new();
+        for slot in self.slots.iter() {
+            all.extend(slot.held.iter().map(|(transaction, held)| (*transaction, slot, held)));
+        }
+        all.sort_unstable_by_key(|(transaction, slot, _)| (*transaction, slot.id));
+        all
     }
 
     /// node, instance, transaction, state, operations, those that wait, seconds without one, the session's node and module; the slot.
     fn transaction_rows(&self) -> Vec<Vec<Value>> {
-        let row = |place: &Place| {
-            let held = self.held.get(place)?;
+        let row = |(transaction, slot, held): (TransactionId, &Slot, &Held)| {
             let mut row = self.own();
             row.extend([
-                Value::UInt(place.0.0),
+                Value::UInt(transaction.0),
                 Value::text(state_of(held)),
                 count(held.operations.len()),
-                count(self.waits_of(*place).len()),
+                count(self.waits.of_in(transaction, slot.id).len()),
                 Value::Null,
                 number(held.session.node.0),
                 Value::text(&held.session.to_string()),
-                Value::UInt(place.1.0.into()),
+                Value::UInt(slot.id.0.into()),
             ]);
-            Some(row)
+            row
         };
-        self.held_places().iter().filter_map(row).collect()
+        self.all_held().into_iter().map(row).collect()
     }
 
     /// Those that wait, then those that are done.
     fn operation_rows(&self) -> Vec<Vec<Value>> {
         let mut rows = Vec::new();
         let mut waits: Vec<_> = self.waits.iter().collect();
-        waits.sort_unstable_by_key(|(wait, _)| **wait);
+        waits.sort_unstable_by_key(|(wait, _)| *wait);
         for (_, waiting) in waits.into_iter().take(INFO_ROWS_MAX) {
             let key = waiting.key.clone();
             let from = waiting.run.from();
@@ -123,14 +127,13 @@ impl Ldm {
                 from,
             ));
         }
-        for place in self.held_places() {
-            let Some(held) = self.held.get(&place) else { continue };
+        for (transaction, slot, held) in self.all_held() {
             for operation in &held.operations {
                 if rows.len() >= INFO_ROWS_MAX {
                     return rows;
                 }
-                if let Some((key, kind)) = self.key_and_kind(place, operation) {
-                    rows.push(self.operation_row(&key, place.0, kind, state_of(held), held.session));
+                if let Some((key, kind)) = self.key_and_kind(transaction, slot.id, operation) {
+                    rows.push(self.operation_row(&key, transaction, kind, state_of(held), held.session));
                 }
             }
         }
@@ -146,7 +149,7 @@ impl Ldm {
         state: &str,
         session: Address,
     ) -> Vec<Value> {
-        let held = self.held.get(&(transaction, key.slot));
+        let held = self.slots.get(key.slot).and_then(|slot| slot.held.get(&transaction));
         let coordinator = held.and_then(|held| held.coordinator);
         let of_coordinator = |part: fn(Address) -> u64| {
             coordinator.map_or(Value::Null, |coordinator| Value::UInt(part(coordinator)))
@@ -169,11 +172,16 @@ impl Ldm {
     }
 
     /// What an operation of a transaction locks, and how NDB would call it; nothing if it is being undone or published just now.
-    fn key_and_kind(&self, place: Place, operation: &Operation) -> Option<(LockKey, &'static str)> {
+    fn key_and_kind(
+        &self,
+        transaction: TransactionId,
+        slot: SlotId,
+        operation: &Operation,
+    ) -> Option<(LockKey, &'static str)> {
         match operation {
             Operation::Staged { table, row, .. } => {
-                let fragment = self.fragments.get(&(*table, place.1))?;
-                let staged = fragment.staged_row(*row, place.0)?;
+                let fragment = self.fragments.get(&(*table, slot))?;
+                let staged = fragment.staged_row(*row, transaction)?;
                 let key: Box<[u8]> = fragment.key_of(*row).into();
                 let had_row = fragment.committed(&key).is_some_and(|(_, row)| row.is_some());
                 let kind = match (staged, had_row) {
@@ -181,10 +189,10 @@ impl Ldm {
                     (Some(_), true) => "UPDATE",
                     (Some(_), false) => "INSERT",
                 };
-                Some((LockKey { slot: place.1, table: *table, key }, kind))
+                Some((LockKey { slot, table: *table, key }, kind))
             }
             Operation::Locked(key) => {
-                let kind = self.locks.mode_of(key, place.0).map_or("READ", read_kind);
+                let kind = self.locks.mode_of(key, transaction).map_or("READ", read_kind);
                 Some((key.clone(), kind))
             }
         }
@@ -195,7 +203,7 @@ impl Ldm {
     /// Keys that somebody waits for, then other explicit locks, then rows that are changed.
     fn lock_rows(&self) -> Vec<Vec<Value>> {
         let mut rows = Vec::new();
-        let awaited: BTreeSet<&LockKey> = self.waits.values().map(|waiting| &waiting.key).collect();
+        let awaited: BTreeSet<&LockKey> = self.waits.iter().map(|(_, waiting)| &waiting.key).collect();
         let explicit = self.locks.keys().filter(|key| !awaited.contains(key)).take(INFO_ROWS_MAX);
         let mut explicit: Vec<&LockKey> = explicit.collect();
         explicit.sort_unstable();
@@ -206,15 +214,16 @@ impl Ldm {
                 return rows;
             }
         }
-        for place in self.held_places() {
-            let operations = self.held.get(&place).map_or(&[][..], |held| &held.operations);
+        for (transaction, slot, held) in self.all_held() {
             let first =
                 |operation: &&Operation| matches!(operation, Operation::Staged { is_first: true, .. });
-            for operation in operations.iter().filter(first) {
+            for operation in held.operations.iter().filter(first) {
                 if rows.len() >= INFO_ROWS_MAX {
                     return rows;
                 }
-                let changed = self.key_and_kind(place, operation).filter(|(key, _)| !self.locks.has(key));
+                let changed = self
+                    .key_and_kind(transaction, slot.id, operation)
+                    .filter(|(key, _)| !self.locks.has(key));
                 if let Some((key, _)) = changed {
                     self.add_locks(&key, &mut rows);
                 }
@@ -225,7 +234,7 @@ impl Ldm {
 
     /// The locks on a key: its holders, then those that wait, in order of arrival.
     fn add_locks(&self, key: &LockKey, rows: &mut Vec<Vec<Value>>) {
-        let owner = self.implicit_owner(key);
+        let owner = implicit_owner(&self.fragments, key);
         let mut holders: Vec<(TransactionId, u64)> = Vec::new();
         let changes = owner.map(|owner| (owner, LockMode::Exclusive, self.change_of(key)));
         let explicit = self.locks.holders_of(key).iter().filter(|(holder, _)| Some(*holder) != owner);
@@ -240,7 +249,7 @@ impl Ldm {
         }
         let mut before = holders.first().map(|(_, number)| *number);
         for wait in self.locks.waits_for(key) {
-            let Some(waiting) = self.waits.get(&wait) else { continue };
+            let Some(waiting) = self.waits.get(wait) else { continue };
             let blocking = holders.iter().find(|(holder, _)| *holder != waiting.transaction);
             let waiting_for = blocking.map(|(_, number)| *number).or(before);
             let number = rows.len() as u64 + 1;
@@ -257,7 +266,7 @@ impl Ldm {
                 first: "",
                 kind,
             };
-            let lasts = Value::UInt(milliseconds(self.called_at.since(waiting.since)));
+            let lasts = Value::UInt(milliseconds(self.now.monotonic.since(waiting.since)));
             rows.push(self.lock_row(key, &lock, lasts, waiting_for.map_or(Value::Null, Value::UInt)));
         }
     }

@@ -22,7 +22,8 @@
 //! Deliberately not here: what coordinators are owed (the probes are as late); reports about the view before (`takeover`): who undoes or publishes what is
 //! large sends them behind that, and answers probes meanwhile; modules that are no ldm: a thread that hangs ends its node (`runtime`, `watchdog`).
 
-use crate::ldm::{Job, Ldm};
+use super::Ldm;
+use super::jobs::Job;
 use protocol::{Address, Outputs, Signal};
 use query::Shared;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -172,27 +173,28 @@ impl Ldm {
 
     /// After each signal and deadline: in a newer view it is looked at its replicas.
     #[inline]
-    pub(super) fn watch_lag(&mut self, now: Now) {
+    pub(super) fn watch_lag(&mut self) {
         if self.lag.view != self.map.view.number && self.lag.limit > Duration::ZERO {
             let view = &self.map.view;
             let life = |peer: &Address| view.node(peer.node).map_or(Incarnation(0), |info| info.incarnation);
-            let peers = self.slots.values().flat_map(|state| state.backups.iter());
+            let peers = self.slots.iter().flat_map(|slot| slot.members.backups.iter());
             let peers = peers.map(|peer| (*peer, life(peer))).collect();
-            self.lag.begin_view(now, self.map.view.number, peers);
+            self.lag.begin_view(self.now, self.map.view.number, peers);
         }
     }
 
     /// It is time to look: behind everything that waits here, answers among it.
-    pub(super) fn on_look_due(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
-        if let Some(due) = self.lag.look_at.take_if(|due| *due <= now.monotonic) {
+    pub(super) fn on_look_due(&mut self, outputs: &mut Outputs<Shared>) {
+        let now = self.now.monotonic;
+        if let Some(due) = self.lag.look_at.take_if(|due| *due <= now) {
             self.lag.is_looking = true;
             self.later(Job::Look(due), outputs);
         }
     }
 
     /// Looks at what is owed, reports who is late, and sends the next probes.
-    pub(super) fn look_for_lag(&mut self, now: Now, due: Instant, outputs: &mut Outputs<Shared>) {
-        self.lag.begin_look(now, due);
+    pub(super) fn look_for_lag(&mut self, due: Instant, outputs: &mut Outputs<Shared>) {
+        self.lag.begin_look(self.now, due);
         let mut since: BTreeMap<NodeId, u64> = BTreeMap::new();
         for (node, look) in self.answers_owed() {
             let oldest = since.entry(node).or_insert(look);
@@ -201,7 +203,7 @@ impl Ldm {
         for (node, look) in since {
             let age = self.lag.age(look);
             // (Who joins has lacked CPU for its own start, and is waited for anyway.)
-            if age >= self.lag.limit && !self.is_joining {
+            if age >= self.lag.limit && !self.progress.is_joining {
                 let milliseconds = u32::try_from(age.as_millis()).unwrap_or(u32::MAX);
                 let report = Signal::ReplicaLags { node, milliseconds };
                 outputs.send(self.address, Address::membership(self.address.node), report);
@@ -215,14 +217,16 @@ impl Ldm {
     /// Who owes something, since which look.
     fn answers_owed(&mut self) -> Vec<(NodeId, u64)> {
         let mut owed: Vec<(NodeId, u64)> = self.lag.probes_owed().collect();
-        for (id, state) in self.slots.iter().filter(|(_, state)| state.is_primary) {
+        for slot in self.slots.iter().filter(|slot| slot.is_primary) {
+            let stream = &slot.stream;
             let mut awaited =
-                state.pending.iter().filter(|(_, pending)| pending.refused.is_none()).peekable();
-            self.lag.note_places(*id, awaited.peek().map(|(place, _)| **place), state.sequence);
-            let mut backups: BTreeSet<NodeId> = state.backups.iter().map(|backup| backup.node).collect();
+                stream.pending.iter().filter(|(_, pending)| pending.refused.is_none()).peekable();
+            self.lag.note_places(slot.id, awaited.peek().map(|(place, _)| **place), stream.given);
+            let mut backups: BTreeSet<NodeId> =
+                slot.members.backups.iter().map(|backup| backup.node).collect();
             // Each is younger than the one before.
             for (place, pending) in awaited {
-                let since = self.lag.place_since(*id, *place);
+                let since = self.lag.place_since(slot.id, *place);
                 if backups.is_empty() || self.lag.age(since) < self.lag.limit {
                     break;
                 }
@@ -231,11 +235,6 @@ impl Ldm {
             }
         }
         owed
-    }
-
-    /// Another replica asks how late this one is.
-    pub(super) fn on_lag_probe(&self, from: Address, probe: u64, outputs: &mut Outputs<Shared>) {
-        outputs.send(self.address, from, Signal::LagProbed { probe });
     }
 
     pub(super) fn on_lag_probed(&mut self, from: Address, probe: u64) {

@@ -12,31 +12,53 @@
 //! Invariants: no request of a session overtakes another one of it that is kept (but for `Abort`, which takes away what is kept); nothing is
 //! evaluated for a session while the lease has run out, not even for one whose turn for a lock has come.
 
-use crate::ldm::slot::stage::WriteRun;
-use crate::ldm::{Ldm, WaitAlarm};
+use super::Ldm;
+use super::context::Context;
+use super::slot::lock_wait::WaitAlarm;
+use super::slot::stage::WriteRun;
 use crate::mutants::{self, Mutant};
 use protocol::program::Refusal;
 use protocol::{Outputs, Signal};
 use query::Shared;
-use stdx::{Duration, Now};
+use stdx::Duration;
+use types::SlotId;
 
 /// How soon the lease is looked at again. It is renewed with every heartbeat, unless somebody is silent.
 const LEASE_RETRY: Duration = Duration::from_millis(5);
 
-impl Ldm {
+impl Context<'_> {
     /// Whether this node may answer what no other member looks at.
-    pub(super) fn is_leased(&self, now: Now) -> bool {
-        self.map.may_read(now.monotonic) || mutants::is(Mutant::LockUnleased)
+    pub(super) fn is_leased(&self) -> bool {
+        self.map.may_read(self.now.monotonic) || mutants::is(Mutant::LockUnleased)
     }
 
     /// The same as a refusal, for what goes on after a wait.
-    pub(super) fn check_lease(&self, now: Now) -> Result<(), Refusal> {
-        if self.is_leased(now) { Ok(()) } else { Err(Refusal::WrongView) }
+    pub(super) fn check_lease(&self) -> Result<(), Refusal> {
+        if self.is_leased() { Ok(()) } else { Err(Refusal::WrongView) }
+    }
+
+    /// Looks at the lease again a little later.
+    pub(super) fn await_lease(&mut self) {
+        if !self.postponed.is_lease_awaited {
+            self.postponed.is_lease_awaited = true;
+            self.waits.alarms.register(self.now.monotonic + LEASE_RETRY, WaitAlarm::Lease);
+        }
+    }
+}
+
+impl Ldm {
+    /// Whether this node may answer what no other member looks at.
+    fn is_leased(&self) -> bool {
+        self.map.may_read(self.now.monotonic) || mutants::is(Mutant::LockUnleased)
+    }
+
+    fn is_primary(&self, slot: SlotId) -> bool {
+        self.slots.get(slot).is_some_and(|slot| slot.is_primary)
     }
 
     /// Whether a request has to wait: the lease has run out, or others wait before it.
-    pub(super) fn is_postponed(&self, now: Now, signal: &Signal) -> bool {
-        if self.released.is_empty() && self.is_leased(now) {
+    pub(super) fn is_postponed(&self, signal: &Signal) -> bool {
+        if self.postponed.released.is_empty() && self.is_leased() {
             return false;
         }
         #[expect(
@@ -57,28 +79,31 @@ impl Ldm {
 
     /// A newer view is installed: what is kept for a primary that this node is not any more is refused.
     pub(super) fn refuse_not_led(&mut self, outputs: &mut Outputs<Shared>) {
-        for (from, signal) in std::mem::take(&mut self.released) {
+        for (from, signal) in std::mem::take(&mut self.postponed.released) {
+            let is_primary = |slot| self.is_primary(slot);
             #[expect(
                 clippy::wildcard_enum_match_arm,
                 reason = "the others are answered by whoever leads, or by nobody"
             )]
             match signal {
-                Signal::Write(request) if !self.is_primary(request.slot) => {
+                Signal::Write(request) if !is_primary(request.slot) => {
                     self.refuse_write(WriteRun::new(from, request), Refusal::WrongView, outputs);
                 }
-                Signal::Read(request) if !self.is_primary(request.slot) => {
-                    self.refuse_read(from, &request, Refusal::WrongView, outputs);
+                Signal::Read(request) if !is_primary(request.slot) => {
+                    let (_, mut context) = self.parts(outputs);
+                    context.refuse_read(from, &request, Refusal::WrongView);
                 }
-                signal => self.released.push_back((from, signal)),
+                signal => self.postponed.released.push_back((from, signal)),
             }
         }
     }
 
-    /// Looks at the lease again a little later.
-    pub(super) fn await_lease(&mut self, now: Now) {
-        if !self.is_lease_awaited {
-            self.is_lease_awaited = true;
-            self.alarms.register(now.monotonic + LEASE_RETRY, WaitAlarm::Lease);
+    /// Refuses a write, whether or not its slot is here.
+    pub(super) fn refuse_write(&mut self, run: WriteRun, refusal: Refusal, outputs: &mut Outputs<Shared>) {
+        let (slots, mut context) = self.parts(outputs);
+        match slots.get_mut(run.request.slot) {
+            Some(slot) => slot.refuse_write(run, refusal, &mut context),
+            None => context.send(run.from, run.refused(refusal)),
         }
     }
 }

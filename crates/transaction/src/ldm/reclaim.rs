@@ -8,15 +8,21 @@
 //! Invariants: nothing that was unlinked waits longer for a visit than for its readers, however idle its slot is; a request waits for memory
 //! or for a lock, never for both. When visits come depends on changes alone, not on when readers let go: a simulation repeats.
 
-use crate::ldm::slot::lock_wait::WaitAlarm;
-use crate::ldm::slot::stage::WriteRun;
-use crate::ldm::{Job, Ldm, Place};
-use protocol::{Address, Budget, Outputs};
+use super::Ldm;
+use super::context::{Context, Fragments};
+use super::jobs::Job;
+use super::slot::Slot;
+use super::slot::lock_wait::WaitAlarm;
+use super::slot::stage::WriteRun;
+use memory::MemoryManager;
+use protocol::program::Refusal;
+use protocol::{Budget, Outputs};
 use query::Shared;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use stdx::{Duration, Instant, Now};
 use storage::Fragment;
-use types::{SlotId, TableId};
+use types::{SlotId, TableId, TransactionId};
 
 /// How long after a change its fragment is visited.
 const FIRST_VISIT: Duration = Duration::from_millis(5);
@@ -32,8 +38,8 @@ const FREED_AT_ONCE: u32 = 2_000;
 type FragmentId = (TableId, SlotId);
 
 /// Whose memory comes back.
-#[derive(Default)]
 pub(super) struct Reclaim {
+    pub(super) memory: Arc<MemoryManager>,
     /// Fragments that were changed, with the number of visits since.
     changed: BTreeMap<FragmentId, u32>,
     /// The one that was changed last: transactions change one fragment many times.
@@ -55,6 +61,18 @@ pub(super) struct Visits {
 }
 
 impl Reclaim {
+    pub(super) fn new(memory: Arc<MemoryManager>) -> Self {
+        Self {
+            memory,
+            changed: BTreeMap::new(),
+            last: None,
+            dropped: Vec::new(),
+            next_visit: None,
+            is_visiting: false,
+            waiting: Vec::new(),
+        }
+    }
+
     /// Something was unlinked in this fragment, or will be.
     #[inline]
     pub(super) fn note(&mut self, fragment: FragmentId) {
@@ -69,9 +87,9 @@ impl Reclaim {
         self.next_visit
     }
 
-    /// Plans the next round: soon after a change, later and later after that.
+    /// Plans the next round after each call: soon after a change, later and later after that.
     #[inline]
-    fn plan(&mut self, now: Now) {
+    pub(super) fn plan(&mut self, now: Now) {
         if self.next_visit.is_some() || self.is_visiting {
             return;
         }
@@ -80,17 +98,67 @@ impl Reclaim {
             self.next_visit = Some(now.monotonic + FIRST_VISIT * (1 << visits));
         }
     }
+
+    /// Frees what of changed fragments can be freed at once: when DataMemory is full, or much is replaced. True if it freed something.
+    #[cold]
+    pub(super) fn free_at_once(&mut self, fragments: &mut Fragments) -> bool {
+        let mut left = FREED_AT_ONCE;
+        for id in self.changed.keys() {
+            if let Some(fragment) = fragments.get_mut(id) {
+                left -= fragment.reclaim_slice(left).count;
+            }
+            if left == 0 {
+                break;
+            }
+        }
+        left < FREED_AT_ONCE
+    }
+
+    /// Whether a write that finds DataMemory full may wait for some of it.
+    pub(super) fn is_memory_coming(&self, run: &mut WriteRun, now: Now) -> bool {
+        let until = *run.waits_for_memory_until.get_or_insert(now.monotonic + WAIT_MAX);
+        now.monotonic < until && self.memory.announced() > 0
+    }
+
+    /// The writes of a transaction in a slot that wait for memory do so no longer.
+    pub(super) fn take_waits(&mut self, transaction: TransactionId, slot: SlotId) -> Vec<WriteRun> {
+        self.take_waits_if(|run| run.request.transaction == transaction && run.request.slot == slot)
+    }
+
+    /// All writes of a slot that wait for memory.
+    pub(super) fn take_waits_of(&mut self, slot: SlotId) -> Vec<WriteRun> {
+        self.take_waits_if(|run| run.request.slot == slot)
+    }
+
+    fn take_waits_if(&mut self, is_taken: impl Fn(&WriteRun) -> bool) -> Vec<WriteRun> {
+        if self.waiting.is_empty() {
+            return Vec::new();
+        }
+        let (taken, others) = std::mem::take(&mut self.waiting).into_iter().partition(is_taken);
+        self.waiting = others;
+        taken
+    }
+
+    /// Writes that wait for memory.
+    pub(super) fn waiting(&self) -> &[WriteRun] {
+        &self.waiting
+    }
+}
+
+impl Slot {
+    /// A write that found DataMemory full, or whose functions take long, goes on a moment later.
+    pub(super) fn pause_write(&self, mut run: WriteRun, context: &mut Context<'_>) {
+        run.request.known = run.request.known.max(self.operation_count(run.request.transaction));
+        if context.reclaim.waiting.is_empty() {
+            context.waits.alarms.register(context.now.monotonic + WAIT_INTERVAL, WaitAlarm::Memory);
+        }
+        context.reclaim.waiting.push(run);
+    }
 }
 
 impl Ldm {
-    /// After each call: whatever was changed is going to be visited.
-    #[inline]
-    pub(super) fn plan_visits(&mut self, now: Now) {
-        self.reclaim.plan(now);
-    }
-
-    pub(super) fn on_visits_due(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
-        if self.reclaim.next_visit.is_none_or(|due| due > now.monotonic) {
+    pub(super) fn on_visits_due(&mut self, outputs: &mut Outputs<Shared>) {
+        if self.reclaim.next_visit.is_none_or(|due| due > self.now.monotonic) {
             return;
         }
         let reclaim = &mut self.reclaim;
@@ -161,71 +229,16 @@ impl Ldm {
 
     // ---- writes that need memory --------------------------------------------------------------------------------------------------
 
-    /// Frees what of changed fragments can be freed at once: when DataMemory is full, or much is replaced. True if it freed something.
-    #[cold]
-    pub(super) fn free_at_once(&mut self) -> bool {
-        let mut left = FREED_AT_ONCE;
-        for id in self.reclaim.changed.keys() {
-            if let Some(fragment) = self.fragments.get_mut(id) {
-                left -= fragment.reclaim_slice(left).count;
-            }
-            if left == 0 {
-                break;
-            }
-        }
-        left < FREED_AT_ONCE
-    }
-
-    /// Whether a write that finds DataMemory full may wait for some of it.
-    pub(super) fn is_memory_coming(&self, run: &mut WriteRun, now: Now) -> bool {
-        let until = *run.waits_for_memory_until.get_or_insert(now.monotonic + WAIT_MAX);
-        now.monotonic < until && self.memory.announced() > 0
-    }
-
-    /// A write that found DataMemory full, or whose functions take long, goes on a moment later.
-    pub(super) fn pause_write(&mut self, now: Now, mut run: WriteRun) {
-        let place = (run.request.transaction, run.request.slot);
-        run.request.known = run.request.known.max(self.operation_count(place));
-        if self.reclaim.waiting.is_empty() {
-            self.alarms.register(now.monotonic + WAIT_INTERVAL, WaitAlarm::Memory);
-        }
-        self.reclaim.waiting.push(run);
-    }
-
     /// Writes that wait for memory try again.
-    pub(super) fn on_memory_alarm(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
-        for run in std::mem::take(&mut self.reclaim.waiting) {
-            self.run_write(now, run, outputs);
+    pub(super) fn on_memory_alarm(&mut self, outputs: &mut Outputs<Shared>) {
+        let waiting = std::mem::take(&mut self.reclaim.waiting);
+        let (slots, mut context) = self.parts(outputs);
+        for run in waiting {
+            match slots.get_mut(run.request.slot) {
+                Some(slot) => slot.run_write(run, &mut context),
+                None => context.send(run.from, run.refused(Refusal::WrongView)),
+            }
         }
-    }
-
-    /// The writes of a transaction in a slot that wait for memory do so no longer.
-    pub(super) fn take_memory_waits(&mut self, place: Place) -> Vec<WriteRun> {
-        if self.reclaim.waiting.is_empty() {
-            return Vec::new();
-        }
-        let is_its = |run: &WriteRun| (run.request.transaction, run.request.slot) == place;
-        let (taken, others) = std::mem::take(&mut self.reclaim.waiting).into_iter().partition(is_its);
-        self.reclaim.waiting = others;
-        taken
-    }
-
-    /// Who waits for memory, and for which transaction.
-    pub(super) fn memory_waits(&self) -> impl Iterator<Item = (Address, Place)> {
-        let place = |run: &WriteRun| (run.from, (run.request.transaction, run.request.slot));
-        self.reclaim.waiting.iter().map(place)
-    }
-
-    /// All writes of a slot that wait for memory.
-    pub(super) fn take_memory_waits_of(&mut self, slot: SlotId) -> Vec<WriteRun> {
-        let is_its = |run: &WriteRun| run.request.slot == slot;
-        let (taken, others) = std::mem::take(&mut self.reclaim.waiting).into_iter().partition(is_its);
-        self.reclaim.waiting = others;
-        taken
-    }
-
-    pub(super) fn is_reclaim_idle(&self) -> bool {
-        self.reclaim.waiting.is_empty()
     }
 }
 

@@ -1,8 +1,19 @@
-//! A slot: what has one stream of writes, one table of locks and one primary.
+//! A slot: what has one stream of writes and one primary, and whatever a transaction has there.
 //!
-//! `stage` takes writes while statements run, `undo` takes them back, `read` reads, `lock_wait` and `table_locks` let requests wait; `commit` is the
-//! primary's side of both commits, `backup` the other side; `view_change` carries into the next view what one leaves undecided or open; `copy` brings
-//! rows to members that join; `markers` and `question` tell sessions what became of their commits; `inspect` answers checkers.
+//! A slot handles the signals that name it. Its methods see the slot and what it shares with the other slots of its module (`Context`).
+//!
+//! - `transaction` is what a transaction has at its primary. `stage` takes writes while statements run, `undo` takes them back, `read` reads,
+//!   `lock_wait` and `table_locks` let requests wait.
+//! - `commit` is the primary's side of both commits, `backup` the other side.
+//! - `view_change` carries into the next view what one leaves undecided or open.
+//! - `copy` brings rows to members that join.
+//! - `markers` and `question` tell sessions what became of their commits; `inspect` answers checkers.
+//!
+//! Invariants:
+//! - I1: a one-primary commit is published and answered only when every in-sync backup has said `Applied`.
+//! - Backups apply the numbered stream of a slot in order, each place once; a place refused is consumed too.
+//! - A version is *prepared* exactly while its outcome cannot be known here; it is published or undone only by its coordinator's or its
+//!   primary's word, never by guess.
 
 pub(super) mod backup;
 pub(super) mod commit;
@@ -18,41 +29,323 @@ pub(super) mod transaction;
 pub(super) mod undo;
 pub(super) mod view_change;
 
-use commit::PendingCommit;
+use super::context::Context;
+use super::jobs::{Job, Work};
+use backup::{Ahead, Applied};
+use commit::Reply;
+use commit::seal::PendingCommit;
+use commit::ship::Ship;
 use copy::{CopyIn, CopyOut};
-use protocol::Address;
+use markers::Markers;
+use protocol::program::Refusal;
 use protocol::signal::Replicate;
-use std::collections::BTreeMap;
+use protocol::{Address, Budget, ModuleKind, Signal};
+use question::Asker;
+use read::PendingRead;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use stdx::FixedMap;
+use transaction::Held;
 use types::{NodeId, Sequence, SlotId, TransactionId};
+use view_change::Takeover;
 use view_change::handover::HandOut;
-use view_change::takeover::Takeover;
 
-/// A slot that this ldm has a replica of.
-#[derive(Debug, Default)]
+/// A slot that this module has a replica of.
+#[derive(Default)]
 pub(super) struct Slot {
+    pub(super) id: SlotId,
     pub(super) is_primary: bool,
-    /// The ldms of the other replicas that get every write: those in sync and those joining.
-    pub(super) backups: Vec<Address>,
+    pub(super) members: Members,
+    pub(super) stream: Stream,
+    /// Primary: what open and ending transactions have here.
+    pub(super) held: FixedMap<TransactionId, Held>,
+    /// Backup: what the primary has replicated and nobody has decided.
+    pub(super) applied: FixedMap<TransactionId, Applied>,
+    /// Backup: pieces of large transactions that went ahead of their place.
+    pub(super) ahead: FixedMap<TransactionId, Ahead>,
+    /// Primary: large transactions that wait for their backups' acknowledgements.
+    pub(super) shipping: FixedMap<TransactionId, Ship>,
+    pub(super) outcomes: Markers,
+    /// Sessions that wait for an outcome.
+    pub(super) askers: FixedMap<TransactionId, Vec<Asker>>,
+    /// How the end of commits is told that were sealed here by a primary that stepped down.
+    pub(super) owed: FixedMap<TransactionId, Reply>,
+    /// Reads that wait for the outcome of a prepared transaction.
+    pub(super) outcome_waits: FixedMap<TransactionId, Vec<PendingRead>>,
+    /// Transactions of nodes without slots that were open here when their node was lost the last time.
+    pub(super) void: BTreeMap<NodeId, BTreeSet<TransactionId>>,
+    /// Orders what is undecided as its versions lie above each other.
+    next_order: u64,
+    pub(super) takeover: Takeover,
+    /// This member was primary, and has not heard that it may let go of what is open.
+    pub(super) hand_out: Option<HandOut>,
+    /// It is one of those that `Progress::unsettled_count` counts.
+    pub(super) is_counted: bool,
     /// This replica is joining.
     pub(super) copy_in: Option<CopyIn>,
-    /// Primary: the members that it is copied to.
-    pub(super) copies: BTreeMap<NodeId, CopyOut>,
+}
+
+/// The other replicas of a slot.
+#[derive(Debug, Default)]
+pub(super) struct Members {
+    /// The ldms that get every write: those in sync and those joining.
+    pub(super) backups: Vec<Address>,
     /// A replica is lost, and no view without it will come.
     pub(super) is_replica_lost: bool,
     /// The participants of transactions that have no others.
     pub(super) alone: Arc<Vec<SlotId>>,
+    /// The participants of transactions that do not end.
+    none: Arc<Vec<SlotId>>,
+    /// Primary: the members that it is copied to.
+    pub(super) copies: BTreeMap<NodeId, CopyOut>,
+}
+
+/// The numbered writes of a slot in the installed view.
+#[derive(Debug, Default)]
+pub(super) struct Stream {
     /// Primary: the last place given out.
-    pub(super) sequence: Sequence,
+    pub(super) given: Sequence,
     /// Primary: one-primary commits that wait for backups.
     pub(super) pending: BTreeMap<Sequence, PendingCommit>,
     /// Backup: the last place consumed.
-    pub(super) applied: Sequence,
+    pub(super) consumed: Sequence,
     /// Backup: places that came too early.
     pub(super) early: BTreeMap<Sequence, (Address, Replicate)>,
     /// Backup: one-primary transactions by place.
     pub(super) undecided: BTreeMap<Sequence, TransactionId>,
-    pub(super) takeover: Takeover,
-    /// This member was primary, and has not heard that it may let go of what is open.
-    pub(super) hand_out: Option<HandOut>,
+}
+
+/// The slots of a module, found by their number.
+#[derive(Default)]
+pub(super) struct Slots {
+    /// In the order of their numbers.
+    slots: Vec<Slot>,
+    /// The position of each slot of the cluster, or none of them.
+    positions: Vec<u32>,
+}
+
+/// The position of a slot that is not here.
+const ABSENT: u32 = u32::MAX;
+
+impl Slots {
+    /// These slots, which come in the order of their numbers.
+    pub(super) fn new(slots: Vec<Slot>) -> Self {
+        let count = slots.last().map_or(0, |slot| slot.id.0 as usize + 1);
+        let mut positions = vec![ABSENT; count];
+        for (position, slot) in (0..).zip(&slots) {
+            positions[slot.id.0 as usize] = position;
+        }
+        Self { slots, positions }
+    }
+
+    #[inline]
+    fn position(&self, slot: SlotId) -> usize {
+        self.positions.get(slot.0 as usize).copied().unwrap_or(ABSENT) as usize
+    }
+
+    #[inline]
+    pub(super) fn get(&self, slot: SlotId) -> Option<&Slot> {
+        self.slots.get(self.position(slot))
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, slot: SlotId) -> Option<&mut Slot> {
+        let position = self.position(slot);
+        self.slots.get_mut(position)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Slot> {
+        self.slots.iter()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
+        self.slots.iter_mut()
+    }
+
+    pub(super) fn into_slots(self) -> Vec<Slot> {
+        self.slots
+    }
+}
+
+/// The slot that a signal is about, if slots handle such signals.
+pub(super) fn slot_of(signal: &Signal) -> Option<SlotId> {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the others are about no slot, or not for an ldm")]
+    match signal {
+        Signal::Read(request) => Some(request.slot),
+        Signal::Write(request) => Some(request.slot),
+        Signal::CommitOne(request) => Some(request.participant.slot),
+        Signal::Prepare { participant, .. } => Some(participant.slot),
+        Signal::Outcome(outcome) => Some(outcome.slot),
+        Signal::ReplicateAhead(piece) => Some(piece.slot),
+        Signal::Replicate(replicate) => Some(replicate.slot),
+        Signal::HandOver(piece) => Some(piece.slot),
+        Signal::Gather(report) => Some(report.slot),
+        Signal::CopyPiece(piece) => Some(piece.slot),
+        Signal::RollbackTo { slot, .. }
+        | Signal::Abort { slot, .. }
+        | Signal::OutcomeAsk { slot, .. }
+        | Signal::AheadApplied { slot, .. }
+        | Signal::DropAhead { slot, .. }
+        | Signal::Applied { slot, .. }
+        | Signal::OutcomeRecorded { slot, .. }
+        | Signal::Decided { slot, .. }
+        | Signal::Forget { slot, .. }
+        | Signal::Taken { slot, .. }
+        | Signal::RecoveryAsk { slot, .. }
+        | Signal::CopyApplied { slot, .. } => Some(*slot),
+        _ => None,
+    }
+}
+
+impl Slot {
+    /// A slot that knows nothing yet.
+    pub(super) fn new(id: SlotId) -> Self {
+        let members = Members { alone: Arc::new(vec![id]), ..Members::default() };
+        Self { id, members, ..Self::default() }
+    }
+
+    /// Handles a signal that names this slot.
+    pub(super) fn on_signal(
+        &mut self,
+        from: Address,
+        signal: Signal,
+        budget: &mut Budget,
+        context: &mut Context<'_>,
+    ) {
+        if context.progress.unsettled_count > 0 && self.is_held_back(&signal) {
+            return self.hold_back(from, signal);
+        }
+        #[expect(clippy::wildcard_enum_match_arm, reason = "`slot_of` finds no others")]
+        match signal {
+            Signal::Read(request) => self.on_read(from, request, budget, context),
+            Signal::Write(request) => self.on_write(from, request, context),
+            Signal::RollbackTo { .. }
+            | Signal::OutcomeAsk { .. }
+            | Signal::Abort { .. }
+            | Signal::CommitOne(_)
+                if self.is_elsewhere() =>
+            {
+                self.send_back(from, signal, context);
+            }
+            Signal::RollbackTo { request, transaction, operations, .. } => {
+                self.on_rollback_to(from, request, transaction, operations, context);
+            }
+            Signal::Abort { transaction, .. } => self.on_abort(transaction, context),
+            Signal::CommitOne(request) => self.on_commit_one(from, &request, context),
+            Signal::OutcomeAsk { request, transaction, is_write, .. } => {
+                self.on_outcome_ask(transaction, Asker { from, request, is_write }, context);
+            }
+            Signal::Prepare { transaction, participant, epoch_seen, participants } => {
+                self.on_prepare(from, transaction, participant, epoch_seen, participants, context);
+            }
+            Signal::Outcome(outcome) => self.on_outcome(from, outcome, context),
+            Signal::ReplicateAhead(piece) => self.on_replicate_ahead(from, *piece, context),
+            Signal::AheadApplied { transaction, .. } => self.on_ahead_applied(transaction, context),
+            Signal::DropAhead { transaction, .. } => self.drop_ahead(transaction, context),
+            Signal::Replicate(replicate) => self.on_replicate(from, *replicate, context),
+            Signal::Applied { sequence, refusal, .. } => {
+                self.on_applied(from.node, sequence, refusal, context);
+            }
+            Signal::OutcomeRecorded { transaction, .. } => {
+                self.on_abort_recorded(from.node, transaction, context);
+            }
+            Signal::Decided { sequence, .. } => self.on_decided(sequence, context),
+            Signal::Forget { .. } if from.kind != ModuleKind::Ldm && self.is_elsewhere() => {
+                self.send_back(from, signal, context);
+            }
+            Signal::Forget { transactions, .. } => self.on_forget(transactions, context),
+            Signal::HandOver(piece) => self.takeover.keep_piece(from.node, *piece),
+            Signal::Taken { .. } if context.map.primary(self.id) == Some(from) => self.on_taken(context),
+            Signal::Gather(report) => self.on_gather(from.node, *report, context),
+            Signal::RecoveryAsk { transaction, participants, .. } => {
+                self.on_recovery_ask(from, transaction, participants, context);
+            }
+            Signal::CopyPiece(piece) => self.on_copy_piece(from, *piece, context),
+            Signal::CopyApplied { .. } => self.on_copy_applied(from.node, context),
+            _ => {}
+        }
+    }
+
+    /// Goes on with a job.
+    pub(super) fn go_on(&mut self, work: Work, budget: &mut Budget, context: &mut Context<'_>) {
+        match work {
+            Work::Read(read) => self.step_read(*read, budget, context),
+            Work::Publish(publish) => self.publish(*publish, budget, context),
+            Work::Mark(mark) => self.mark_prepared(*mark, budget, context),
+            Work::Undo(undo) => self.step_undo(*undo, budget, context),
+            Work::Sweep(sweep) => self.sweep(sweep, budget, context),
+        }
+    }
+
+    /// Goes on with a job after everything that waits in the module's queue.
+    pub(super) fn later(&self, work: Work, context: &mut Context<'_>) {
+        context.later(Job::Slot(self.id, work));
+    }
+
+    /// Whether another member is its primary.
+    #[inline]
+    pub(super) fn is_elsewhere(&self) -> bool {
+        !self.is_primary
+    }
+
+    /// Whether this member may take writes and locks.
+    pub(super) fn check_primary(&self) -> Result<(), Refusal> {
+        match (self.is_primary, self.members.is_replica_lost) {
+            (true, true) => Err(Refusal::ReplicaLost),
+            (true, false) => Ok(()),
+            (false, _) => Err(Refusal::WrongView),
+        }
+    }
+
+    /// The transaction at this primary, made when it does its first operation.
+    pub(super) fn held_mut(&mut self, transaction: TransactionId, session: Address) -> &mut Held {
+        let participants = &self.members.none;
+        self.held.entry(transaction).or_insert_with(|| Held::new(session, Arc::clone(participants)))
+    }
+
+    pub(super) fn operation_count(&self, transaction: TransactionId) -> u32 {
+        let held = self.held.get(&transaction);
+        held.map_or(0, |held| u32::try_from(held.operations.len()).unwrap_or(u32::MAX))
+    }
+
+    /// A number above all that were given.
+    pub(super) fn new_order(&mut self) -> u64 {
+        self.next_order += 1;
+        self.next_order
+    }
+
+    /// Sends to all other replicas.
+    pub(super) fn send_to_backups(&self, signal: Signal, context: &mut Context<'_>) {
+        context.send_to_all(&self.members.backups, signal);
+    }
+
+    /// Markers go. The primary passes the word on behind everything it has replicated, so that no late place of an aborted transaction
+    /// finds its marker gone; while a transaction is not decided here it only remembers: a backup's refusal is a marker, too.
+    pub(super) fn on_forget(&mut self, mut transactions: Vec<TransactionId>, context: &mut Context<'_>) {
+        transactions.retain(|transaction| match self.held.get_mut(transaction) {
+            Some(held) => {
+                held.is_confirmed = true;
+                false
+            }
+            None => {
+                self.outcomes.remove(*transaction);
+                true
+            }
+        });
+        if self.is_primary && !transactions.is_empty() {
+            self.send_to_backups(Signal::Forget { slot: self.id, transactions }, context);
+        }
+    }
+
+    /// Nothing is held, waited for or undecided.
+    pub(super) fn is_idle(&self) -> bool {
+        self.held.is_empty()
+            && self.applied.is_empty()
+            && self.ahead.is_empty()
+            && self.shipping.is_empty()
+            && self.outcome_waits.is_empty()
+            && self.askers.is_empty()
+            && self.owed.is_empty()
+            && self.hand_out.is_none()
+    }
 }

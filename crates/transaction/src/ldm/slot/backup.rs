@@ -5,17 +5,17 @@
 //! A refusal aborts the transaction, so a member that joins never says one: what is replicated to it again may have been acknowledged. It gives up
 //! joining instead, and the primary goes on in a view without it. (It does refuse what it knows to be aborted.)
 
-use crate::ldm::slot::commit::{After, Publish, Rest};
-use crate::ldm::slot::markers::Marker;
-use crate::ldm::{Ldm, Place, region_full};
+use super::Slot;
+use super::commit::publish::{After, Publish, Rest};
+use super::markers::Marker;
+use crate::ldm::context::{Context, region_full};
 use crate::mutants::{self, Mutant};
 use protocol::program::{OperationResult, Refusal};
 use protocol::signal::{Replicate, ReplicateAhead, ReplicatedWrite};
-use protocol::{Address, Outputs, Signal};
-use query::Shared;
+use protocol::{Address, Signal};
 use std::sync::Arc;
 use storage::RowHandle;
-use types::{Epoch, Sequence, SlotId, TableId, ViewNumber};
+use types::{Epoch, Sequence, SlotId, TableId, TransactionId, ViewNumber};
 
 /// A transaction that a primary has replicated here.
 #[derive(Debug)]
@@ -45,44 +45,43 @@ pub(in crate::ldm) struct Ahead {
     held_back: Option<Vec<(Address, ReplicateAhead)>>,
 }
 
-impl Ldm {
+impl Slot {
     pub(in crate::ldm) fn on_replicate_ahead(
         &mut self,
         from: Address,
         piece: ReplicateAhead,
-        outputs: &mut Outputs<Shared>,
+        context: &mut Context<'_>,
     ) {
-        let place = (piece.transaction, piece.slot);
-        self.on_replicated(place.1, outputs);
-        let mut ahead = self.ahead.remove(&place).unwrap_or_default();
+        let transaction = piece.transaction;
+        self.on_replicated(context);
+        let mut ahead = self.ahead.remove(&transaction).unwrap_or_default();
         if let Some(held_back) = &mut ahead.held_back {
             held_back.push((from, piece));
-            self.ahead.insert(place, ahead);
+            self.ahead.insert(transaction, ahead);
             return;
         }
         if piece.piece == ahead.pieces && ahead.refused.is_none() {
             ahead.pieces += 1;
-            ahead.refused = self.apply(place, &piece.writes, &mut ahead.rows).err();
+            ahead.refused = self.apply(transaction, &piece.writes, &mut ahead.rows, context).err();
         }
-        self.ahead.insert(place, ahead);
-        let applied = Signal::AheadApplied { slot: piece.slot, transaction: piece.transaction };
-        outputs.send(self.address, from, applied);
+        self.ahead.insert(transaction, ahead);
+        context.send(from, Signal::AheadApplied { slot: self.id, transaction });
     }
 
-    pub(in crate::ldm) fn drop_ahead(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
-        let Some(ahead) = self.ahead.get_mut(&place) else { return };
+    pub(in crate::ldm) fn drop_ahead(&mut self, transaction: TransactionId, context: &mut Context<'_>) {
+        let Some(ahead) = self.ahead.get_mut(&transaction) else { return };
         let is_undoing = ahead.held_back.replace(Vec::new()).is_some();
         let rows = std::mem::take(&mut ahead.rows);
         if !is_undoing {
-            self.undo_applied(place, rows, After::TakeHeldBack, outputs);
+            self.undo_applied(transaction, rows, After::TakeHeldBack, context);
         }
     }
 
     /// What was dropped is undone: what came meanwhile has its turn.
-    pub(in crate::ldm) fn take_held_back(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
-        let ahead = self.ahead.remove(&place);
+    pub(in crate::ldm) fn take_held_back(&mut self, transaction: TransactionId, context: &mut Context<'_>) {
+        let ahead = self.ahead.remove(&transaction);
         for (from, piece) in ahead.and_then(|ahead| ahead.held_back).into_iter().flatten() {
-            self.on_replicate_ahead(from, piece, outputs);
+            self.on_replicate_ahead(from, piece, context);
         }
     }
 
@@ -90,67 +89,58 @@ impl Ldm {
         &mut self,
         from: Address,
         replicate: Replicate,
-        outputs: &mut Outputs<Shared>,
+        context: &mut Context<'_>,
     ) {
-        let slot = replicate.slot;
-        let Some(state) = self.slots.get_mut(&slot) else { return };
-        if state.is_primary {
+        if self.is_primary {
             return;
         }
-        if replicate.sequence <= state.applied {
-            return self.acknowledge_again(from, &replicate, outputs);
+        if replicate.sequence <= self.stream.consumed {
+            return self.acknowledge_again(from, &replicate, context);
         }
-        if replicate.sequence.0 > state.applied.0 + 1 {
-            state.early.insert(replicate.sequence, (from, replicate));
+        if replicate.sequence.0 > self.stream.consumed.0 + 1 {
+            self.stream.early.insert(replicate.sequence, (from, replicate));
             return;
         }
-        self.on_replicated(slot, outputs);
+        self.on_replicated(context);
         let mut next = Some((from, replicate));
         while let Some((from, replicate)) = next {
-            let Some(state) = self.slots.get_mut(&slot) else { return };
-            state.applied = replicate.sequence;
-            next = state.early.remove(&Sequence(state.applied.0 + 1));
-            self.consume(from, replicate, outputs);
-            next = next.filter(|_| !self.has_given_up);
+            self.stream.consumed = replicate.sequence;
+            next = self.stream.early.remove(&Sequence(replicate.sequence.0 + 1));
+            self.consume(from, replicate, context);
+            next = next.filter(|_| !context.progress.has_given_up);
         }
     }
 
-    /// Applies the next place of the stream and answers whoever decides.
-    fn consume(&mut self, from: Address, replicate: Replicate, outputs: &mut Outputs<Shared>) {
-        let slot = replicate.slot;
-        let place = (replicate.transaction, slot);
-        self.adopt(replicate.epoch);
-        let stamp = if mutants::is(Mutant::BackupStampsItself) { self.epoch } else { replicate.epoch };
+    /// Who replicates has taken: its word was lost with a connection, perhaps, but not what followed.
+    #[inline]
+    fn on_replicated(&mut self, context: &mut Context<'_>) {
+        if self.hand_out.is_some() {
+            self.on_taken(context);
+        }
+    }
+
+    /// Applies the next place of the stream and answers the one who decides.
+    fn consume(&mut self, from: Address, replicate: Replicate, context: &mut Context<'_>) {
+        let transaction = replicate.transaction;
+        context.stamps.adopt(replicate.epoch);
+        let mut stamp = replicate.epoch;
+        if mutants::is(Mutant::BackupStampsItself) {
+            stamp = context.stamps.current;
+        }
         // What came in an earlier view is here; it only has another place now.
-        let before = self.applied.remove(&place);
+        let before = self.applied.remove(&transaction);
         let order = before.as_ref().map_or_else(|| self.new_order(), |before| before.order);
-        let committed = self.outcomes.get(&place).and_then(|marker| marker.outcome);
-        let result = match (before, committed) {
-            (Some(before), _) => Ok(Some(before.rows)),
-            // A commit's epoch is never below the stamps of its places. A marker of a lower one belongs to another transaction that had this id, 1 024
-            // lives ago; its epoch was closed before this one began.
-            (None, Some(epoch)) if epoch >= replicate.epoch => {
-                // (A primary that had not heard of the outcome may have shipped its rows again.)
-                self.drop_ahead(place, outputs);
-                Ok(None)
-            }
-            (None, committed) => {
-                if committed.is_some() {
-                    self.outcomes.remove(&place);
-                }
-                self.apply_place(place, &replicate, outputs).map(|rows| {
-                    self.count_undecided(stamp, outputs);
-                    Some(rows)
-                })
-            }
+        let result = match before {
+            Some(before) => Ok(Some(before.rows)),
+            None => self.apply_new(&replicate, stamp, context),
         };
         let refusal = match result {
-            Err(refusal) if self.must_not_refuse(slot, &refusal) => {
-                return self.give_up_joining(&why_given_up(&refusal), outputs);
+            Err(refusal) if self.must_not_refuse(&refusal) => {
+                return context.give_up_joining(&why_given_up(&refusal));
             }
             Err(refusal) => {
                 // Whatever the others do, it cannot be committed: nobody may think later that it was decided here.
-                self.outcomes.keep(place, Marker::of(None));
+                self.outcomes.keep(transaction, Marker::of(None));
                 Some(refusal)
             }
             Ok(None) => None,
@@ -158,65 +148,105 @@ impl Ldm {
                 let applied = Applied {
                     rows,
                     epoch: stamp,
-                    stream: self.map.view.number,
+                    stream: context.map.view.number,
                     sequence: replicate.sequence,
                     order,
                     coordinator: replicate.coordinator,
                     participants: Arc::clone(&replicate.participants),
                     marker: replicate.marker.clone(),
                 };
-                self.applied.insert(place, applied);
-                if replicate.coordinator.is_none()
-                    && let Some(state) = self.slots.get_mut(&replicate.slot)
-                {
-                    state.undecided.insert(replicate.sequence, replicate.transaction);
+                self.applied.insert(transaction, applied);
+                if replicate.coordinator.is_none() {
+                    self.stream.undecided.insert(replicate.sequence, transaction);
                 }
                 None
             }
         };
+        self.acknowledge(from, &replicate, refusal, context);
+        if context.progress.is_joining {
+            self.take_early_commit(transaction, context);
+        }
+    }
+
+    /// Applies a transaction that is not here: its rows, or nothing if it is committed already.
+    fn apply_new(
+        &mut self,
+        replicate: &Replicate,
+        stamp: Epoch,
+        context: &mut Context<'_>,
+    ) -> Result<Option<Vec<(TableId, RowHandle)>>, Refusal> {
+        let transaction = replicate.transaction;
+        if let Some(epoch) = self.outcomes.get(transaction).and_then(|marker| marker.outcome) {
+            // A commit's epoch is never below the stamps of its places. A marker of a lower one belongs to another transaction that had this
+            // id, 1 024 lives ago; its epoch was closed before this one began.
+            if epoch >= replicate.epoch {
+                // A primary that had not heard of the outcome may have shipped its rows again.
+                self.drop_ahead(transaction, context);
+                return Ok(None);
+            }
+            self.outcomes.remove(transaction);
+        }
+        let rows = self.apply_place(replicate, context)?;
+        context.count_undecided(stamp);
+        Ok(Some(rows))
+    }
+
+    /// Tells the one who decides: the coordinator, or the primary.
+    fn acknowledge(
+        &self,
+        from: Address,
+        replicate: &Replicate,
+        refusal: Option<Refusal>,
+        context: &mut Context<'_>,
+    ) {
         match replicate.coordinator {
             Some(coordinator) if coordinator != Address::NOBODY => {
-                self.send_prepared(coordinator, place, replicate.epoch, true, refusal, outputs)
+                context
+                    .send(coordinator, self.prepared(replicate.transaction, replicate.epoch, true, refusal));
             }
-            _ => {
-                let applied = Signal::Applied { slot: replicate.slot, sequence: replicate.sequence, refusal };
-                outputs.send(self.address, from, applied);
-            }
+            _ => context.send(from, Signal::Applied { slot: self.id, sequence: replicate.sequence, refusal }),
         }
-        if self.is_joining {
-            self.take_early_commit(place, outputs);
+    }
+
+    /// A place that was consumed before: the answer may have been lost with its link.
+    fn acknowledge_again(&self, from: Address, replicate: &Replicate, context: &mut Context<'_>) {
+        let is_coordinated = replicate.coordinator.is_some_and(|coordinator| coordinator != Address::NOBODY);
+        if !is_coordinated || self.applied.contains_key(&replicate.transaction) {
+            self.acknowledge(from, replicate, None, context);
         }
     }
 
     /// Whether this member is being copied to, and a refusal would be news to the others.
-    fn must_not_refuse(&self, slot: SlotId, refusal: &Refusal) -> bool {
-        let is_joining = self.slot(slot).is_some_and(|state| state.copy_in.is_some());
-        is_joining && *refusal != Refusal::AlreadyEnding && !mutants::is(Mutant::JoinerRefuses)
+    fn must_not_refuse(&self, refusal: &Refusal) -> bool {
+        if mutants::is(Mutant::JoinerRefuses) {
+            return false;
+        }
+        self.copy_in.is_some() && *refusal != Refusal::AlreadyEnding
     }
 
     fn apply_place(
         &mut self,
-        place: Place,
         replicate: &Replicate,
-        outputs: &mut Outputs<Shared>,
+        context: &mut Context<'_>,
     ) -> Result<Vec<(TableId, RowHandle)>, Refusal> {
-        if self.ahead.get(&place).is_some_and(|ahead| ahead.held_back.is_some()) {
+        let transaction = replicate.transaction;
+        let is_known = self.outcomes.get(transaction).is_some();
+        if self.ahead.get(&transaction).is_some_and(|ahead| ahead.held_back.is_some()) {
             // The rows that went ahead are being undone. If that is because of an abort, the refusal is no news.
-            let is_aborted = self.outcomes.get(&place).is_some();
-            return Err(if is_aborted { Refusal::AlreadyEnding } else { Refusal::NotHeld });
+            return Err(if is_known { Refusal::AlreadyEnding } else { Refusal::NotHeld });
         }
-        let ahead = self.ahead.remove(&place).unwrap_or_default();
+        let ahead = self.ahead.remove(&transaction).unwrap_or_default();
         let mut rows = ahead.rows;
-        let checked = match (self.outcomes.get(&place), ahead.refused) {
-            (Some(_), _) => Err(Refusal::AlreadyEnding),
-            (None, Some(refusal)) => Err(refusal),
-            (None, None) if ahead.pieces != replicate.pieces_ahead => Err(Refusal::NotHeld),
-            (None, None) => Ok(()),
+        let checked = match (is_known, ahead.refused) {
+            (true, _) => Err(Refusal::AlreadyEnding),
+            (false, Some(refusal)) => Err(refusal),
+            (false, None) if ahead.pieces != replicate.pieces_ahead => Err(Refusal::NotHeld),
+            (false, None) => Ok(()),
         };
-        match checked.and_then(|()| self.apply(place, &replicate.writes, &mut rows)) {
+        match checked.and_then(|()| self.apply(transaction, &replicate.writes, &mut rows, context)) {
             Ok(()) => Ok(rows),
             Err(refusal) => {
-                self.undo_applied(place, rows, After::Nothing, outputs);
+                self.undo_applied(transaction, rows, After::Nothing, context);
                 Err(refusal)
             }
         }
@@ -224,21 +254,23 @@ impl Ldm {
 
     /// Applies writes as prepared; what was applied before a failure is in `rows` too.
     pub(in crate::ldm) fn apply(
-        &mut self,
-        place: Place,
+        &self,
+        transaction: TransactionId,
         writes: &[ReplicatedWrite],
         rows: &mut Vec<(TableId, RowHandle)>,
+        context: &mut Context<'_>,
     ) -> Result<(), Refusal> {
         for write in writes {
-            self.check_row(write.table.id, &write.key, write.row.as_deref())?;
-            let fragment = self.fragments.get_mut(&(write.table.id, place.1)).ok_or(Refusal::WrongSchema)?;
+            let (table, row) = (write.table.id, write.row.as_deref());
+            context.check_row(table, &write.key, row)?;
+            let fragment = context.fragments.get_mut(&(table, self.id)).ok_or(Refusal::WrongSchema)?;
             let applied = if mutants::is(Mutant::BackupFallsBack) {
-                fragment.stage(&write.key, place.0, write.row.as_deref())
+                fragment.stage(&write.key, transaction, row)
             } else {
-                fragment.apply_prepared(&write.key, place.0, write.row.as_deref())
+                fragment.apply_prepared(&write.key, transaction, row)
             };
-            rows.push((write.table.id, applied.map_err(|full| region_full(&full))?));
-            self.reclaim.note((write.table.id, place.1));
+            rows.push((table, applied.map_err(|full| region_full(&full))?));
+            context.reclaim.note((table, self.id));
         }
         Ok(())
     }
@@ -246,90 +278,60 @@ impl Ldm {
     /// In slices: other transactions may apply on top of these rows meanwhile, each finds its own versions.
     pub(in crate::ldm) fn undo_applied(
         &mut self,
-        place: Place,
+        transaction: TransactionId,
         rows: Vec<(TableId, RowHandle)>,
         then: After,
-        outputs: &mut Outputs<Shared>,
+        context: &mut Context<'_>,
     ) {
         let rest = Rest::Rows(rows);
-        self.publish_rows(Publish { place, rest, outcome: None, stamp: None, then }, outputs);
-    }
-
-    /// A place that was consumed before: the answer may have been lost with its link.
-    fn acknowledge_again(&self, from: Address, replicate: &Replicate, outputs: &mut Outputs<Shared>) {
-        let place = (replicate.transaction, replicate.slot);
-        match replicate.coordinator {
-            Some(coordinator) if coordinator != Address::NOBODY && self.applied.contains_key(&place) => {
-                self.send_prepared(coordinator, place, replicate.epoch, true, None, outputs);
-            }
-            Some(coordinator) if coordinator != Address::NOBODY => {}
-            _ => {
-                let applied =
-                    Signal::Applied { slot: replicate.slot, sequence: replicate.sequence, refusal: None };
-                outputs.send(self.address, from, applied);
-            }
-        }
+        self.publish_at_once(Publish { transaction, rest, outcome: None, stamp: None, then }, context);
     }
 
     /// A one-primary commit that its primary has published.
-    pub(in crate::ldm) fn on_decided(
-        &mut self,
-        slot: SlotId,
-        sequence: Sequence,
-        outputs: &mut Outputs<Shared>,
-    ) {
-        let Some(state) = self.slots.get_mut(&slot) else { return };
-        let Some(transaction) = state.undecided.remove(&sequence) else { return };
-        let place = (transaction, slot);
-        if let Some(mut applied) = self.applied.remove(&place) {
-            if let Some(results) = applied.marker.take()
-                && !mutants::is(Mutant::MarkerForgotten)
-            {
-                self.outcomes.insert(place, Marker { outcome: Some(applied.epoch), results });
-            }
-            self.publish_applied(place, applied, None, After::Nothing, outputs);
+    pub(in crate::ldm) fn on_decided(&mut self, sequence: Sequence, context: &mut Context<'_>) {
+        let Some(transaction) = self.stream.undecided.remove(&sequence) else { return };
+        let Some(mut applied) = self.applied.remove(&transaction) else { return };
+        let outcome = Some(applied.epoch);
+        if let Some(results) = applied.marker.take()
+            && !mutants::is(Mutant::MarkerForgotten)
+        {
+            self.outcomes.insert(transaction, Marker { outcome, results });
         }
+        self.publish_applied(transaction, applied, outcome, After::Nothing, context);
     }
 
     pub(in crate::ldm) fn on_outcome_at_backup(
         &mut self,
         from: Address,
-        place: Place,
+        transaction: TransactionId,
         outcome: Option<Epoch>,
-        outputs: &mut Outputs<Shared>,
+        context: &mut Context<'_>,
     ) {
-        self.drop_ahead(place, outputs);
-        match self.applied.remove(&place) {
-            None => self.record_outcome(from, place, outputs),
-            Some(applied) if mutants::is(Mutant::BackupDropsOutcome) => {
-                self.applied.insert(place, applied);
-                self.record_outcome(from, place, outputs);
-            }
-            Some(mut applied) => {
-                if let (Some(results), Some(marker)) = (applied.marker.take(), self.outcomes.get_mut(&place))
-                {
-                    marker.results = results;
-                }
-                if let Some(state) = self.slots.get_mut(&place.1) {
-                    state.undecided.retain(|_, transaction| *transaction != place.0);
-                }
-                self.publish_applied(place, applied, Some(outcome), After::Record(from), outputs);
-            }
+        self.drop_ahead(transaction, context);
+        if mutants::is(Mutant::BackupDropsOutcome) {
+            return self.record_outcome(from, transaction, context);
         }
+        let Some(mut applied) = self.applied.remove(&transaction) else {
+            return self.record_outcome(from, transaction, context);
+        };
+        if let (Some(results), Some(marker)) = (applied.marker.take(), self.outcomes.get_mut(transaction)) {
+            marker.results = results;
+        }
+        self.stream.undecided.retain(|_, undecided| *undecided != transaction);
+        self.publish_applied(transaction, applied, outcome, After::Record(from), context);
     }
 
-    /// Publishes at the coordinator's epoch, or at the primary's stamp for a one-primary commit (`outcome` None).
+    /// Carries out the outcome of what was replicated here.
     pub(in crate::ldm) fn publish_applied(
         &mut self,
-        place: Place,
+        transaction: TransactionId,
         applied: Applied,
-        outcome: Option<Option<Epoch>>,
+        outcome: Option<Epoch>,
         then: After,
-        outputs: &mut Outputs<Shared>,
+        context: &mut Context<'_>,
     ) {
-        let outcome = outcome.unwrap_or(Some(applied.epoch));
         let (rest, stamp) = (Rest::Rows(applied.rows), Some(applied.epoch));
-        self.publish_rows(Publish { place, rest, outcome, stamp, then }, outputs);
+        self.publish_at_once(Publish { transaction, rest, outcome, stamp, then }, context);
     }
 }
 

@@ -31,19 +31,20 @@
 
 mod piece;
 
+use super::markers::Marker;
+use super::{Slot, Slots};
+use crate::ldm::context::Context;
+use crate::ldm::jobs::{Job, Work};
 use crate::ldm::reclaim::{WAIT_INTERVAL, WAIT_MAX};
 use crate::ldm::slot::lock_wait::WaitAlarm;
-use crate::ldm::slot::markers::Marker;
-use crate::ldm::{Job, Ldm, Place};
 use crate::mutants::{self, Mutant};
 use memory::{MIB, RegionFull};
 use piece::{Position, Share};
 use protocol::module::EXIT_CANNOT_JOIN;
 use protocol::signal::{CopiedOutcome, CopiedRow, CopyPiece, Outcome};
-use protocol::{Address, Budget, Outputs, RequestToRuntime, Severity, Signal};
-use query::Shared;
+use protocol::{Address, Budget, RequestToRuntime, Severity, Signal};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use stdx::{Duration, Instant, Now};
+use stdx::{Duration, Instant};
 use storage::{RowHandle, VersionState};
 use types::{Epoch, IndexId, NodeId, SlotId, TableId, TransactionId};
 
@@ -99,6 +100,14 @@ impl CopyIn {
     /// Every row is here.
     pub(in crate::ldm) fn is_whole(&self) -> bool {
         self.is_whole
+    }
+
+    /// Whether a newer version of a copied row was deleted here.
+    fn has_deleted(&self, row: &CopiedRow) -> bool {
+        if mutants::is(Mutant::CopyWithoutTombstones) {
+            return false;
+        }
+        self.deleted.contains(&(row.table, row.key.clone()))
     }
 
     /// A newer view: the copy begins again, if it was not over.
@@ -163,295 +172,27 @@ pub(in crate::ldm) enum Copy {
     },
 }
 
-impl Ldm {
-    // ---- the primary --------------------------------------------------------------------------------------------------------------
+// ---- turns ------------------------------------------------------------------------------------------------------------------------
 
-    /// The takeover of a slot is over: members that join and do not have it whole are copied to.
-    pub(in crate::ldm) fn begin_copies(
-        &mut self,
-        slot: SlotId,
-        whole: &[NodeId],
-        outputs: &mut Outputs<Shared>,
-    ) {
-        let view = self.map.view.clone();
-        let publishing = self.publishing(slot);
-        for node in view.joining(slot).iter().filter(|node| !whole.contains(node)) {
-            let Some(to) = view.ldm(slot, *node) else { continue };
-            let Some(state) = self.slots.get_mut(&slot) else { return };
-            let publishing = publishing.clone();
-            let copy = CopyOut { to, outcomes: None, after: None, in_flight: 0, is_over: false, publishing };
-            state.copies.insert(*node, copy);
-            let turn = Turn::Send { slot, node: *node };
-            self.copying.turns.push_back(turn);
-        }
-        self.go_on_copying(outputs);
-    }
-
-    // ---- turns --------------------------------------------------------------------------------------------------------------------
-
+impl Context<'_> {
     /// Takes the next turn soon, if there is one and none is under way.
-    fn go_on_copying(&mut self, outputs: &mut Outputs<Shared>) {
+    fn go_on_copying(&mut self) {
         if !self.copying.is_busy && !self.copying.turns.is_empty() {
             self.copying.is_busy = true;
-            self.later(Job::Copy(Copy::Turn), outputs);
+            self.later(Job::Copy(Copy::Turn));
         }
     }
 
     /// The rest is over.
-    pub(in crate::ldm) fn on_copy_alarm(&mut self, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn on_copy_alarm(&mut self) {
         self.copying.is_busy = false;
-        self.go_on_copying(outputs);
-    }
-
-    /// One step: a turn, or the rest behind it.
-    pub(in crate::ldm) fn step_copy(
-        &mut self,
-        now: Now,
-        step: Copy,
-        budget: &mut Budget,
-        outputs: &mut Outputs<Shared>,
-    ) {
-        match step {
-            Copy::Turn => match self.take_turn(now, budget, outputs) {
-                Taken::Nothing => self.copying.is_busy = false,
-                Taken::Done => self.later(Job::Copy(Copy::Rest { since: now.monotonic }), outputs),
-                Taken::Waits => self.alarms.register(now.monotonic + WAIT_INTERVAL, WaitAlarm::Copy),
-            },
-            Copy::Rest { since } => {
-                let rest = now.monotonic.since(since).min(ROUND_MAX) * REST;
-                if rest == Duration::ZERO {
-                    self.on_copy_alarm(outputs);
-                } else {
-                    self.alarms.register(now.monotonic + rest, WaitAlarm::Copy);
-                }
-            }
-        }
-    }
-
-    /// Does what is first and may be done.
-    fn take_turn(&mut self, now: Now, budget: &mut Budget, outputs: &mut Outputs<Shared>) -> Taken {
-        for _ in 0..self.copying.turns.len() {
-            let Some(turn) = self.copying.turns.pop_front() else { return Taken::Nothing };
-            match turn {
-                Turn::Apply { from, piece, until } => {
-                    let applied = self.apply_piece(from, &piece, outputs);
-                    // Nodes of indexes that grow are replaced: what waits in many tables would make holes in many pages.
-                    let is_coming = self.free_at_once() || self.memory.announced() > 0;
-                    let Err(full) = applied else { return Taken::Done };
-                    let until = until.unwrap_or(now.monotonic + WAIT_MAX);
-                    if now.monotonic >= until || !is_coming {
-                        self.give_up_for_memory(full, outputs);
-                        return Taken::Done;
-                    }
-                    // What of it has found its place is passed over.
-                    self.copying.turns.push_front(Turn::Apply { from, piece, until: Some(until) });
-                    return Taken::Waits;
-                }
-                Turn::Send { slot, node } if self.pieces_in_flight(node) < PIECES_IN_FLIGHT => {
-                    if self.waits_for_publication(slot, node) || self.send_piece(slot, node, budget, outputs)
-                    {
-                        self.copying.turns.push_back(turn);
-                    }
-                    return Taken::Done;
-                }
-                // It goes on when the member has applied one.
-                Turn::Send { .. } => self.copying.turns.push_back(turn),
-            }
-        }
-        Taken::Nothing
-    }
-
-    fn pieces_in_flight(&self, node: NodeId) -> u32 {
-        let of_node = self.slots.values().filter_map(|state| state.copies.get(&node));
-        of_node.map(|out| out.in_flight).sum()
-    }
-
-    /// Sends the next piece; false if there is none behind it.
-    fn send_piece(
-        &mut self,
-        slot: SlotId,
-        node: NodeId,
-        budget: &mut Budget,
-        outputs: &mut Outputs<Shared>,
-    ) -> bool {
-        let rows_max = PIECE_ROWS.min(usize::try_from(budget.rows).unwrap_or(PIECE_ROWS)).max(1);
-        let Some(out) = self.copy_out(slot, node).filter(|out| !out.is_over) else { return false };
-        let (after, left) = (out.after.take(), out.outcomes.take());
-        let mut left = left.unwrap_or_else(|| self.outcomes.transactions_of(slot));
-        let outcomes = self.next_outcomes(slot, &mut left, rows_max);
-        let (share, after) = match left.is_empty() {
-            true => self.next_share(slot, after, rows_max),
-            false => (Share::default(), after),
-        };
-        let is_last = left.is_empty() && after.is_none();
-        budget.spend(u32::try_from(share.cost() + outcomes.len()).unwrap_or(u32::MAX));
-        let Some(out) = self.copy_out(slot, node) else { return false };
-        (out.outcomes, out.after, out.is_over) = (Some(left), after, is_last);
-        out.in_flight += 1;
-        let to = out.to;
-        let Share { rows, later, entries, .. } = share;
-        let piece = CopyPiece { slot, rows, outcomes, is_last, later, entries, with_entries: true };
-        let piece = Signal::CopyPiece(Box::new(piece));
-        outputs.send(self.address, to, piece);
-        !is_last
-    }
-
-    fn copy_out(&mut self, slot: SlotId, node: NodeId) -> Option<&mut CopyOut> {
-        self.slots.get_mut(&slot)?.copies.get_mut(&node)
-    }
-
-    /// Committed transactions whose rows are being published.
-    fn publishing(&self, slot: SlotId) -> BTreeSet<TransactionId> {
-        let of = |job: &Job| match job {
-            Job::Publish(publish) if publish.place.1 == slot && publish.outcome.is_some() => {
-                Some(publish.place.0)
-            }
-            Job::Publish(_)
-            | Job::Read(_)
-            | Job::Mark(_)
-            | Job::Undo(_)
-            | Job::Backfill(_)
-            | Job::Copy(_)
-            | Job::Clear(_)
-            | Job::Visit(_)
-            | Job::Sweep(_)
-            | Job::Look(_) => None,
-        };
-        self.jobs.values().filter_map(of).collect()
-    }
-
-    fn waits_for_publication(&mut self, slot: SlotId, node: NodeId) -> bool {
-        let waits = |out: &CopyOut| !out.publishing.is_empty();
-        let state = self.slot(slot);
-        if !state.is_some_and(|state| state.copies.get(&node).is_some_and(waits))
-            || mutants::is(Mutant::CopyHalfPublished)
-        {
-            return false;
-        }
-        let publishing = self.publishing(slot);
-        let Some(out) = self.copy_out(slot, node) else { return false };
-        out.publishing.retain(|transaction| publishing.contains(transaction));
-        !out.publishing.is_empty()
-    }
-
-    /// Takes the next of the outcomes that are left. (A session may have confirmed one meanwhile: it is not sent any more.)
-    fn next_outcomes(&self, slot: SlotId, left: &mut Vec<TransactionId>, count: usize) -> Vec<CopiedOutcome> {
-        let next = left.split_off(left.len().saturating_sub(count));
-        let copied = next.into_iter().filter_map(|transaction| {
-            let Marker { outcome, results } = self.outcomes.get(&(transaction, slot))?;
-            Some(CopiedOutcome { transaction, outcome: *outcome, results: results.clone() })
-        });
-        copied.collect()
-    }
-
-    /// A member has applied a piece.
-    pub(in crate::ldm) fn on_copy_applied(
-        &mut self,
-        node: NodeId,
-        slot: SlotId,
-        outputs: &mut Outputs<Shared>,
-    ) {
-        let Some(out) = self.copy_out(slot, node) else { return };
-        out.in_flight = out.in_flight.saturating_sub(1);
-        self.go_on_copying(outputs);
-    }
-
-    // ---- the joining member -------------------------------------------------------------------------------------------------------
-
-    /// A piece is here: its rows are applied when its turn comes. Outcomes are kept at once, because the word that forgets them may be next.
-    pub(in crate::ldm) fn on_copy_piece(
-        &mut self,
-        from: Address,
-        mut piece: CopyPiece,
-        outputs: &mut Outputs<Shared>,
-    ) {
-        let slot = piece.slot;
-        self.begin_copy_in(slot, outputs);
-        for CopiedOutcome { transaction, outcome, results } in std::mem::take(&mut piece.outcomes) {
-            // One that this member got in the stream is decided here by the word that is on its way: with a marker it would be passed over.
-            if !self.applied.contains_key(&(transaction, slot)) {
-                self.outcomes.keep((transaction, slot), Marker { outcome, results });
-            }
-        }
-        self.copying.turns.push_back(Turn::Apply { from, piece, until: None });
-        self.go_on_copying(outputs);
-    }
-
-    fn apply_piece(
-        &mut self,
-        from: Address,
-        piece: &CopyPiece,
-        outputs: &mut Outputs<Shared>,
-    ) -> Result<(), RegionFull> {
-        let slot = piece.slot;
-        for row in &piece.rows {
-            let later = piece.later.iter().find(|(table, _)| *table == row.table);
-            self.apply_copied(slot, row, later.map_or(&[], |(_, indexes)| indexes))?;
-        }
-        for copied in &piece.entries {
-            let place = (copied.table, slot);
-            let Some(fragment) = self.fragments.get_mut(&place) else { continue };
-            self.reclaim.note(place);
-            copied.keys.iter().try_for_each(|key| fragment.add_copied_entry(copied.index, key))?;
-        }
-        let Some(copy) = self.copy_in(slot) else { return Ok(()) };
-        copy.has_last |= piece.is_last;
-        if piece.is_last && copy.lacks_entries && !piece.with_entries {
-            let why = "who began to copy rows to it has a newer version than who ended it, and left the indexes to its end";
-            self.give_up_joining(why, outputs);
-            return Ok(());
-        }
-        outputs.send(self.address, from, Signal::CopyApplied { slot });
-        self.end_copy(slot, outputs);
-        Ok(())
-    }
-
-    fn copy_in(&mut self, slot: SlotId) -> Option<&mut CopyIn> {
-        self.slots.get_mut(&slot)?.copy_in.as_mut()
-    }
-
-    /// The first piece of a view: commits that came early and whose transactions were not replicated are in the rows to come.
-    fn begin_copy_in(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
-        let Some(copy) = self.copy_in(slot).filter(|copy| !copy.has_begun) else { return };
-        copy.has_begun = true;
-        for (transaction, (from, epoch)) in std::mem::take(&mut copy.early) {
-            self.on_outcome(from, Outcome { transaction, slot, committed: Some(epoch) }, outputs);
-        }
-    }
-
-    /// A commit: true if it is kept until the place of its transaction comes, because this member joined while it was under way.
-    pub(in crate::ldm) fn is_early_commit(&mut self, from: Address, outcome: &Outcome) -> bool {
-        let place = (outcome.transaction, outcome.slot);
-        let Some(epoch) = outcome.committed.filter(|_| !self.applied.contains_key(&place)) else {
-            return false;
-        };
-        let is_early = |copy: &&mut CopyIn| !copy.is_whole && !copy.has_begun;
-        let Some(copy) = self.copy_in(outcome.slot).filter(is_early) else { return false };
-        if !mutants::is(Mutant::EarlyCommitLost) {
-            copy.early.insert(outcome.transaction, (from, epoch));
-        }
-        !mutants::is(Mutant::EarlyCommitRecorded)
-    }
-
-    /// A place was consumed: if its outcome came before, it is carried out.
-    pub(in crate::ldm) fn take_early_commit(
-        &mut self,
-        (transaction, slot): Place,
-        outputs: &mut Outputs<Shared>,
-    ) {
-        let Some(copy) = self.copy_in(slot) else { return };
-        if let Some((from, epoch)) = copy.early.remove(&transaction) {
-            if !self.applied.contains_key(&(transaction, slot)) {
-                return self.give_up_joining("it cannot take what is committed", outputs);
-            }
-            self.on_outcome(from, Outcome { transaction, slot, committed: Some(epoch) }, outputs);
-        }
+        self.go_on_copying();
     }
 
     /// This node has too little memory, and ends; it may try again as another life.
-    pub(in crate::ldm) fn give_up_for_memory(&mut self, full: RegionFull, outputs: &mut Outputs<Shared>) {
-        let (used, maximum) =
-            (self.memory.used(full.region), self.memory.config().region(full.region).maximum);
+    fn give_up_for_memory(&mut self, full: RegionFull) {
+        let memory = &self.reclaim.memory;
+        let (used, maximum) = (memory.used(full.region), memory.config().region(full.region).maximum);
         let rows: u64 = self.fragments.values().map(|fragment| fragment.statistics().rows).sum();
         let why = format!(
             "its {} is full: {} of {} MiB are in use, and there are more rows than the {rows} that thread {} has got. It needs as much memory as \
@@ -461,23 +202,261 @@ impl Ldm {
             maximum / MIB,
             self.address.instance
         );
-        self.give_up_joining(&why, outputs);
+        self.give_up_joining(&why);
     }
 
     /// This node ends; it may try again as another life. Until its process is gone it says and takes nothing more.
-    pub(in crate::ldm) fn give_up_joining(&mut self, why: &str, outputs: &mut Outputs<Shared>) {
-        self.has_given_up = true;
-        outputs.event(Severity::Error, format!("node {} cannot join: {why}", self.address.node));
-        outputs.request(RequestToRuntime::Exit(EXIT_CANNOT_JOIN));
+    pub(in crate::ldm) fn give_up_joining(&mut self, why: &str) {
+        self.progress.has_given_up = true;
+        let node = self.address.node;
+        self.outputs.event(Severity::Error, format!("node {node} cannot join: {why}"));
+        self.outputs.request(RequestToRuntime::Exit(EXIT_CANNOT_JOIN));
+    }
+}
+
+/// One step: a turn, or the rest behind it.
+pub(in crate::ldm) fn step_copy(
+    step: Copy,
+    slots: &mut Slots,
+    budget: &mut Budget,
+    context: &mut Context<'_>,
+) {
+    let now = context.now.monotonic;
+    match step {
+        Copy::Turn => match take_turn(slots, budget, context) {
+            Taken::Nothing => context.copying.is_busy = false,
+            Taken::Done => context.later(Job::Copy(Copy::Rest { since: now })),
+            Taken::Waits => context.waits.alarms.register(now + WAIT_INTERVAL, WaitAlarm::Copy),
+        },
+        Copy::Rest { since } => {
+            let rest = now.since(since).min(ROUND_MAX) * REST;
+            if rest == Duration::ZERO {
+                context.on_copy_alarm();
+            } else {
+                context.waits.alarms.register(now + rest, WaitAlarm::Copy);
+            }
+        }
+    }
+}
+
+/// Does what is first and may be done.
+fn take_turn(slots: &mut Slots, budget: &mut Budget, context: &mut Context<'_>) -> Taken {
+    for _ in 0..context.copying.turns.len() {
+        let Some(turn) = context.copying.turns.pop_front() else { return Taken::Nothing };
+        match turn {
+            Turn::Apply { from, piece, until } => {
+                let Some(slot) = slots.get_mut(piece.slot) else { continue };
+                let applied = slot.apply_piece(from, &piece, context);
+                // Nodes of indexes that grow are replaced: what waits in many tables would make holes in many pages.
+                let has_freed = context.reclaim.free_at_once(context.fragments);
+                let is_coming = has_freed || context.reclaim.memory.announced() > 0;
+                let Err(full) = applied else { return Taken::Done };
+                let until = until.unwrap_or(context.now.monotonic + WAIT_MAX);
+                if context.now.monotonic >= until || !is_coming {
+                    context.give_up_for_memory(full);
+                    return Taken::Done;
+                }
+                // What of it has found its place is passed over.
+                context.copying.turns.push_front(Turn::Apply { from, piece, until: Some(until) });
+                return Taken::Waits;
+            }
+            Turn::Send { slot, node } => {
+                if pieces_in_flight(slots, node) < PIECES_IN_FLIGHT {
+                    let goes_on =
+                        slots.get_mut(slot).is_some_and(|slot| slot.send_turn(node, budget, context));
+                    context.copying.turns.extend(goes_on.then_some(turn));
+                    return Taken::Done;
+                }
+                // It goes on when the member has applied one.
+                context.copying.turns.push_back(turn);
+            }
+        }
+    }
+    Taken::Nothing
+}
+
+fn pieces_in_flight(slots: &Slots, node: NodeId) -> u32 {
+    let of_node = slots.iter().filter_map(|slot| slot.members.copies.get(&node));
+    of_node.map(|out| out.in_flight).sum()
+}
+
+// ---- the primary ------------------------------------------------------------------------------------------------------------------
+
+impl Slot {
+    /// The takeover is over: members that join and do not have the slot whole are copied to.
+    pub(super) fn begin_copies(&mut self, whole: &[NodeId], context: &mut Context<'_>) {
+        let view = &context.map.view;
+        let publishing = self.publishing(context);
+        for node in view.joining(self.id).iter().filter(|node| !whole.contains(node)) {
+            let Some(to) = view.ldm(self.id, *node) else { continue };
+            let publishing = publishing.clone();
+            let copy = CopyOut { to, outcomes: None, after: None, in_flight: 0, is_over: false, publishing };
+            self.members.copies.insert(*node, copy);
+            context.copying.turns.push_back(Turn::Send { slot: self.id, node: *node });
+        }
+        context.go_on_copying();
+    }
+
+    /// Sends a piece, if nothing is in the way; false if there is none behind it.
+    fn send_turn(&mut self, node: NodeId, budget: &mut Budget, context: &mut Context<'_>) -> bool {
+        self.waits_for_publication(node, context) || self.send_piece(node, budget, context)
+    }
+
+    /// Sends the next piece; false if there is none behind it.
+    fn send_piece(&mut self, node: NodeId, budget: &mut Budget, context: &mut Context<'_>) -> bool {
+        let rows_max = PIECE_ROWS.min(usize::try_from(budget.rows).unwrap_or(PIECE_ROWS)).max(1);
+        let Some(out) = self.members.copies.get_mut(&node).filter(|out| !out.is_over) else { return false };
+        let (to, after, left) = (out.to, out.after.take(), out.outcomes.take());
+        let of_all = || self.outcomes.sorted().into_iter().map(|(transaction, _)| transaction).collect();
+        let mut left = left.unwrap_or_else(of_all);
+        let outcomes = self.next_outcomes(&mut left, rows_max);
+        let (share, after) = match left.is_empty() {
+            true => piece::next_share(self.id, after, rows_max, context.fragments),
+            false => (Share::default(), after),
+        };
+        let is_last = left.is_empty() && after.is_none();
+        budget.spend(u32::try_from(share.cost() + outcomes.len()).unwrap_or(u32::MAX));
+        let Some(out) = self.members.copies.get_mut(&node) else { return false };
+        (out.outcomes, out.after, out.is_over) = (Some(left), after, is_last);
+        out.in_flight += 1;
+        let Share { rows, later, entries, .. } = share;
+        let piece = CopyPiece { slot: self.id, rows, outcomes, is_last, later, entries, with_entries: true };
+        context.send(to, Signal::CopyPiece(Box::new(piece)));
+        !is_last
+    }
+
+    /// Committed transactions whose rows are being published.
+    fn publishing(&self, context: &Context<'_>) -> BTreeSet<TransactionId> {
+        let committed = |(_, work): (u64, &Work)| match work {
+            Work::Publish(publish) => publish.outcome.map(|_| publish.transaction),
+            Work::Read(_) | Work::Mark(_) | Work::Undo(_) | Work::Sweep(_) => None,
+        };
+        context.jobs.of(self.id).filter_map(committed).collect()
+    }
+
+    fn waits_for_publication(&mut self, node: NodeId, context: &Context<'_>) -> bool {
+        if mutants::is(Mutant::CopyHalfPublished) {
+            return false;
+        }
+        if self.members.copies.get(&node).is_none_or(|out| out.publishing.is_empty()) {
+            return false;
+        }
+        let publishing = self.publishing(context);
+        let Some(out) = self.members.copies.get_mut(&node) else { return false };
+        out.publishing.retain(|transaction| publishing.contains(transaction));
+        !out.publishing.is_empty()
+    }
+
+    /// Takes the next of the outcomes that are left. (A session may have confirmed one meanwhile: it is not sent any more.)
+    fn next_outcomes(&self, left: &mut Vec<TransactionId>, count: usize) -> Vec<CopiedOutcome> {
+        let next = left.split_off(left.len().saturating_sub(count));
+        let copied = next.into_iter().filter_map(|transaction| {
+            let Marker { outcome, results } = self.outcomes.get(transaction)?;
+            Some(CopiedOutcome { transaction, outcome: *outcome, results: results.clone() })
+        });
+        copied.collect()
+    }
+
+    /// A member has applied a piece.
+    pub(super) fn on_copy_applied(&mut self, node: NodeId, context: &mut Context<'_>) {
+        let Some(out) = self.members.copies.get_mut(&node) else { return };
+        out.in_flight = out.in_flight.saturating_sub(1);
+        context.go_on_copying();
+    }
+}
+
+// ---- the joining member -----------------------------------------------------------------------------------------------------------
+
+impl Slot {
+    /// A piece is here: its rows are applied when its turn comes. Outcomes are kept at once, because the word that forgets them may be next.
+    pub(super) fn on_copy_piece(&mut self, from: Address, mut piece: CopyPiece, context: &mut Context<'_>) {
+        self.begin_copy_in(context);
+        for CopiedOutcome { transaction, outcome, results } in std::mem::take(&mut piece.outcomes) {
+            // One that this member got in the stream is decided here by the word that is on its way: with a marker it would be passed over.
+            if !self.applied.contains_key(&transaction) {
+                self.outcomes.keep(transaction, Marker { outcome, results });
+            }
+        }
+        context.copying.turns.push_back(Turn::Apply { from, piece, until: None });
+        context.go_on_copying();
+    }
+
+    fn apply_piece(
+        &mut self,
+        from: Address,
+        piece: &CopyPiece,
+        context: &mut Context<'_>,
+    ) -> Result<(), RegionFull> {
+        for row in &piece.rows {
+            let later = piece.later.iter().find(|(table, _)| *table == row.table);
+            self.apply_copied(row, later.map_or(&[], |(_, indexes)| indexes), context)?;
+        }
+        for copied in &piece.entries {
+            let place = (copied.table, self.id);
+            let Some(fragment) = context.fragments.get_mut(&place) else { continue };
+            context.reclaim.note(place);
+            copied.keys.iter().try_for_each(|key| fragment.add_copied_entry(copied.index, key))?;
+        }
+        let Some(copy) = &mut self.copy_in else { return Ok(()) };
+        copy.has_last |= piece.is_last;
+        if piece.is_last && copy.lacks_entries && !piece.with_entries {
+            let why = "who began to copy rows to it has a newer version than who ended it, and left the indexes to its end";
+            context.give_up_joining(why);
+            return Ok(());
+        }
+        context.send(from, Signal::CopyApplied { slot: self.id });
+        self.end_copy(context);
+        Ok(())
+    }
+
+    /// The first piece of a view: commits that came early and whose transactions were not replicated are in the rows to come.
+    fn begin_copy_in(&mut self, context: &mut Context<'_>) {
+        let Some(copy) = self.copy_in.as_mut().filter(|copy| !copy.has_begun) else { return };
+        copy.has_begun = true;
+        for (transaction, (from, epoch)) in std::mem::take(&mut copy.early) {
+            let outcome = Outcome { transaction, slot: self.id, committed: Some(epoch) };
+            self.on_outcome(from, outcome, context);
+        }
+    }
+
+    /// A commit: true if it is kept until the place of its transaction comes, because this member joined while it was under way.
+    pub(super) fn is_early_commit(&mut self, from: Address, outcome: &Outcome) -> bool {
+        let transaction = outcome.transaction;
+        let Some(epoch) = outcome.committed.filter(|_| !self.applied.contains_key(&transaction)) else {
+            return false;
+        };
+        let is_early = |copy: &&mut CopyIn| !copy.is_whole && !copy.has_begun;
+        let Some(copy) = self.copy_in.as_mut().filter(is_early) else { return false };
+        if mutants::is(Mutant::EarlyCommitLost) {
+            return true;
+        }
+        copy.early.insert(transaction, (from, epoch));
+        !mutants::is(Mutant::EarlyCommitRecorded)
+    }
+
+    /// A place was consumed: if its outcome came before, it is carried out.
+    pub(super) fn take_early_commit(&mut self, transaction: TransactionId, context: &mut Context<'_>) {
+        let Some(copy) = &mut self.copy_in else { return };
+        if let Some((from, epoch)) = copy.early.remove(&transaction) {
+            if !self.applied.contains_key(&transaction) {
+                return context.give_up_joining("it cannot take what is committed");
+            }
+            let outcome = Outcome { transaction, slot: self.id, committed: Some(epoch) };
+            self.on_outcome(from, outcome, context);
+        }
     }
 
     /// Puts a copied row where it belongs.
-    fn apply_copied(&mut self, slot: SlotId, row: &CopiedRow, later: &[IndexId]) -> Result<(), RegionFull> {
-        let place = (row.table, slot);
+    fn apply_copied(
+        &mut self,
+        row: &CopiedRow,
+        later: &[IndexId],
+        context: &mut Context<'_>,
+    ) -> Result<(), RegionFull> {
+        let place = (row.table, self.id);
         // Else the table was dropped, or is so new that this member got all of its rows.
-        let Some(fragment) = self.fragments.get_mut(&place) else { return Ok(()) };
-        let copy = self.slots.get_mut(&slot).and_then(|state| state.copy_in.as_mut());
-        let Some(copy) = copy else { return Ok(()) };
+        let Some(fragment) = context.fragments.get_mut(&place) else { return Ok(()) };
+        let Some(copy) = &mut self.copy_in else { return Ok(()) };
         let is_new = match fragment.newest(&row.key).state {
             Some(VersionState::Committed(_)) => mutants::is(Mutant::CopyOvertakesWrite),
             Some(VersionState::Prepared(_) | VersionState::Staged(_)) => {
@@ -486,60 +465,62 @@ impl Ldm {
                 }
                 false
             }
-            None => {
-                mutants::is(Mutant::CopyWithoutTombstones)
-                    || !copy.deleted.contains(&(row.table, row.key.clone()))
-            }
+            None => !copy.has_deleted(row),
         };
         if is_new {
             let handle = fragment.stage_copied(&row.key, COPIER, &row.row, later)?;
             fragment.commit(handle, COPIER, row.epoch);
             copy.lacks_entries |= !later.is_empty();
-            self.reclaim.note(place);
+            context.reclaim.note(place);
         }
         Ok(())
     }
 
     /// A row of the stream is about to be published: a deletion is remembered while older rows may come.
-    pub(in crate::ldm) fn note_deletion(&mut self, place: Place, table: TableId, row: RowHandle) {
-        let Some(fragment) = self.fragments.get(&(table, place.1)) else { return };
-        if fragment.staged_row(row, place.0) != Some(None) {
+    pub(super) fn note_deletion(
+        &mut self,
+        transaction: TransactionId,
+        table: TableId,
+        row: RowHandle,
+        context: &Context<'_>,
+    ) {
+        let Some(fragment) = context.fragments.get(&(table, self.id)) else { return };
+        if fragment.staged_row(row, transaction) != Some(None) {
             return;
         }
         let key: Box<[u8]> = fragment.key_of(row).into();
-        if let Some(copy) = self.copy_in(place.1).filter(|copy| !copy.is_whole) {
+        if let Some(copy) = self.copy_in.as_mut().filter(|copy| !copy.is_whole) {
             copy.deleted.insert((table, key));
         }
     }
 
     /// A transaction is decided here: rows that waited under its versions find their place.
-    pub(in crate::ldm) fn retry_copied(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
-        let Some(copy) = self.copy_in(slot).filter(|copy| !copy.is_whole) else { return };
+    pub(super) fn retry_copied(&mut self, context: &mut Context<'_>) {
+        let Some(copy) = self.copy_in.as_mut().filter(|copy| !copy.is_whole) else { return };
         for (_, row) in std::mem::take(&mut copy.waiting) {
             // Its entries may have passed by.
-            if let Err(full) = self.apply_copied(slot, &row, &[]) {
-                return self.give_up_for_memory(full, outputs);
+            if let Err(full) = self.apply_copied(&row, &[], context) {
+                return context.give_up_for_memory(full);
             }
         }
-        self.end_copy(slot, outputs);
+        self.end_copy(context);
     }
 
     /// Everything is here: `main` hears of it, in each view.
-    fn end_copy(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
-        let Some(copy) = self.copy_in(slot) else { return };
-        let is_whole = copy.waiting.is_empty() || mutants::is(Mutant::CopyLeavesWaiting);
-        if copy.has_last && is_whole && !copy.is_whole {
+    fn end_copy(&mut self, context: &mut Context<'_>) {
+        let Some(copy) = &mut self.copy_in else { return };
+        let is_complete = copy.waiting.is_empty() || mutants::is(Mutant::CopyLeavesWaiting);
+        if copy.has_last && is_complete && !copy.is_whole {
             copy.is_whole = true;
             copy.deleted.clear();
-            self.report_copied(slot, outputs);
+            self.report_copied(context);
         }
     }
 
-    /// Says that a slot is whole.
-    pub(in crate::ldm) fn report_copied(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
-        if self.copy_in(slot).is_some_and(|copy| copy.is_whole) {
-            let main = Address::main(self.address.node);
-            outputs.send(self.address, main, Signal::SlotCopied { slot });
+    /// Says that the slot is whole.
+    pub(in crate::ldm) fn report_copied(&self, context: &mut Context<'_>) {
+        if self.copy_in.as_ref().is_some_and(CopyIn::is_whole) {
+            context.send(Address::main(context.address.node), Signal::SlotCopied { slot: self.id });
         }
     }
 }

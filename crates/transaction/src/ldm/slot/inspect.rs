@@ -1,7 +1,8 @@
 //! Answers about what is here: digests for the comparison of replicas, and what checkers ask.
 
+use super::Slot;
+use super::transaction::HeldStage;
 use crate::ldm::Ldm;
-use crate::ldm::slot::transaction::HeldStage;
 use memory::Guard;
 use protocol::program::KeyRange;
 use protocol::signal::{ChecksumDone, ChecksumRequest};
@@ -18,37 +19,50 @@ use types::{
 /// Rows digested for one answer at most.
 const CHECKSUM_ROWS_MAX: u32 = 2_000;
 
+impl Slot {
+    /// For checks after a run: what keeps it from being idle, a line each.
+    fn unfinished(&self, add: &mut impl FnMut(&str, String)) {
+        let id = self.id;
+        for (transaction, held) in &self.held {
+            let (stage, session, coordinator) = (held.stage, held.session, held.coordinator);
+            add(
+                "holds",
+                format!("{transaction} in {id} {stage:?} for {session}, decided by {coordinator:?}"),
+            );
+        }
+        for (transaction, applied) in &self.applied {
+            add("has prepared", format!("{transaction} in {id} {applied:?}"));
+        }
+        self.ahead.keys().for_each(|transaction| add("has pieces of", format!("{transaction} in {id}")));
+        self.outcome_waits
+            .keys()
+            .for_each(|transaction| add("has readers that wait for", format!("{transaction} in {id}")));
+        self.askers.keys().for_each(|transaction| add("is asked about", format!("{transaction} in {id}")));
+        if self.is_unsettled() || !self.stream.pending.is_empty() {
+            let (takeover, stream) = (&self.takeover, &self.stream);
+            add("is taking over", format!("{id}: {takeover:?} {stream:?} {:?}", self.hand_out));
+        }
+        self.owed
+            .keys()
+            .for_each(|transaction| add("owes an answer about", format!("{transaction} in {id}")));
+    }
+}
+
 impl Ldm {
     /// For checks after a run: what keeps this module from being idle, a line each.
     #[must_use]
     pub fn unfinished(&self) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         let mut add = |what: &str, detail: String| lines.push(format!("{} {what} {detail}", self.address));
-        for (place, held) in &self.held {
-            let (stage, coordinator) = (held.stage, held.coordinator);
-            add("holds", format!("{place:?} {stage:?} for {}, decided by {coordinator:?}", held.session));
+        self.slots.iter().for_each(|slot| slot.unfinished(&mut add));
+        for (_, wait) in self.waits.iter() {
+            add("lets wait", format!("{} for {:?}", wait.transaction, wait.key));
         }
-        self.applied
-            .iter()
-            .for_each(|(place, applied)| add("has prepared", format!("{place:?} {applied:?}")));
-        self.ahead.keys().for_each(|place| add("has pieces of", format!("{place:?}")));
-        self.waits
-            .values()
-            .for_each(|wait| add("lets wait", format!("{} for {:?}", wait.transaction, wait.key)));
-        self.outcome_waits
-            .keys()
-            .for_each(|transaction| add("has readers that wait for", transaction.to_string()));
-        self.askers.keys().for_each(|place| add("is asked about", format!("{place:?}")));
-        for (slot, state) in &self.slots {
-            if !state.takeover.is_settled() || !state.pending.is_empty() || state.hand_out.is_some() {
-                add("is taking over", format!("{slot}: {state:?}"));
-            }
-        }
-        self.owed.keys().for_each(|place| add("owes an answer about", format!("{place:?}")));
-        let postponed = self.released.len() + self.resuming.len();
-        let (locks, jobs) = (&self.locks, self.jobs.len() + self.shipping.len());
         if lines.is_empty() && !self.is_idle() {
-            let (copying, reclaim) = (self.copying.is_over(), self.is_reclaim_idle());
+            let postponed = self.postponed.released.len() + self.postponed.resuming.len();
+            let shipping: usize = self.slots.iter().map(|slot| slot.shipping.len()).sum();
+            let (locks, jobs) = (&self.locks, self.jobs.len() + shipping);
+            let (copying, reclaim) = (self.copying.is_over(), self.reclaim.waiting().is_empty());
             lines.push(format!(
                 "{}: {postponed} requests postponed, {locks:?}, {jobs} jobs, copied: {copying}, reclaimed: {reclaim}",
                 self.address
@@ -110,8 +124,11 @@ impl Ldm {
     /// For checks: the lowest stamp of what this ldm, as primary, has sent to backups and nobody has decided; and the view that it is in.
     #[must_use]
     pub fn lowest_stamp(&self) -> (ViewNumber, Option<Epoch>) {
-        let ending = self.held.values().filter(|held| held.stage == HeldStage::Ending);
-        let stamps = ending.map(|held| held.epoch).filter(|epoch| *epoch > Epoch(0));
+        let held = self.slots.iter().flat_map(|slot| slot.held.values());
+        let stamps = held
+            .filter(|held| held.stage == HeldStage::Ending)
+            .map(|held| held.epoch)
+            .filter(|epoch| *epoch > Epoch(0));
         (self.map.view.number, stamps.min())
     }
 }

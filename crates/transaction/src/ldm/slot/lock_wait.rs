@@ -3,17 +3,19 @@
 //! Invariants: a request waits for one key at a time; it goes on where it stopped; waiters of a key go on in order of arrival, one at a time,
 //! each deciding anew on the row's newest version. Nothing recurses: releases only note keys in `to_serve`, and `serve` works that off.
 
-use crate::ldm::deadlock::{PROBES_AT_ONCE, probe_pause};
-use crate::ldm::slot::read::LockedRead;
-use crate::ldm::slot::stage::WriteRun;
-use crate::ldm::slot::transaction::HeldStage;
-use crate::ldm::{Ldm, Place, RELEASE};
+use super::Slot;
+use super::read::LockedRead;
+use super::stage::WriteRun;
+use super::transaction::HeldStage;
+use crate::ldm::context::{Context, Fragments};
+use crate::ldm::deadlock::probe_pause;
 use crate::locks::{self, LockKey, WaitId};
+use crate::mutants::{self, Mutant};
+use protocol::Address;
 use protocol::program::{LockMode, LockWait, Refusal};
 use protocol::signal::RequestId;
-use protocol::{Address, Outputs, Signal};
-use query::Shared;
-use stdx::{Duration, Instant, Now};
+use std::collections::{BTreeSet, VecDeque};
+use stdx::{Deadlines, Duration, FixedMap, Instant, Now};
 use storage::{LockTally, VersionState};
 use types::{SlotId, TransactionId};
 
@@ -36,10 +38,6 @@ impl Run {
             Self::Write(run) => run.request.slot,
             Self::Read(run) => run.request.slot,
         }
-    }
-
-    pub(in crate::ldm) fn place(&self) -> Place {
-        (self.transaction(), self.slot())
     }
 
     /// What its transaction holds when it begins to wait. When it goes on, wherever that is, it must not do so without that.
@@ -66,7 +64,7 @@ impl Run {
         }
     }
 
-    fn transaction(&self) -> TransactionId {
+    pub(in crate::ldm) fn transaction(&self) -> TransactionId {
         match self {
             Self::Write(run) => run.request.transaction,
             Self::Read(run) => run.request.transaction.unwrap_or_default(),
@@ -81,7 +79,8 @@ pub(in crate::ldm) struct Waiting {
     pub(in crate::ldm) run: Run,
     pub(in crate::ldm) mode: LockMode,
     pub(in crate::ldm) since: Instant,
-    deadline: Instant,
+    /// When it has waited for long enough.
+    pub(in crate::ldm) deadline: Instant,
     /// How often it has looked for deadlocks.
     pub(in crate::ldm) probe_rounds: u32,
 }
@@ -99,20 +98,90 @@ pub(in crate::ldm) enum WaitAlarm {
     Copy,
 }
 
-impl Waiting {
-    /// When it has waited for long enough.
-    pub(in crate::ldm) fn deadline(&self) -> Instant {
-        self.deadline
+/// The waits of a module, and its alarms.
+#[derive(Default)]
+pub(in crate::ldm) struct Waits {
+    by_id: FixedMap<WaitId, Waiting>,
+    by_transaction: BTreeSet<(TransactionId, WaitId)>,
+    next: u64,
+    pub(in crate::ldm) alarms: Deadlines<WaitAlarm>,
+    /// Keys whose waiters may be able to go on; served before `handle` returns.
+    pub(in crate::ldm) to_serve: VecDeque<LockKey>,
+}
+
+impl Waits {
+    pub(in crate::ldm) fn get(&self, wait: WaitId) -> Option<&Waiting> {
+        self.by_id.get(&wait)
+    }
+
+    /// Another round of probes goes out; the next one follows after a pause.
+    pub(in crate::ldm) fn probe_again(&mut self, wait: WaitId, now: Now) {
+        let Some(waiting) = self.by_id.get_mut(&wait) else { return };
+        waiting.probe_rounds += 1;
+        let pause = probe_pause(waiting.probe_rounds);
+        self.alarms.register(now.monotonic + pause, WaitAlarm::Probe(wait));
+    }
+
+    pub(in crate::ldm) fn is_empty(&self) -> bool {
+        self.by_id.is_empty()
+    }
+
+    /// All of them, in no particular order.
+    pub(in crate::ldm) fn iter(&self) -> impl Iterator<Item = (WaitId, &Waiting)> {
+        self.by_id.iter().map(|(wait, waiting)| (*wait, waiting))
+    }
+
+    /// The waits in a slot, in the order of their beginning.
+    pub(in crate::ldm) fn in_slot(&self, slot: SlotId) -> Vec<WaitId> {
+        let of = self.by_id.iter().filter(|(_, waiting)| waiting.key.slot == slot);
+        let mut waits: Vec<WaitId> = of.map(|(wait, _)| *wait).collect();
+        waits.sort_unstable();
+        waits
+    }
+
+    /// The waits of a transaction, in the order of their beginning.
+    pub(in crate::ldm) fn of(&self, transaction: TransactionId) -> Vec<WaitId> {
+        let its = (transaction, WaitId(0))..=(transaction, WaitId(u64::MAX));
+        self.by_transaction.range(its).map(|(_, wait)| *wait).collect()
+    }
+
+    /// The same in one slot.
+    pub(in crate::ldm) fn of_in(&self, transaction: TransactionId, slot: SlotId) -> Vec<WaitId> {
+        let mut waits = self.of(transaction);
+        waits.retain(|wait| self.get(*wait).is_some_and(|waiting| waiting.key.slot == slot));
+        waits
+    }
+
+    /// Which transactions wait, for digests.
+    pub(in crate::ldm) fn by_transaction(&self) -> &BTreeSet<(TransactionId, WaitId)> {
+        &self.by_transaction
+    }
+
+    fn insert(&mut self, now: Now, wait: WaitId, waiting: Waiting) {
+        self.alarms.register(waiting.deadline, WaitAlarm::Timeout(wait));
+        self.alarms.register(now.monotonic + probe_pause(0), WaitAlarm::Probe(wait));
+        self.by_transaction.insert((waiting.transaction, wait));
+        self.by_id.insert(wait, waiting);
+        let waits = &self.by_id;
+        self.alarms.prune(2 * waits.len(), |alarm| match alarm {
+            WaitAlarm::Timeout(wait) | WaitAlarm::Probe(wait) => waits.contains_key(wait),
+            WaitAlarm::Memory | WaitAlarm::Lease | WaitAlarm::Copy => true,
+        });
+    }
+
+    /// A row is published or undone: its waiters look at it again.
+    pub(super) fn serve_row(&mut self, key: LockKey) {
+        if mutants::is(Mutant::RowsKeepWaiters) {
+            return;
+        }
+        self.to_serve.push_back(key);
     }
 }
 
-impl Ldm {
+impl Context<'_> {
     /// The transaction that owns the newest version of a row while it is not committed.
     pub(in crate::ldm) fn implicit_owner(&self, key: &LockKey) -> Option<TransactionId> {
-        match self.fragments.get(&(key.table, key.slot))?.newest(&key.key).state? {
-            VersionState::Staged(owner) | VersionState::Prepared(owner) => Some(owner),
-            VersionState::Committed(_) => None,
-        }
+        implicit_owner(self.fragments, key)
     }
 
     /// Whether anybody keeps `transaction` from locking `key`.
@@ -126,129 +195,15 @@ impl Ldm {
         self.locks.is_blocked(key, transaction, mode, self.implicit_owner(key), place)
     }
 
-    /// Puts a request to wait for a lock.
-    pub(in crate::ldm) fn wait_for_lock(
-        &mut self,
-        now: Now,
-        key: LockKey,
-        mode: LockMode,
-        timeout_ms: u32,
-        mut run: Run,
-        outputs: &mut Outputs<Shared>,
-    ) {
-        run.note_known(self.operation_count(run.place()));
-        let transaction = run.transaction();
-        self.next_wait += 1;
-        let wait = WaitId(self.next_wait);
-        let deadline = now.monotonic + Duration::from_millis(u64::from(timeout_ms));
-        if run.table_mode().is_some() {
-            self.locks.wait_for_table(&key, wait, transaction, mode);
-        } else {
-            self.locks.wait(&key, wait, transaction, mode);
-        }
-        self.alarms.register(deadline, WaitAlarm::Timeout(wait));
-        self.alarms.register(now.monotonic + probe_pause(0), WaitAlarm::Probe(wait));
-        self.waits_by_transaction.insert((transaction, wait));
-        let since = now.monotonic;
-        let waiting = Waiting { transaction, key, run, mode, since, deadline, probe_rounds: 0 };
-        self.waits.insert(wait, waiting);
-        let waits = &self.waits;
-        self.alarms.prune(2 * waits.len(), |alarm| match alarm {
-            WaitAlarm::Timeout(wait) | WaitAlarm::Probe(wait) => waits.contains_key(wait),
-            WaitAlarm::Memory | WaitAlarm::Lease | WaitAlarm::Copy => true,
-        });
-        self.send_probes(wait, outputs);
-    }
-
-    /// Works off the keys whose locks were released.
-    pub(in crate::ldm) fn serve(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
-        if !self.to_serve.is_empty() && !self.is_leased(now) {
-            return self.await_lease(now);
-        }
-        while let Some(key) = self.to_serve.pop_front() {
-            let is_table = key.is_whole();
-            let first = if is_table {
-                self.first_at_table(&key)
-            } else {
-                self.locks.first_grantable(&key, || self.implicit_owner(&key))
-            };
-            let Some(wait) = first else { continue };
-            if let Some(waiting) = self.stop_waiting(wait) {
-                if let Some(tally) = self.lock_tally(&key, waiting.mode) {
-                    tally.granted += 1;
-                    tally.granted_ms += milliseconds(now.monotonic.since(waiting.since));
-                }
-                self.ask_to_probe(&key, waiting.transaction, outputs);
-                // Others may be able to go on too: shared locks, or a row that this one leaves alone.
-                self.to_serve.push_back(key);
-                match waiting.run {
-                    Run::Write(mut run) => {
-                        (run.is_first, run.is_let_in) = (!is_table, is_table);
-                        self.run_write(now, run, outputs);
-                    }
-                    Run::Read(mut run) => {
-                        (run.is_first, run.is_let_in) = (!is_table, is_table);
-                        self.run_locked_read(now, run, outputs);
-                    }
-                }
-            }
-        }
-    }
-
     pub(in crate::ldm) fn stop_waiting(&mut self, wait: WaitId) -> Option<Waiting> {
-        let waiting = self.waits.remove(&wait)?;
+        let waiting = self.waits.by_id.remove(&wait)?;
         self.locks.stop_waiting(wait);
-        self.waits_by_transaction.remove(&(waiting.transaction, wait));
+        self.waits.by_transaction.remove(&(waiting.transaction, wait));
         Some(waiting)
     }
 
-    /// Ends a wait without the lock.
-    pub(in crate::ldm) fn refuse_wait(
-        &mut self,
-        wait: WaitId,
-        refusal: Refusal,
-        outputs: &mut Outputs<Shared>,
-    ) {
-        let Some(waiting) = self.stop_waiting(wait) else { return };
-        self.count_refused(&waiting);
-        self.to_serve.push_back(waiting.key);
-        self.refuse_run(waiting.run, refusal, outputs);
-    }
-
-    pub(in crate::ldm) fn refuse_run(&mut self, run: Run, refusal: Refusal, outputs: &mut Outputs<Shared>) {
-        match run {
-            Run::Write(run) => self.refuse_write(run, refusal, outputs),
-            Run::Read(run) => self.refuse_locked_read(run, refusal, outputs),
-        }
-    }
-
-    /// The waits of a transaction in a slot, in the order of their beginning.
-    pub(in crate::ldm) fn waits_of(&self, place: Place) -> Vec<WaitId> {
-        let mut waits = self.waits_of_transaction(place.0);
-        waits.retain(|wait| self.waits.get(wait).is_some_and(|waiting| waiting.key.slot == place.1));
-        waits
-    }
-
-    /// The waits of a transaction, in the order of their beginning.
-    pub(in crate::ldm) fn waits_of_transaction(&self, transaction: TransactionId) -> Vec<WaitId> {
-        let its = (transaction, WaitId(0))..=(transaction, WaitId(u64::MAX));
-        self.waits_by_transaction.range(its).map(|(_, wait)| *wait).collect()
-    }
-
-    /// Ends all waits of a transaction in a slot without an answer: nobody waits for one.
-    pub(in crate::ldm) fn drop_waits(&mut self, place: Place) {
-        drop(self.take_memory_waits(place));
-        self.drop_held_back(place);
-        for wait in self.waits_of(place) {
-            if let Some(waiting) = self.stop_waiting(wait) {
-                self.count_refused(&waiting);
-                self.to_serve.push_back(waiting.key);
-            }
-        }
-    }
-
     fn count_refused(&mut self, waiting: &Waiting) {
-        let lasted = milliseconds(self.called_at.since(waiting.since));
+        let lasted = milliseconds(self.now.monotonic.since(waiting.since));
         if let Some(tally) = self.lock_tally(&waiting.key, waiting.mode) {
             tally.refused += 1;
             tally.refused_ms += lasted;
@@ -270,60 +225,118 @@ impl Ldm {
             LockMode::Shared => &mut tally.shared,
         })
     }
+}
 
-    /// Whether a wait is behind a transaction that is being committed while a data node is lost: it may never be decided in this view.
-    fn waits_for_ever(&self, wait: WaitId) -> bool {
-        let Some(waiting) = self.waits.get(&wait) else { return false };
-        let is_ending = |owner: TransactionId| {
-            let held = self.held.get(&(owner, waiting.key.slot));
-            held.is_some_and(|held| held.stage == HeldStage::Ending)
-        };
-        self.has_lost_replicas() && self.implicit_owner(&waiting.key).is_some_and(is_ending)
-    }
-
-    /// Slots that lost a replica grant no locks any more.
-    pub(in crate::ldm) fn refuse_waits_of_lost(&mut self, outputs: &mut Outputs<Shared>) {
-        let is_lost = |key: &LockKey| self.slot(key.slot).is_some_and(|state| state.is_replica_lost);
-        let mut waits: Vec<WaitId> =
-            self.waits.iter().filter(|(_, waiting)| is_lost(&waiting.key)).map(|(wait, _)| *wait).collect();
-        waits.sort_unstable();
-        for wait in waits {
-            self.refuse_wait(wait, Refusal::ReplicaLost, outputs);
+impl Slot {
+    /// Puts a request to wait for a lock.
+    pub(super) fn wait_for_lock(
+        &mut self,
+        key: LockKey,
+        mode: LockMode,
+        timeout_ms: u32,
+        mut run: Run,
+        context: &mut Context<'_>,
+    ) {
+        let transaction = run.transaction();
+        run.note_known(self.operation_count(transaction));
+        context.waits.next += 1;
+        let wait = WaitId(context.waits.next);
+        if run.table_mode().is_some() {
+            context.locks.wait_for_table(&key, wait, transaction, mode);
+        } else {
+            context.locks.wait(&key, wait, transaction, mode);
         }
-        self.refuse_handed_of_lost(outputs);
+        let since = context.now.monotonic;
+        let deadline = since + Duration::from_millis(u64::from(timeout_ms));
+        let waiting = Waiting { transaction, key, run, mode, since, deadline, probe_rounds: 0 };
+        context.waits.insert(context.now, wait, waiting);
+        self.send_probes(wait, context);
     }
 
-    /// Handles what is due, but not all probes at once: the rest is still due afterwards.
-    pub(in crate::ldm) fn on_alarms(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
-        let mut probes_left = PROBES_AT_ONCE;
-        while probes_left > 0
-            && let Some(alarm) = self.alarms.expired(now.monotonic)
-        {
-            match alarm {
-                WaitAlarm::Memory => self.on_memory_alarm(now, outputs),
-                WaitAlarm::Copy => self.on_copy_alarm(outputs),
-                WaitAlarm::Lease => {
-                    self.is_lease_awaited = false;
-                    outputs.send(self.address, self.address, Signal::Continue(RELEASE));
-                }
-                WaitAlarm::Timeout(wait) => {
-                    if self.waits.get(&wait).is_some_and(|waiting| waiting.deadline <= now.monotonic) {
-                        self.refuse_wait(wait, Refusal::LockTimeout, outputs);
-                    }
-                }
-                WaitAlarm::Probe(wait) => {
-                    if self.waits_for_ever(wait) {
-                        self.refuse_wait(wait, Refusal::ReplicaLost, outputs);
-                    } else if let Some(waiting) = self.waits.get_mut(&wait) {
-                        waiting.probe_rounds += 1;
-                        let pause = probe_pause(waiting.probe_rounds);
-                        self.alarms.register(now.monotonic + pause, WaitAlarm::Probe(wait));
-                        self.send_probes(wait, outputs);
-                        probes_left -= 1;
-                    }
-                }
+    /// The turn of a request has come: it goes on.
+    pub(in crate::ldm) fn serve(&mut self, wait: WaitId, context: &mut Context<'_>) {
+        let Some(waiting) = context.stop_waiting(wait) else { return };
+        let key = waiting.key;
+        let is_table = key.is_whole();
+        let lasted = milliseconds(context.now.monotonic.since(waiting.since));
+        if let Some(tally) = context.lock_tally(&key, waiting.mode) {
+            tally.granted += 1;
+            tally.granted_ms += lasted;
+        }
+        context.ask_to_probe(&key, waiting.transaction);
+        // Others may be able to go on too: shared locks, or a row that this one leaves alone.
+        context.waits.to_serve.push_back(key);
+        match waiting.run {
+            Run::Write(mut run) => {
+                (run.is_first, run.is_let_in) = (!is_table, is_table);
+                self.run_write(run, context);
+            }
+            Run::Read(mut run) => {
+                (run.is_first, run.is_let_in) = (!is_table, is_table);
+                self.run_locked_read(run, context);
             }
         }
+    }
+
+    /// Ends a wait without the lock.
+    pub(in crate::ldm) fn refuse_wait(&mut self, wait: WaitId, refusal: Refusal, context: &mut Context<'_>) {
+        let Some(waiting) = context.stop_waiting(wait) else { return };
+        context.count_refused(&waiting);
+        context.waits.to_serve.push_back(waiting.key);
+        self.refuse_run(waiting.run, refusal, context);
+    }
+
+    pub(in crate::ldm) fn refuse_run(&mut self, run: Run, refusal: Refusal, context: &mut Context<'_>) {
+        match run {
+            Run::Write(run) => self.refuse_write(run, refusal, context),
+            Run::Read(run) => context.refuse_read(run.from, &run.request, refusal),
+        }
+    }
+
+    /// A request that waited elsewhere, or before this member stepped down, looks for its lock again.
+    pub(in crate::ldm) fn resume(&mut self, run: Run, context: &mut Context<'_>) {
+        match run {
+            Run::Write(run) => self.run_write(run, context),
+            Run::Read(run) => self.run_locked_read(run, context),
+        }
+    }
+
+    /// Ends all waits of a transaction without an answer: nobody waits for one.
+    pub(super) fn drop_waits(&mut self, transaction: TransactionId, context: &mut Context<'_>) {
+        drop(context.reclaim.take_waits(transaction, self.id));
+        self.drop_held_back(transaction, context);
+        for wait in context.waits.of_in(transaction, self.id) {
+            if let Some(waiting) = context.stop_waiting(wait) {
+                context.count_refused(&waiting);
+                context.waits.to_serve.push_back(waiting.key);
+            }
+        }
+    }
+
+    /// Whether a wait is behind a transaction that is being committed while a data node is lost: it may never be decided in this view.
+    pub(in crate::ldm) fn waits_for_ever(&self, waiting: &Waiting, context: &Context<'_>) -> bool {
+        let is_ending =
+            |owner: TransactionId| self.held.get(&owner).is_some_and(|held| held.stage == HeldStage::Ending);
+        context.has_lost_replicas() && context.implicit_owner(&waiting.key).is_some_and(is_ending)
+    }
+
+    /// A slot that lost a replica grants no locks any more.
+    pub(in crate::ldm) fn refuse_waits_of_lost(&mut self, context: &mut Context<'_>) {
+        if !self.members.is_replica_lost {
+            return;
+        }
+        for wait in context.waits.in_slot(self.id) {
+            self.refuse_wait(wait, Refusal::ReplicaLost, context);
+        }
+        self.refuse_handed_of_lost(context);
+    }
+}
+
+/// The transaction that owns the newest version of a row while it is not committed.
+pub(in crate::ldm) fn implicit_owner(fragments: &Fragments, key: &LockKey) -> Option<TransactionId> {
+    match fragments.get(&(key.table, key.slot))?.newest(&key.key).state? {
+        VersionState::Staged(owner) | VersionState::Prepared(owner) => Some(owner),
+        VersionState::Committed(_) => None,
     }
 }
 

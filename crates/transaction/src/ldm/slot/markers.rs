@@ -8,15 +8,16 @@
 //! A turn comes each `marker_time` (10 minutes): a marker that nobody takes away (its session ended, its Forget was lost with a node, its transaction was recovered)
 //! is kept for one whole interval at least, and for two at most. Sessions ask within half of one after they began to commit.
 //!
-//! Invariants: there is one marker of a place, young or old. No turn while a replica of the view is out of reach or a takeover is not over: members report
+//! Invariants: there is one marker of a transaction in a slot, young or old. No turn while a replica of the view is out of reach or a takeover is not over: members report
 //! refusals by their markers. What is undecided here keeps its marker whatever its age.
 
-use crate::ldm::{Job, Ldm, Place};
+use super::Slot;
+use crate::ldm::context::Context;
+use crate::ldm::jobs::Work;
+use protocol::Budget;
 use protocol::program::OperationResult;
-use protocol::{Budget, Outputs};
-use query::Shared;
 use stdx::{Duration, FixedMap, Instant, Now};
-use types::{Epoch, SlotId, TransactionId};
+use types::{Epoch, TransactionId};
 
 /// What is kept of a decided transaction until nobody can need it.
 #[derive(Debug)]
@@ -33,116 +34,116 @@ impl Marker {
 }
 
 /// What is left of a generation that is being swept.
-pub(in crate::ldm) type Sweep = std::collections::hash_map::IntoIter<Place, Marker>;
+pub(in crate::ldm) type Sweep = std::collections::hash_map::IntoIter<TransactionId, Marker>;
 
-/// The markers of an ldm.
-#[derive(Debug)]
+/// The markers of a slot.
+#[derive(Debug, Default)]
 pub(in crate::ldm) struct Markers {
-    young: FixedMap<Place, Marker>,
-    old: FixedMap<Place, Marker>,
-    interval: Duration,
-    turn_at: Option<Instant>,
+    young: FixedMap<TransactionId, Marker>,
+    old: FixedMap<TransactionId, Marker>,
 }
 
 impl Markers {
-    pub(in crate::ldm) fn new(interval: Duration) -> Self {
-        Self { young: FixedMap::default(), old: FixedMap::default(), interval, turn_at: None }
+    pub(in crate::ldm) fn get(&self, transaction: TransactionId) -> Option<&Marker> {
+        self.young.get(&transaction).or_else(|| self.old.get(&transaction))
     }
 
-    pub(in crate::ldm) fn get(&self, place: &Place) -> Option<&Marker> {
-        self.young.get(place).or_else(|| self.old.get(place))
-    }
-
-    pub(in crate::ldm) fn get_mut(&mut self, place: &Place) -> Option<&mut Marker> {
-        self.young.get_mut(place).or_else(|| self.old.get_mut(place))
+    pub(in crate::ldm) fn get_mut(&mut self, transaction: TransactionId) -> Option<&mut Marker> {
+        self.young.get_mut(&transaction).or_else(|| self.old.get_mut(&transaction))
     }
 
     /// Puts a marker in the place of any other.
-    pub(in crate::ldm) fn insert(&mut self, place: Place, marker: Marker) {
+    pub(in crate::ldm) fn insert(&mut self, transaction: TransactionId, marker: Marker) {
         if !self.old.is_empty() {
-            self.old.remove(&place);
+            self.old.remove(&transaction);
         }
-        self.young.insert(place, marker);
+        self.young.insert(transaction, marker);
     }
 
     /// Puts a marker where none is.
-    pub(in crate::ldm) fn keep(&mut self, place: Place, marker: Marker) {
-        if self.get(&place).is_none() {
-            self.young.insert(place, marker);
+    pub(in crate::ldm) fn keep(&mut self, transaction: TransactionId, marker: Marker) {
+        if self.get(transaction).is_none() {
+            self.young.insert(transaction, marker);
         }
     }
 
-    pub(in crate::ldm) fn remove(&mut self, place: &Place) {
-        if self.young.remove(place).is_none() {
-            self.old.remove(place);
+    pub(in crate::ldm) fn remove(&mut self, transaction: TransactionId) {
+        if self.young.remove(&transaction).is_none() {
+            self.old.remove(&transaction);
         }
     }
 
-    pub(in crate::ldm) fn iter(&self) -> impl Iterator<Item = (&Place, &Marker)> {
-        self.young.iter().chain(self.old.iter())
-    }
-
-    /// Of which transactions of a slot there is one.
-    pub(in crate::ldm) fn transactions_of(&self, slot: SlotId) -> Vec<TransactionId> {
-        let of = self.iter().filter(|((_, of), _)| *of == slot);
-        let mut transactions: Vec<TransactionId> = of.map(|((transaction, _), _)| *transaction).collect();
-        transactions.sort_unstable();
-        transactions
+    /// All of them, in the order of their transactions.
+    pub(in crate::ldm) fn sorted(&self) -> Vec<(TransactionId, &Marker)> {
+        let all = self.young.iter().chain(&self.old);
+        let mut all: Vec<_> = all.map(|(transaction, marker)| (*transaction, marker)).collect();
+        all.sort_unstable_by_key(|(transaction, _)| *transaction);
+        all
     }
 
     pub(in crate::ldm) fn len(&self) -> usize {
         self.young.len() + self.old.len()
     }
 
-    pub(in crate::ldm) fn deadline(&self) -> Option<Instant> {
-        self.turn_at
-    }
-
-    /// There are markers: a turn will come.
-    #[inline]
-    pub(in crate::ldm) fn watch(&mut self, now: Now) {
-        if self.turn_at.is_none() && self.len() > 0 {
-            self.turn_at = Some(now.monotonic + self.interval);
-        }
-    }
-
     /// What was old is given back, what was young is old.
-    fn turn(&mut self) -> FixedMap<Place, Marker> {
+    fn turn(&mut self) -> FixedMap<TransactionId, Marker> {
         std::mem::replace(&mut self.old, std::mem::take(&mut self.young))
     }
 }
 
-impl Ldm {
+/// When the markers of a module turn.
+#[derive(Debug)]
+pub(in crate::ldm) struct MarkerTurns {
+    interval: Duration,
+    at: Option<Instant>,
+}
+
+impl MarkerTurns {
+    pub(in crate::ldm) fn new(interval: Duration) -> Self {
+        Self { interval, at: None }
+    }
+
+    pub(in crate::ldm) fn deadline(&self) -> Option<Instant> {
+        self.at
+    }
+
+    /// If there are markers, a turn will come.
+    #[inline]
+    pub(in crate::ldm) fn watch(&mut self, now: Now, markers: &Markers) {
+        if self.at.is_none() && markers.len() > 0 {
+            self.at = Some(now.monotonic + self.interval);
+        }
+    }
+
+    /// Whether a turn is due; the next one is not planned yet.
+    pub(in crate::ldm) fn is_due(&mut self, now: Now) -> bool {
+        self.at.take_if(|at| *at <= now.monotonic).is_some()
+    }
+}
+
+impl Slot {
+    /// After each signal and job: markers that are kept here turn some time.
+    #[inline]
+    pub(in crate::ldm) fn watch_markers(&self, context: &mut Context<'_>) {
+        context.marker_turns.watch(context.now, &self.outcomes);
+    }
+
     /// Markers that nobody asks for any more begin to go.
-    pub(in crate::ldm) fn turn_markers(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
-        if self.outcomes.turn_at.is_none_or(|at| at > now.monotonic) {
-            return;
+    pub(in crate::ldm) fn turn_markers(&mut self, context: &mut Context<'_>) {
+        let old = self.outcomes.turn();
+        if !old.is_empty() {
+            self.later(Work::Sweep(old.into_iter()), context);
         }
-        self.outcomes.turn_at = None;
-        let view = &self.map.view;
-        let is_lost = |slot| view.written(slot).any(|node| self.map.lost.contains(&node));
-        if self.unsettled_count == 0 && !self.slots.keys().any(|slot| is_lost(*slot)) {
-            let old = self.outcomes.turn();
-            if !old.is_empty() {
-                self.later(Job::Sweep(old.into_iter()), outputs);
-            }
-        }
-        self.outcomes.watch(now);
     }
 
     /// The next slice goes, but for what is undecided.
-    pub(in crate::ldm) fn sweep(
-        &mut self,
-        mut sweep: Sweep,
-        budget: &mut Budget,
-        outputs: &mut Outputs<Shared>,
-    ) {
+    pub(super) fn sweep(&mut self, mut sweep: Sweep, budget: &mut Budget, context: &mut Context<'_>) {
         while budget.spend(1) {
-            let Some((place, marker)) = sweep.next() else { return };
-            if self.held.contains_key(&place) || self.applied.contains_key(&place) {
-                self.outcomes.keep(place, marker);
+            let Some((transaction, marker)) = sweep.next() else { return };
+            if self.held.contains_key(&transaction) || self.applied.contains_key(&transaction) {
+                self.outcomes.keep(transaction, marker);
             }
         }
-        self.later(Job::Sweep(sweep), outputs);
+        self.later(Work::Sweep(sweep), context);
     }
 }

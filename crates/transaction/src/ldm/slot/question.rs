@@ -5,15 +5,15 @@
 //! transaction that is not ending is undone by the question, and one that is being dropped has its abort recorded first (I8). While a replica
 //! is given up, what is undecided is answered *unknown*.
 
-use crate::ldm::slot::markers::Marker;
-use crate::ldm::slot::transaction::HeldStage;
-use crate::ldm::{Ldm, Place};
+use super::Slot;
+use super::markers::Marker;
+use super::transaction::HeldStage;
+use crate::ldm::context::Context;
 use crate::mutants::{self, Mutant};
 use protocol::program::{OperationResult, Refusal};
 use protocol::signal::{CommitDone, CommitOutcome, RequestId, WriteDone, WriteFailure, WriteSummary};
-use protocol::{Address, Outputs, Signal};
-use query::Shared;
-use types::Epoch;
+use protocol::{Address, Signal};
+use types::{Epoch, TransactionId};
 
 /// Who asks.
 #[derive(Clone, Copy, Debug)]
@@ -24,55 +24,68 @@ pub(in crate::ldm) struct Asker {
     pub(in crate::ldm) is_write: bool,
 }
 
-impl Ldm {
-    pub(in crate::ldm) fn on_outcome_ask(
+impl Slot {
+    pub(super) fn on_outcome_ask(
         &mut self,
-        place: Place,
+        transaction: TransactionId,
         asker: Asker,
-        outputs: &mut Outputs<Shared>,
+        context: &mut Context<'_>,
     ) {
-        let Some(state) = self.slot(place.1).filter(|state| state.is_primary) else { return };
-        let stage = self.held.get(&place).map(|held| held.stage);
-        let is_ending = matches!(stage, Some(HeldStage::Ending | HeldStage::Publishing));
-        let is_ending = is_ending && !mutants::is(Mutant::AskedWhileEnding);
-        let is_undecided = is_ending || state.takeover.is_dropping(place.0);
-        if state.is_replica_lost && (is_undecided || self.is_gathering(place.1)) {
-            return outputs.send(self.address, asker.from, unknown(asker));
+        let is_undecided = self.is_ending(transaction) || self.takeover.is_dropping(transaction);
+        if self.members.is_replica_lost && (is_undecided || self.is_gathering()) {
+            return context.send(asker.from, unknown(asker));
         }
         if is_undecided {
-            self.askers.entry(place).or_default().push(asker);
+            self.askers.entry(transaction).or_default().push(asker);
             return;
         }
-        let (outcome, results) = match self.outcomes.get(&place) {
+        let (outcome, results) = match self.outcomes.get(transaction) {
             Some(Marker { outcome, results }) => (*outcome, results.clone()),
             None => (None, Vec::new()),
         };
-        self.undo_then(place, Some(answer_of(asker, outcome, results)), outputs);
+        self.undo_then(transaction, Some(answer_of(asker, outcome, results)), context);
+    }
+
+    fn is_ending(&self, transaction: TransactionId) -> bool {
+        if mutants::is(Mutant::AskedWhileEnding) {
+            return false;
+        }
+        let stage = self.held.get(&transaction).map(|held| held.stage);
+        matches!(stage, Some(HeldStage::Ending | HeldStage::Publishing))
     }
 
     /// A member is given up: when what they ask for is decided, nobody knows.
-    pub(in crate::ldm) fn refuse_askers_of_lost(&mut self, outputs: &mut Outputs<Shared>) {
-        let is_lost = |place: &Place| self.slot(place.1).is_some_and(|state| state.is_replica_lost);
-        let mut places: Vec<Place> = self.askers.keys().copied().filter(is_lost).collect();
-        places.sort_unstable();
-        for place in places {
-            for asker in self.askers.remove(&place).unwrap_or_default() {
-                outputs.send(self.address, asker.from, unknown(asker));
-            }
+    pub(super) fn refuse_askers_of_lost(&mut self, context: &mut Context<'_>) {
+        if !self.members.is_replica_lost {
+            return;
+        }
+        for (_, asker) in self.take_askers() {
+            context.send(asker.from, unknown(asker));
         }
     }
 
+    /// All who ask, and what for, in the order of the transactions.
+    pub(super) fn take_askers(&mut self) -> Vec<(TransactionId, Asker)> {
+        let mut askers: Vec<_> = self.askers.drain().collect();
+        askers.sort_unstable_by_key(|(transaction, _)| *transaction);
+        let each = |(transaction, askers): (_, Vec<Asker>)| {
+            askers.into_iter().map(move |asker| (transaction, asker))
+        };
+        askers.into_iter().flat_map(each).collect()
+    }
+
     /// A transaction is decided, and that is carried out.
-    pub(in crate::ldm) fn answer_askers(
+    pub(super) fn answer_askers(
         &mut self,
-        place: Place,
+        transaction: TransactionId,
         outcome: Option<Epoch>,
-        outputs: &mut Outputs<Shared>,
+        context: &mut Context<'_>,
     ) {
-        for asker in self.askers.remove(&place).unwrap_or_default() {
-            let results = self.outcomes.get(&place).map_or_else(Vec::new, |marker| marker.results.clone());
+        for asker in self.askers.remove(&transaction).unwrap_or_default() {
+            let marker = self.outcomes.get(transaction);
+            let results = marker.map_or_else(Vec::new, |marker| marker.results.clone());
             let (to, answer) = answer_of(asker, outcome, results);
-            outputs.send(self.address, to, answer);
+            context.send(to, answer);
         }
     }
 }

@@ -4,20 +4,22 @@
 //! a lock the whole request waits and goes on there; so it does for a moment if DataMemory is full and some of it is coming back. A failure leaves what is staged: the session undoes its statement, except when the
 //! request carries its commit: then this participant is the only one and undoes it here.
 
-use crate::ldm::slot::commit::{Ending, Reply};
-use crate::ldm::slot::lock_wait::{Run, timeout_of};
-use crate::ldm::slot::transaction::{HeldStage, OPERATION_COST, Operation};
-use crate::ldm::{Ldm, Place, region_full};
+use super::Slot;
+use super::commit::Reply;
+use super::lock_wait::{Run, timeout_of};
+use super::transaction::{HeldStage, OPERATION_COST, Operation};
+use crate::ldm::context::{Context, region_full};
 use crate::locks::{self, LockKey};
 use crate::mutants::{self, Mutant};
 use memory::RegionFull;
 use protocol::program::{LockMode, LockWait, OnDuplicate, OperationResult, Refusal, WriteOperation};
 use protocol::signal::{HandedWait, WriteDone, WriteFailure, WriteRequest, WriteSummary};
-use protocol::{Address, Outputs, Signal, SqlError};
-use query::{Evaluated, Shared, TableAccessInfo, delete_matches, evaluate_insert_conflict, evaluate_update};
-use query::{Raised, Warnings};
+use protocol::{Address, Signal, SqlError};
+use query::{
+    Evaluated, Raised, TableAccessInfo, Warnings, delete_matches, evaluate_insert_conflict, evaluate_update,
+};
 use std::borrow::Cow;
-use stdx::{Instant, Now};
+use stdx::Instant;
 use storage::{Fragment, RowHandle, VersionState};
 use types::{TableId, TransactionId};
 
@@ -60,6 +62,13 @@ impl WriteRun {
         self.request.operations.get(self.results.len())
     }
 
+    /// The answer if it cannot be done.
+    pub(in crate::ldm) fn refused(&self, refusal: Refusal) -> Signal {
+        let operation = u32::try_from(self.results.len()).unwrap_or(u32::MAX);
+        let failure = WriteFailure { operation, refusal };
+        Signal::WriteDone(Box::new(WriteDone { request: self.request.request, result: Err(failure) }))
+    }
+
     /// As it travels to another primary.
     pub(in crate::ldm) fn handed(&self) -> HandedWait {
         HandedWait::Write {
@@ -99,23 +108,7 @@ enum Change<'a> {
     Stage(OperationResult, Option<Cow<'a, [u8]>>),
 }
 
-impl Ldm {
-    pub(in crate::ldm) fn on_write(
-        &mut self,
-        now: Now,
-        from: Address,
-        request: Box<WriteRequest>,
-        outputs: &mut Outputs<Shared>,
-    ) {
-        if from.node != self.address.node
-            && let Err(refusal) = self.check_rows(&request)
-        {
-            let run = WriteRun::new(from, request);
-            return self.refuse_write(run, refusal, outputs);
-        }
-        self.run_write(now, WriteRun::new(from, request), outputs);
-    }
-
+impl Context<'_> {
     /// Rows from another node must be rows before anybody looks at them.
     pub(in crate::ldm) fn check_rows(&self, request: &WriteRequest) -> Result<(), Refusal> {
         for operation in &request.operations {
@@ -141,105 +134,120 @@ impl Ldm {
         }
         Err(Refusal::Error(SqlError::new(1815, "Internal error: a row from another node is malformed")))
     }
+}
+
+impl Slot {
+    pub(super) fn on_write(&mut self, from: Address, request: Box<WriteRequest>, context: &mut Context<'_>) {
+        if from.node != context.address.node
+            && let Err(refusal) = context.check_rows(&request)
+        {
+            return self.refuse_write(WriteRun::new(from, request), refusal, context);
+        }
+        self.run_write(WriteRun::new(from, request), context);
+    }
 
     /// Runs a request from the operation where it stands.
-    pub(in crate::ldm) fn run_write(&mut self, now: Now, mut run: WriteRun, outputs: &mut Outputs<Shared>) {
-        let place = (run.request.transaction, run.request.slot);
-        if run.results.is_empty() && self.is_elsewhere(place.1) {
-            return self.send_back(run.from, Signal::Write(run.request), outputs);
+    pub(in crate::ldm) fn run_write(&mut self, mut run: WriteRun, context: &mut Context<'_>) {
+        if run.results.is_empty() && self.is_elsewhere() {
+            return self.send_back(run.from, Signal::Write(run.request), context);
         }
-        let checked = self
-            .check_primary(run.request.slot)
-            .and_then(|()| self.check_known(place, run.request.known))
-            .and_then(|()| self.check_schema(run.request.table, run.request.slot))
-            .and_then(|()| self.check_open(place))
-            .and_then(|()| self.check_session(run.from, place))
-            .and_then(|()| self.check_lease(now));
-        if let Err(refusal) = checked {
-            return self.refuse_write(run, refusal, outputs);
+        if let Err(refusal) = self.check_write(&run, context) {
+            return self.refuse_write(run, refusal, context);
         }
         while run.results.len() < run.request.operations.len() {
-            let place =
-                if std::mem::take(&mut run.is_first) { locks::Place::First } else { locks::Place::Last };
-            let at_table =
-                if std::mem::take(&mut run.is_let_in) { locks::Place::First } else { locks::Place::Last };
-            match self.run_operation(&run, place, at_table) {
+            let place = locks::Place::taken(&mut run.is_first);
+            let at_table = locks::Place::taken(&mut run.is_let_in);
+            match self.run_operation(&run, place, at_table, context) {
                 Ok(result) => {
                     run.results.push(result);
                     if run.warnings.is_much_text() && run.results.len() < run.request.operations.len() {
                         // Its functions took long: others have their turn, then it goes on.
                         let _ = run.warnings.take_text_work();
-                        return self.pause_write(now, run);
+                        return self.pause_write(run, context);
                     }
                 }
-                Err(Stop::Refused(refusal)) => return self.refuse_write(run, refusal, outputs),
+                Err(Stop::Refused(refusal)) => return self.refuse_write(run, refusal, context),
                 Err(Stop::Full(refusal)) => {
-                    if !self.is_memory_coming(&mut run, now) {
-                        return self.refuse_write(run, refusal, outputs);
+                    if !context.reclaim.is_memory_coming(&mut run, context.now) {
+                        return self.refuse_write(run, refusal, context);
                     }
                     run.is_first = place == locks::Place::First;
-                    return self.pause_write(now, run);
+                    return self.pause_write(run, context);
                 }
                 Err(Stop::Locked(key)) => match (run.request.wait, timeout_of(run.request.wait)) {
                     (LockWait::SkipLocked, _) => {
-                        self.count_not_waited(&key, LockMode::Exclusive);
+                        context.count_not_waited(&key, LockMode::Exclusive);
                         run.results.push(OperationResult::NotMatched);
                     }
                     (_, Ok(timeout_ms)) => {
                         let run = Run::Write(run);
-                        return self.wait_for_lock(now, key, LockMode::Exclusive, timeout_ms, run, outputs);
+                        return self.wait_for_lock(key, LockMode::Exclusive, timeout_ms, run, context);
                     }
                     (_, Err(refusal)) => {
-                        self.count_not_waited(&key, LockMode::Exclusive);
-                        return self.refuse_write(run, refusal, outputs);
+                        context.count_not_waited(&key, LockMode::Exclusive);
+                        return self.refuse_write(run, refusal, context);
                     }
                 },
             }
         }
-        self.finish_write(run, outputs);
+        self.finish_write(run, context);
+    }
+
+    /// Whether this primary may run a request now.
+    fn check_write(&self, run: &WriteRun, context: &Context<'_>) -> Result<(), Refusal> {
+        let transaction = run.request.transaction;
+        self.check_primary()?;
+        self.check_known(transaction, run.request.known)?;
+        context.check_schema(run.request.table, self.id)?;
+        self.check_open(transaction)?;
+        self.check_session(run.from, transaction, context)?;
+        context.check_lease()
     }
 
     /// A session of a lost node takes no locks: nobody would ever give them back.
-    pub(in crate::ldm) fn check_session(&self, session: Address, place: Place) -> Result<(), Refusal> {
-        let is_void = || self.void.get(&session.node).is_some_and(|void| void.contains(&place));
-        if self.is_lost(session.node) || is_void() { Err(Refusal::WrongView) } else { Ok(()) }
+    pub(super) fn check_session(
+        &self,
+        session: Address,
+        transaction: TransactionId,
+        context: &Context<'_>,
+    ) -> Result<(), Refusal> {
+        let is_void = || self.void.get(&session.node).is_some_and(|void| void.contains(&transaction));
+        if context.is_lost(session.node) || is_void() { Err(Refusal::WrongView) } else { Ok(()) }
     }
 
     /// A transaction some of whose operations are lost (another primary had them and died, or a broken connection undid them) must not go on without
     /// them.
-    pub(in crate::ldm) fn check_known(&self, place: Place, known: u32) -> Result<(), Refusal> {
-        if self.operation_count(place) < known && !mutants::is(Mutant::LostOperationsUnnoticed) {
-            Err(Refusal::NotHeld)
-        } else {
-            Ok(())
+    pub(super) fn check_known(&self, transaction: TransactionId, known: u32) -> Result<(), Refusal> {
+        if mutants::is(Mutant::LostOperationsUnnoticed) {
+            return Ok(());
         }
+        if self.operation_count(transaction) < known { Err(Refusal::NotHeld) } else { Ok(()) }
     }
 
     /// Whether the transaction still takes operations here.
-    fn check_open(&self, place: Place) -> Result<(), Refusal> {
-        match self.held.get(&place) {
+    fn check_open(&self, transaction: TransactionId) -> Result<(), Refusal> {
+        match self.held.get(&transaction) {
             Some(held) if held.stage != HeldStage::Open => Err(Refusal::AlreadyEnding),
             _ => Ok(()),
         }
     }
 
-    fn finish_write(&mut self, run: WriteRun, outputs: &mut Outputs<Shared>) {
-        let place = (run.request.transaction, run.request.slot);
+    fn finish_write(&mut self, run: WriteRun, context: &mut Context<'_>) {
+        let transaction = run.request.transaction;
+        let (operations, raised) = (self.operation_count(transaction), run.warnings.take_raised());
         if let Some(epoch_seen) = run.request.commit {
-            let done = (run.results, run.warnings.take_raised());
             let reply = Reply::Write {
                 to: run.from,
                 request: run.request.request,
-                done,
-                operations: self.operation_count(place),
+                done: (run.results, raised),
+                operations,
                 was_handed: run.was_handed,
             };
-            return self.commit_with_write(place, reply, epoch_seen, outputs);
+            return self.commit_with_write(transaction, reply, epoch_seen, context);
         }
-        let (operations, raised) = (self.operation_count(place), run.warnings.take_raised());
         let summary = WriteSummary { results: run.results, operations, committed: None, raised };
         let done = WriteDone { request: run.request.request, result: Ok(summary) };
-        outputs.send(self.address, run.from, Signal::WriteDone(Box::new(done)));
+        context.send(run.from, Signal::WriteDone(Box::new(done)));
     }
 
     /// Answers a request that cannot be done.
@@ -247,16 +255,13 @@ impl Ldm {
         &mut self,
         run: WriteRun,
         refusal: Refusal,
-        outputs: &mut Outputs<Shared>,
+        context: &mut Context<'_>,
     ) {
-        let operation = u32::try_from(run.results.len()).unwrap_or(u32::MAX);
-        let failure = WriteFailure { operation, refusal };
-        let done = WriteDone { request: run.request.request, result: Err(failure) };
-        let done = Signal::WriteDone(Box::new(done));
+        let done = run.refused(refusal);
         if run.request.commit.is_some() {
-            self.undo_then((run.request.transaction, run.request.slot), Some((run.from, done)), outputs);
+            self.undo_then(run.request.transaction, Some((run.from, done)), context);
         } else {
-            outputs.send(self.address, run.from, done);
+            context.send(run.from, done);
         }
     }
 
@@ -266,17 +271,20 @@ impl Ldm {
         run: &WriteRun,
         place: locks::Place,
         at_table: locks::Place,
+        context: &mut Context<'_>,
     ) -> Result<OperationResult, Stop> {
         let request = &run.request;
         let operation = &request.operations[run.results.len()];
         let key = operation_key(operation);
-        let (table, slot) = (request.table.id, request.slot);
+        let (table, slot) = (request.table.id, self.id);
         let transactions = (request.transaction, request.under);
-        if let Some(table) = self.closed_table((table, slot), transactions, LockMode::Exclusive, at_table) {
+        let exclusive = LockMode::Exclusive;
+        if let Some(table) = self.closed_table(table, transactions, exclusive, at_table, context) {
             return Err(Stop::Locked(table));
         }
-        let fragment = self.fragments.get_mut(&(table, slot)).ok_or(Stop::Refused(Refusal::WrongSchema))?;
-        let info = self.map.table(table).ok_or(Stop::Refused(Refusal::WrongSchema))?;
+        let fragment =
+            context.fragments.get_mut(&(table, slot)).ok_or(Stop::Refused(Refusal::WrongSchema))?;
+        let info = context.map.table(table).ok_or(Stop::Refused(Refusal::WrongSchema))?;
         fragment.tally.exclusive.requests += u64::from(place == locks::Place::Last);
         let newest = fragment.newest(key);
         let owner = match newest.state {
@@ -285,10 +293,9 @@ impl Ldm {
         };
         // The usual case: nobody holds an explicit lock here, and the newest version is committed or our own.
         let is_free = owner.is_none_or(|owner| owner == request.transaction);
-        if !is_free || !self.locks.is_empty() {
+        if !is_free || !context.locks.is_empty() {
             let lock = LockKey { slot, table, key: key.into() };
-            let is_blocked =
-                self.locks.is_blocked(&lock, request.transaction, LockMode::Exclusive, owner, place);
+            let is_blocked = context.locks.is_blocked(&lock, request.transaction, exclusive, owner, place);
             if is_blocked && !mutants::is(Mutant::StagedOwnerIgnored) {
                 return Err(Stop::Locked(lock));
             }
@@ -299,44 +306,32 @@ impl Ldm {
                 let is_locked = result == OperationResult::Unchanged && request.commit.is_none();
                 if is_locked && owner.is_none() {
                     let lock = LockKey { slot, table, key: key.into() };
-                    self.keep_lock(&lock, request.transaction, LockMode::Exclusive, run.from)
+                    self.keep_lock(&lock, request.transaction, exclusive, run.from, context)
                         .map_err(Stop::Refused)?;
                 }
                 Ok(result)
             }
             Change::Stage(result, row) => {
-                self.transaction_memory
-                    .charge(OPERATION_COST)
-                    .map_err(|full| Stop::Refused(region_full(&full)))?;
-                let mut staged = stage(fragment, key, request.transaction, row.as_deref(), &result);
+                let row = row.as_deref();
+                let charged = context.transaction_memory.charge(OPERATION_COST);
+                charged.map_err(|full| Stop::Refused(region_full(&full)))?;
+                let mut staged = stage(fragment, key, request.transaction, row, &result);
                 if staged.is_err() {
-                    self.free_at_once();
-                    let again = self.fragments.get_mut(&(table, slot));
-                    staged = match again {
-                        Some(fragment) => stage(fragment, key, request.transaction, row.as_deref(), &result),
-                        None => staged,
-                    };
+                    context.reclaim.free_at_once(context.fragments);
+                    if let Some(fragment) = context.fragments.get_mut(&(table, slot)) {
+                        staged = stage(fragment, key, request.transaction, row, &result);
+                    }
                 }
                 let Ok(handle) = staged else {
-                    self.transaction_memory.release(OPERATION_COST);
+                    context.release_operation();
                     return Err(Stop::Full(Refusal::RegionFull { region: "DataMemory".to_owned() }));
                 };
-                let version = request.table.version;
-                let is_first = owner.is_none();
-                let place = (request.transaction, slot);
-                let held = self.held_mut(place, run.from);
-                held.note_change(request.table, is_first, row.as_deref().map_or(0, <[u8]>::len));
+                let (version, is_first) = (request.table.version, owner.is_none());
+                let held = self.held_mut(request.transaction, run.from);
+                held.note_change(request.table, is_first, row.map_or(0, <[u8]>::len));
                 held.operations.push(Operation::Staged { table, version, row: handle, is_first });
                 Ok(result)
             }
-        }
-    }
-
-    pub(in crate::ldm) fn on_abort(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
-        self.undo(place, outputs);
-        // What a coordinator has asked for is ended by its word only.
-        if self.shipping.get(&place).is_some_and(|ship| matches!(ship.ending, Ending::One(_))) {
-            self.stop_shipping(place, outputs);
         }
     }
 }

@@ -73,6 +73,38 @@ pub(in crate::ldm) struct Held {
 }
 
 impl Held {
+    /// A transaction that has done nothing yet.
+    pub(in crate::ldm) fn new(session: Address, participants: Arc<Vec<SlotId>>) -> Self {
+        Self {
+            session,
+            operations: Vec::new(),
+            rows: 0,
+            bytes: 0,
+            tables: Vec::new(),
+            stage: HeldStage::Open,
+            epoch: Epoch(0),
+            sealed: ViewNumber(0),
+            sequence: Sequence(0),
+            order: 0,
+            coordinator: None,
+            participants,
+            marker: None,
+            is_confirmed: false,
+            is_marked: false,
+            is_taken_over: false,
+        }
+    }
+
+    /// Whether its backups take part.
+    pub(in crate::ldm) fn has_writes(&self, slot: SlotId) -> bool {
+        self.rows > 0 || self.participants.contains(&slot)
+    }
+
+    /// Whether its end has begun, and its outcome is not known.
+    pub(in crate::ldm) fn is_sealed(&self) -> bool {
+        self.stage == HeldStage::Ending && self.epoch > Epoch(0)
+    }
+
     /// A version of `bytes` is about to be staged.
     #[inline]
     pub(in crate::ldm) fn note_change(&mut self, table: TableRef, is_first: bool, bytes: usize) {

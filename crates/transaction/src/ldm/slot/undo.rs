@@ -6,96 +6,101 @@
 //!
 //! Invariant: operations are undone in the reverse order of their doing, so each finds its row as it left it.
 
-use crate::ldm::slot::transaction::{HeldStage, OPERATION_COST, Operation};
-use crate::ldm::{Job, Ldm, Place};
+use super::Slot;
+use super::transaction::{HeldStage, Operation};
+use crate::ldm::context::Context;
+use crate::ldm::jobs::Work;
 use crate::locks::LockKey;
 use crate::mutants::{self, Mutant};
 use protocol::signal::RequestId;
-use protocol::{Address, Budget, Outputs, Signal};
-use query::Shared;
-use types::SlotId;
+use protocol::{Address, Budget, Signal};
+use types::TransactionId;
 
 /// Undoing on its way.
 #[derive(Debug)]
 pub(in crate::ldm) struct Undo {
-    place: Place,
+    transaction: TransactionId,
     /// Taken from the transaction; what stays goes back to it.
     operations: Vec<Operation>,
     /// Who is told when it is done.
     then: Option<(Address, Signal)>,
 }
 
-impl Undo {
-    pub(in crate::ldm) fn slot(&self) -> SlotId {
-        self.place.1
-    }
-}
-
-impl Ldm {
+impl Slot {
     /// Undoes a transaction's operations above `operations`, and answers.
-    pub(in crate::ldm) fn on_rollback_to(
+    pub(super) fn on_rollback_to(
         &mut self,
         from: Address,
         request: RequestId,
-        place: Place,
+        transaction: TransactionId,
         operations: u32,
-        outputs: &mut Outputs<Shared>,
+        context: &mut Context<'_>,
     ) {
         // What the session does not wait for any more (KILL QUERY) is not begun after it was undone.
-        self.drop_waits(place);
-        let stage = self.held.get(&place).map(|held| held.stage);
-        let is_held = match stage {
+        self.drop_waits(transaction, context);
+        let is_held = match self.held.get(&transaction).map(|held| held.stage) {
             None => operations == 0,
-            Some(stage) => stage == HeldStage::Open && operations <= self.operation_count(place),
+            Some(stage) => stage == HeldStage::Open && operations <= self.operation_count(transaction),
         };
         let done = Signal::RollbackDone { request, held: is_held };
         if is_held {
-            self.undo_to(place, operations, Some((from, done)), outputs);
+            self.undo_to(transaction, operations, Some((from, done)), context);
         } else {
-            outputs.send(self.address, from, done);
+            context.send(from, done);
+        }
+    }
+
+    /// The session gives the transaction up.
+    pub(in crate::ldm) fn on_abort(&mut self, transaction: TransactionId, context: &mut Context<'_>) {
+        self.undo(transaction, context);
+        // What a coordinator has asked for is ended by its word only.
+        if self.shipping.get(&transaction).is_some_and(|ship| ship.is_one_primary()) {
+            self.stop_shipping(transaction, context);
         }
     }
 
     /// Undoes everything of a transaction that is open here.
-    pub(in crate::ldm) fn undo(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
-        self.undo_then(place, None, outputs);
+    pub(in crate::ldm) fn undo(&mut self, transaction: TransactionId, context: &mut Context<'_>) {
+        self.undo_then(transaction, None, context);
     }
 
     /// The same; `then` is sent when it is done.
     pub(in crate::ldm) fn undo_then(
         &mut self,
-        place: Place,
+        transaction: TransactionId,
         then: Option<(Address, Signal)>,
-        outputs: &mut Outputs<Shared>,
+        context: &mut Context<'_>,
     ) {
-        self.drop_waits(place);
-        if let Some(held) = self.held.get_mut(&place) {
+        self.drop_waits(transaction, context);
+        if let Some(held) = self.held.get_mut(&transaction) {
             match held.stage {
-                HeldStage::Open => return self.undo_to(place, 0, then, outputs),
+                HeldStage::Open => return self.undo_to(transaction, 0, then, context),
                 HeldStage::Undoing { .. } => held.stage = HeldStage::Undoing { kept: 0 },
                 HeldStage::Ending | HeldStage::Publishing => {}
             }
         }
         if let Some((to, signal)) = then {
-            outputs.send(self.address, to, signal);
+            context.send(to, signal);
         }
     }
 
     /// Begins to undo the operations above `kept` of a transaction that is open.
     fn undo_to(
         &mut self,
-        place: Place,
-        kept: u32,
+        transaction: TransactionId,
+        mut kept: u32,
         then: Option<(Address, Signal)>,
-        outputs: &mut Outputs<Shared>,
+        context: &mut Context<'_>,
     ) {
+        if mutants::is(Mutant::SavepointKeepsLast) && kept > 0 {
+            kept += 1;
+        }
         let mut operations = Vec::new();
-        if let Some(held) = self.held.get_mut(&place) {
-            let kept = kept + u32::from(mutants::is(Mutant::SavepointKeepsLast) && kept > 0);
+        if let Some(held) = self.held.get_mut(&transaction) {
             held.stage = HeldStage::Undoing { kept };
             operations = std::mem::take(&mut held.operations);
         }
-        self.step_undo(Undo { place, operations, then }, &mut Budget { rows: self.sizes.at_once }, outputs);
+        self.step_undo(Undo { transaction, operations, then }, &mut context.at_once(), context);
     }
 
     /// Undoes what the budget allows; the rest in the next slice.
@@ -103,66 +108,93 @@ impl Ldm {
         &mut self,
         mut undo: Undo,
         budget: &mut Budget,
-        outputs: &mut Outputs<Shared>,
+        context: &mut Context<'_>,
     ) {
-        let place = undo.place;
-        let kept = match self.held.get(&place).map(|held| held.stage) {
+        let transaction = undo.transaction;
+        let kept = match self.held.get(&transaction).map(|held| held.stage) {
             Some(HeldStage::Undoing { kept }) => kept as usize,
             None | Some(HeldStage::Open | HeldStage::Ending | HeldStage::Publishing) => 0,
         };
         while undo.operations.len() > kept {
             if !budget.spend(1) {
-                return self.later(Job::Undo(Box::new(undo)), outputs);
+                return self.later(Work::Undo(Box::new(undo)), context);
             }
             let Some(operation) = undo.operations.pop() else { break };
-            self.undo_operation(place, operation);
+            self.undo_operation(transaction, operation, context);
         }
         if undo.operations.is_empty() {
-            self.held.remove(&place);
-        } else if let Some(held) = self.held.get_mut(&place) {
+            self.held.remove(&transaction);
+        } else if let Some(held) = self.held.get_mut(&transaction) {
             held.operations = undo.operations;
             held.stage = HeldStage::Open;
         }
-        self.serve_tables(place.1);
-        if !self.waiting_backfills.is_empty() {
-            self.resume_backfills(outputs);
-        }
+        self.serve_tables(context);
+        context.resume_backfills();
         if let Some((to, signal)) = undo.then {
-            outputs.send(self.address, to, signal);
+            context.send(to, signal);
         }
-        self.after_slices(place.1, outputs);
+        self.after_slices(context);
     }
 
-    /// Ends undoing without slices: nothing of the transaction stays.
-    pub(in crate::ldm) fn end_undo(&mut self, undo: Undo, outputs: &mut Outputs<Shared>) {
-        for operation in undo.operations {
-            self.drop_operation(undo.place, operation);
-        }
-        self.held.remove(&undo.place);
-        if let Some((to, signal)) = undo.then {
-            outputs.send(self.address, to, signal);
-        }
-    }
-
-    fn undo_operation(&mut self, place: Place, operation: Operation) {
-        self.transaction_memory.release(OPERATION_COST);
+    fn undo_operation(
+        &mut self,
+        transaction: TransactionId,
+        operation: Operation,
+        context: &mut Context<'_>,
+    ) {
+        context.release_operation();
         match operation {
             Operation::Staged { table, version, row, is_first } => {
-                if let Some(held) = self.held.get_mut(&place) {
+                if let Some(held) = self.held.get_mut(&transaction) {
                     held.forget_change(table, version, is_first);
                 }
-                let Some(fragment) = self.fragments.get_mut(&(table, place.1)) else { return };
-                self.reclaim.note((table, place.1));
-                if !self.locks.is_empty() {
+                let Some(fragment) = context.fragments.get_mut(&(table, self.id)) else { return };
+                context.reclaim.note((table, self.id));
+                if !context.locks.is_empty() {
                     let key = fragment.key_of(row).into();
-                    self.to_serve.push_back(LockKey { slot: place.1, table, key });
+                    context.waits.to_serve.push_back(LockKey { slot: self.id, table, key });
                 }
-                fragment.unstage(row, place.0);
+                fragment.unstage(row, transaction);
             }
             Operation::Locked(key) => {
-                self.locks.release(&key, place.0);
-                self.to_serve.push_back(key);
+                context.locks.release(&key, transaction);
+                context.waits.to_serve.push_back(key);
             }
+        }
+    }
+
+    // ---- without slices -----------------------------------------------------------------------------------------------------------
+
+    /// Ends undoing without slices: nothing of the transaction stays.
+    pub(in crate::ldm) fn end_undo(&mut self, undo: Undo, context: &mut Context<'_>) {
+        for operation in undo.operations {
+            self.drop_operation(undo.transaction, operation, context);
+        }
+        self.held.remove(&undo.transaction);
+        if let Some((to, signal)) = undo.then {
+            context.send(to, signal);
+        }
+    }
+
+    /// Undoes an open transaction without slices. Requests for more of it are refused.
+    pub(in crate::ldm) fn drop_open(&mut self, transaction: TransactionId, context: &mut Context<'_>) {
+        let Some(held) = self.held.remove(&transaction) else { return };
+        for operation in held.operations {
+            self.drop_operation(transaction, operation, context);
+        }
+    }
+
+    fn drop_operation(&self, transaction: TransactionId, operation: Operation, context: &mut Context<'_>) {
+        context.release_operation();
+        match operation {
+            Operation::Staged { table, row, is_first: true, .. } => {
+                if let Some(fragment) = context.fragments.get_mut(&(table, self.id)) {
+                    fragment.abort(row, transaction);
+                    context.reclaim.note((table, self.id));
+                }
+            }
+            Operation::Staged { is_first: false, .. } => {}
+            Operation::Locked(key) => context.locks.release(&key, transaction),
         }
     }
 }

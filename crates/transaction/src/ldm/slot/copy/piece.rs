@@ -18,7 +18,7 @@
 //!
 //! Deliberately not here: when pieces are sent, and what becomes of them (`copy`).
 
-use crate::ldm::Ldm;
+use crate::ldm::context::Fragments;
 use crate::mutants::{self, Mutant};
 use memory::Guard;
 use protocol::signal::{CopiedEntries, CopiedRow};
@@ -62,40 +62,38 @@ impl Share {
     }
 }
 
-impl Ldm {
-    /// What comes behind a position, and where the next piece goes on: nowhere if there is no more.
-    pub(in crate::ldm) fn next_share(
-        &self,
-        slot: SlotId,
-        after: Option<Position>,
-        rows_max: usize,
-    ) -> (Share, Option<Position>) {
-        let mut tables: Vec<TableId> =
-            self.fragments.keys().filter(|(_, of)| *of == slot).map(|(table, _)| *table).collect();
-        tables.sort_unstable();
-        let from = after.as_ref().map(|position| position.table);
-        let mut share = Share::default();
-        for table in tables.into_iter().filter(|table| from.is_none_or(|from| *table >= from)) {
-            let Some(fragment) = self.fragments.get(&(table, slot)) else { continue };
-            let start = after.as_ref().filter(|position| position.table == table);
-            let first = start.and_then(|position| position.index);
-            let mut indexes: Vec<IndexId> = fragment.definition().secondary_indexes().collect();
-            indexes.sort_unstable();
-            let of_rows = std::iter::once(None).filter(|_| first.is_none());
-            let of_entries = indexes.into_iter().filter(|index| Some(*index) >= first).map(Some);
-            for index in of_rows.chain(of_entries) {
-                let behind = start.filter(|position| position.index == index).map(|position| &*position.key);
-                let taken = match index {
-                    None => take_rows(fragment, behind, rows_max, &mut share),
-                    Some(index) => take_entries(fragment, index, behind, rows_max, &mut share),
-                };
-                if let ControlFlow::Break(key) = taken {
-                    return (share, Some(Position { table, index, key }));
-                }
+/// What comes behind a position, and where the next piece goes on: nowhere if there is no more.
+pub(super) fn next_share(
+    slot: SlotId,
+    after: Option<Position>,
+    rows_max: usize,
+    fragments: &Fragments,
+) -> (Share, Option<Position>) {
+    let mut tables: Vec<TableId> =
+        fragments.keys().filter(|(_, of)| *of == slot).map(|(table, _)| *table).collect();
+    tables.sort_unstable();
+    let from = after.as_ref().map(|position| position.table);
+    let mut share = Share::default();
+    for table in tables.into_iter().filter(|table| from.is_none_or(|from| *table >= from)) {
+        let Some(fragment) = fragments.get(&(table, slot)) else { continue };
+        let start = after.as_ref().filter(|position| position.table == table);
+        let first = start.and_then(|position| position.index);
+        let mut indexes: Vec<IndexId> = fragment.definition().secondary_indexes().collect();
+        indexes.sort_unstable();
+        let of_rows = std::iter::once(None).filter(|_| first.is_none());
+        let of_entries = indexes.into_iter().filter(|index| Some(*index) >= first).map(Some);
+        for index in of_rows.chain(of_entries) {
+            let behind = start.filter(|position| position.index == index).map(|position| &*position.key);
+            let taken = match index {
+                None => take_rows(fragment, behind, rows_max, &mut share),
+                Some(index) => take_entries(fragment, index, behind, rows_max, &mut share),
+            };
+            if let ControlFlow::Break(key) = taken {
+                return (share, Some(Position { table, index, key }));
             }
         }
-        (share, None)
     }
+    (share, None)
 }
 
 fn bounds_behind(key: Option<&[u8]>) -> KeyBounds<'_> {

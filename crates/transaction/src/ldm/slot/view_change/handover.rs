@@ -42,10 +42,9 @@ mod standing_down;
 mod stepping_down;
 mod taking;
 
-use crate::ldm::Place;
 use crate::ldm::slot::lock_wait::Run;
-use protocol::{Signal, View};
-use types::{Incarnation, NodeId, SlotId};
+use protocol::View;
+use types::{Incarnation, NodeId, SlotId, TransactionId};
 
 pub(in crate::ldm) use standing_down::StandingDown;
 
@@ -79,8 +78,8 @@ impl HandOut {
     }
 
     /// A transaction is undone.
-    pub(in crate::ldm) fn drop_waits(&mut self, place: Place) {
-        self.waits.retain(|run| run.place() != place);
+    pub(in crate::ldm) fn drop_waits(&mut self, transaction: TransactionId) {
+        self.waits.retain(|run| run.transaction() != transaction);
     }
 }
 
@@ -111,22 +110,5 @@ impl Room {
             *self = Self { operations, bytes };
         }
         rest.is_some()
-    }
-}
-
-/// Where a request belongs that may be held back or returned.
-pub(in crate::ldm) fn slot_of(signal: &Signal) -> Option<SlotId> {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "only these are held back")]
-    match signal {
-        Signal::Write(request) => Some(request.slot),
-        Signal::Read(request) => Some(request.slot),
-        Signal::CommitOne(request) => Some(request.participant.slot),
-        Signal::Prepare { participant, .. } => Some(participant.slot),
-        Signal::RollbackTo { slot, .. }
-        | Signal::Abort { slot, .. }
-        | Signal::OutcomeAsk { slot, .. }
-        | Signal::Forget { slot, .. }
-        | Signal::RecoveryAsk { slot, .. } => Some(*slot),
-        _ => None,
     }
 }

@@ -1,115 +1,91 @@
 //! Letting go: the open transactions of a line have another owner, or none, or are this member's again.
 
-use crate::ldm::slot::transaction::{Held, HeldStage, OPERATION_COST, Operation};
-use crate::ldm::{Job, Ldm, Place};
+use crate::ldm::context::Context;
+use crate::ldm::jobs::{Job, Work};
+use crate::ldm::slot::Slot;
+use crate::ldm::slot::transaction::HeldStage;
 use crate::mutants::{self, Mutant};
-use protocol::{Outputs, Signal};
-use query::Shared;
-use stdx::Now;
-use types::SlotId;
+use protocol::Signal;
+use types::TransactionId;
 
-impl Ldm {
-    /// Who replicates has taken: its word was lost with a connection, perhaps, but not what followed.
-    pub(in crate::ldm) fn on_replicated(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
-        if self.slot(slot).is_some_and(|state| state.hand_out.is_some()) {
-            self.on_taken(slot, outputs);
-        }
-    }
-
+impl Slot {
     /// The new primary has everything. What it replicates comes behind this, so it is done at once.
-    pub(in crate::ldm) fn on_taken(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
-        if !self.is_elsewhere(slot) || mutants::is(Mutant::OpenKeptAfterHandOver) {
+    pub(in crate::ldm) fn on_taken(&mut self, context: &mut Context<'_>) {
+        if !self.is_elsewhere() || mutants::is(Mutant::OpenKeptAfterHandOver) {
             return;
         }
-        let hand_out = self.slot(slot).and_then(|state| state.hand_out.as_ref());
-        let is_report_due = hand_out.is_some_and(|hand_out| !hand_out.is_sent);
-        if let (Some(hand_out), Some(primary)) = (hand_out, self.map.primary(slot)) {
+        let is_report_due = self.hand_out.as_ref().is_some_and(|hand_out| !hand_out.is_sent);
+        if let (Some(hand_out), Some(primary)) = (&self.hand_out, context.map.primary(self.id)) {
             for run in &hand_out.waits {
                 let moved = Signal::WaitMoved { request: run.request(), to: primary };
-                outputs.send(self.address, run.from(), moved);
+                context.send(run.from(), moved);
             }
         }
-        self.let_go(slot, outputs);
+        self.let_go(context);
         if is_report_due {
-            self.report(slot, outputs);
+            self.report(context);
         }
     }
 
     /// Drops what is open: another member has it, or nobody goes on with it. At once: another member's places on the same rows may come next.
-    pub(in crate::ldm) fn let_go(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
-        let Some(state) = self.slots.get_mut(&slot) else { return };
-        state.hand_out = None;
-        state.takeover.lose_claim();
-        if self.is_elsewhere(slot) {
+    pub(in crate::ldm) fn let_go(&mut self, context: &mut Context<'_>) {
+        self.hand_out = None;
+        self.takeover.lose_claim();
+        if self.is_elsewhere() {
             // Slices that prepare these are not waited for: the report that comes next names them.
-            for place in self.sealed_of(slot) {
-                self.become_backup(place, outputs);
+            for transaction in self.sealed() {
+                self.become_backup(transaction, context);
             }
         }
-        let is_undo = |job: &Job| matches!(job, Job::Undo(undo) if undo.slot() == slot);
+        let is_undo = |(_, work): &(u64, &Work)| matches!(work, Work::Undo(_));
         let mut undos: Vec<u64> =
-            self.jobs.iter().filter(|(_, job)| is_undo(job)).map(|(id, _)| *id).collect();
+            context.jobs.of(self.id).filter(is_undo).map(|(number, _)| number).collect();
         undos.sort_unstable();
-        for job in undos {
-            if let Some(Job::Undo(undo)) = self.jobs.remove(&job) {
-                self.end_undo(*undo, outputs);
+        for number in undos {
+            if let Some(Job::Slot(_, Work::Undo(undo))) = context.jobs.remove(number) {
+                self.end_undo(*undo, context);
             }
         }
-        for place in self.open_of(slot) {
-            self.drop_open(place);
+        for transaction in self.open() {
+            self.drop_open(transaction, context);
         }
-        self.count_unsettled(outputs);
-        if !self.waiting_backfills.is_empty() {
-            self.resume_backfills(outputs);
-        }
+        self.count_unsettled(context);
+        context.resume_backfills();
     }
 
-    /// Undoes an open transaction without slices. (Who asks for more of it is refused.)
-    pub(in crate::ldm) fn drop_open(&mut self, place: Place) {
-        let Some(held) = self.held.remove(&place) else { return };
-        for operation in held.operations {
-            self.drop_operation(place, operation);
-        }
+    /// The open transactions, in order.
+    pub(in crate::ldm) fn open(&self) -> Vec<TransactionId> {
+        let open = self.held.iter().filter(|(_, held)| held.stage == HeldStage::Open);
+        let mut open: Vec<TransactionId> = open.map(|(transaction, _)| *transaction).collect();
+        open.sort_unstable();
+        open
     }
 
-    pub(in crate::ldm) fn drop_operation(&mut self, place: Place, operation: Operation) {
-        self.transaction_memory.release(OPERATION_COST);
-        match operation {
-            Operation::Staged { table, row, is_first: true, .. } => {
-                if let Some(fragment) = self.fragments.get_mut(&(table, place.1)) {
-                    fragment.abort(row, place.0);
-                    self.reclaim.note((table, place.1));
-                }
-            }
-            Operation::Staged { is_first: false, .. } => {}
-            Operation::Locked(key) => self.locks.release(&key, place.0),
+    /// A view is installed: a line that it has ended is given up.
+    pub(in crate::ldm) fn continue_line(&mut self, context: &mut Context<'_>) {
+        let view = &context.map.view;
+        let hand_out = self.hand_out.as_mut();
+        let is_known = hand_out.is_none_or(|hand_out| hand_out.begin_view(view, self.id));
+        let has_claim = self.takeover.line.claim().is_some();
+        if has_claim && (!is_known || self.claim(context).is_none()) {
+            self.give_up_line(context);
         }
-    }
-
-    pub(in crate::ldm) fn open_of(&self, slot: SlotId) -> Vec<Place> {
-        let is_open = |held: &Held| held.stage == HeldStage::Open;
-        let of = self.held.iter().filter(|((_, of), held)| *of == slot && is_open(held));
-        let mut places: Vec<Place> = of.map(|(place, _)| *place).collect();
-        places.sort_unstable();
-        places
     }
 
     /// The view has begun another line, or nobody knows how far this one went elsewhere: what is open here is lost, and requests that wait are.
-    pub(in crate::ldm) fn give_up_line(&mut self, now: Now, slot: SlotId, outputs: &mut Outputs<Shared>) {
-        let waits = self.take_waits(now, slot);
-        let Some(state) = self.slots.get_mut(&slot) else { return };
-        state.hand_out.get_or_insert_default().waits.extend(waits);
-        state.takeover.begin_again(state.is_primary, self.map.view.number);
-        self.lose_handed_waits(|run| run.slot() == slot, outputs);
-        self.let_go(slot, outputs);
+    fn give_up_line(&mut self, context: &mut Context<'_>) {
+        let waits = self.take_waits(context);
+        self.hand_out.get_or_insert_default().waits.extend(waits);
+        self.takeover.begin_again(context.map.view.number);
+        self.lose_handed_waits(|_| true, context);
+        self.let_go(context);
     }
 
     /// Primary again before anybody took what was to be handed over: requests that waited go on.
-    pub(in crate::ldm) fn take_back(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
-        let Some(state) = self.slots.get_mut(&slot) else { return };
-        if let Some(hand_out) = state.hand_out.take() {
-            self.resuming.extend(hand_out.waits);
-            self.tell_sessions(slot, outputs);
+    pub(in crate::ldm) fn take_back(&mut self, context: &mut Context<'_>) {
+        if let Some(hand_out) = self.hand_out.take() {
+            context.postponed.resuming.extend(hand_out.waits);
+            self.tell_sessions(context);
         }
     }
 }

@@ -1,21 +1,22 @@
 //! Sending: what is open, and what the new primary may lack, packed into pieces.
 
 use super::Room;
+use crate::ldm::context::{Context, Fragments};
+use crate::ldm::jobs::Work;
 use crate::ldm::slot::Slot;
 use crate::ldm::slot::backup::Applied;
+use crate::ldm::slot::commit::ship::size_of_write;
 use crate::ldm::slot::lock_wait::Run;
 use crate::ldm::slot::transaction::Operation;
-use crate::ldm::{Job, Ldm, Place};
+use protocol::Signal;
 use protocol::program::{LockMode, TableRef};
 use protocol::signal::{
     Claim, HandOver, HandedOperation, HandedTransaction, HandedWait, Replicate, ReplicatedWrite,
 };
-use protocol::{Outputs, Signal};
-use query::Shared;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use storage::RowHandle;
-use types::{Incarnation, NodeId, SlotId, TableId};
+use types::{Incarnation, NodeId, SlotId, TableId, TransactionId};
 
 /// Operations of a piece.
 const PIECE_OPERATIONS: usize = 500;
@@ -25,75 +26,64 @@ const PIECE_BYTES: usize = 128 * 1024;
 /// What a transaction staged on a row, the newest first (None: it deleted it).
 type StagedRow = VecDeque<Option<Arc<[u8]>>>;
 
-impl Ldm {
+impl Slot {
     /// Sends what is open to the primary of the installed view, and the report, once no slices are under way.
-    pub(in crate::ldm) fn hand_over(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
-        let is_due = |state: &&Slot| {
-            !state.is_primary && state.hand_out.as_ref().is_some_and(|hand_out| !hand_out.is_sent)
-        };
-        if self.slot(slot).filter(is_due).is_none() || self.has_slices(slot) {
+    pub(in crate::ldm) fn hand_over(&mut self, context: &mut Context<'_>) {
+        let is_due = self.hand_out.as_ref().is_some_and(|hand_out| !hand_out.is_sent);
+        if self.is_primary || !is_due || self.has_slices(context) {
             return;
         }
-        let Some(primary) = self.map.primary(slot) else { return };
-        let life = self.map.view.node(primary.node).map(|info| (primary.node, info.incarnation));
-        let is_claimed = self.claim_of(slot).is_some();
+        let Some(primary) = context.map.primary(self.id) else { return };
+        let info = context.map.view.node(primary.node);
+        let life = info.map(|info| (primary.node, info.incarnation));
+        let is_claimed = self.claim(context).is_some();
         if is_claimed {
-            for piece in self.pieces(slot) {
-                outputs.send(self.address, primary, Signal::HandOver(Box::new(piece)));
+            for piece in self.pieces(context) {
+                context.send(primary, Signal::HandOver(Box::new(piece)));
             }
         }
-        if let Some(hand_out) = self.slots.get_mut(&slot).and_then(|state| state.hand_out.as_mut()) {
+        if let Some(hand_out) = &mut self.hand_out {
             hand_out.is_sent = true;
             let is_new = |life: &(NodeId, Incarnation)| is_claimed && !hand_out.sent_to.contains(life);
             hand_out.sent_to.extend(life.filter(is_new));
         }
-        self.report(slot, outputs);
+        self.report(context);
     }
 
     /// Whether something goes on in slices that a report must not be ahead of: undoing, publishing, what was sealed here becoming a backup's.
-    pub(in crate::ldm) fn has_slices(&self, slot: SlotId) -> bool {
-        self.jobs.values().any(|job| match job {
-            Job::Publish(publish) => publish.place.1 == slot,
-            Job::Undo(undo) => undo.slot() == slot,
-            Job::Mark(mark) => mark.place.1 == slot && self.is_elsewhere(slot),
-            Job::Read(_)
-            | Job::Backfill(_)
-            | Job::Copy(_)
-            | Job::Clear(_)
-            | Job::Visit(_)
-            | Job::Sweep(_)
-            | Job::Look(_) => false,
+    pub(in crate::ldm) fn has_slices(&self, context: &Context<'_>) -> bool {
+        context.jobs.of(self.id).any(|(_, work)| match work {
+            Work::Publish(_) | Work::Undo(_) => true,
+            Work::Mark(_) => self.is_elsewhere(),
+            Work::Read(_) | Work::Sweep(_) => false,
         })
     }
 
     /// The line that this member has, if the installed view still follows it.
-    pub(in crate::ldm) fn claim_of(&self, slot: SlotId) -> Option<Claim> {
-        let since = self.map.view.place(slot)?.since;
-        self.slot(slot)?.takeover.claim().filter(|claim| claim.acquired >= since)
+    pub(in crate::ldm) fn claim(&self, context: &Context<'_>) -> Option<Claim> {
+        let since = context.map.view.place(self.id)?.since;
+        self.takeover.line.claim().filter(|claim| claim.acquired >= since)
     }
 
     /// Slices ended: what waited for them goes on.
-    pub(in crate::ldm) fn after_slices(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
-        if self.unsettled_count > 0 && !self.is_entering {
-            self.hand_over(slot, outputs);
-            self.finish_gathering(slot, outputs);
+    #[inline]
+    pub(in crate::ldm) fn after_slices(&mut self, context: &mut Context<'_>) {
+        if context.progress.unsettled_count > 0 && !context.progress.is_entering {
+            self.hand_over(context);
+            self.finish_gathering(context);
         }
     }
 
-    fn pieces(&self, slot: SlotId) -> Vec<HandOver> {
-        let mut pieces = Pieces::new(slot);
-        let Some(hand_out) = self.slot(slot).and_then(|state| state.hand_out.as_ref()) else {
-            return pieces.pieces;
-        };
+    fn pieces(&self, context: &Context<'_>) -> Vec<HandOver> {
+        let mut pieces = Pieces::new(self.id);
+        let Some(hand_out) = &self.hand_out else { return pieces.pieces };
         let mut room = hand_out.room;
-        for (transaction, stream, sequence) in self.applied_of(slot) {
-            let Some(applied) = self.applied.get(&(transaction, slot)) else { continue };
-            let Some((writes, bytes)) = self.sealed_writes((transaction, slot), applied, &mut room) else {
-                continue;
-            };
+        for (transaction, applied) in self.applied_in_order() {
+            let writes = self.sealed_writes(transaction, applied, &mut room, context.fragments);
+            let Some((writes, bytes)) = writes else { continue };
             let replicate = Replicate {
-                slot,
-                sequence,
+                slot: self.id,
+                sequence: applied.sequence,
                 transaction,
                 epoch: applied.epoch,
                 coordinator: applied.coordinator,
@@ -102,16 +92,16 @@ impl Ldm {
                 pieces_ahead: 0,
                 writes,
             };
-            pieces.last(bytes).places.push((stream, replicate));
+            pieces.last(bytes).places.push((applied.stream, replicate));
         }
-        for place in self.open_of(slot) {
-            self.add_open(place, &mut pieces);
+        for transaction in self.open() {
+            self.add_open(transaction, &mut pieces, context);
         }
         for run in &hand_out.waits {
             pieces.last(run.handed_size()).waits.push(run.handed());
         }
-        for (node, places) in &self.void {
-            for (transaction, _) in places.iter().filter(|(_, of)| *of == slot) {
+        for (node, transactions) in &self.void {
+            for transaction in transactions {
                 pieces.last(0).void.push((*node, *transaction));
             }
         }
@@ -121,14 +111,16 @@ impl Ldm {
     /// The rows of a sealed transaction, and their size, if there is room for them.
     fn sealed_writes(
         &self,
-        place: Place,
+        transaction: TransactionId,
         applied: &Applied,
         room: &mut Room,
+        fragments: &Fragments,
     ) -> Option<(Vec<ReplicatedWrite>, usize)> {
         let mut left = *room;
         let (mut writes, mut bytes) = (Vec::new(), 0);
         for (table, row) in &applied.rows {
-            let Some(write) = self.staged_write(place, *table, *row) else { continue };
+            let write = self.staged_write(transaction, *table, *row, fragments);
+            let Some(write) = write else { continue };
             let size = size_of_write(&write);
             if !left.take(1, size) {
                 return None;
@@ -141,29 +133,56 @@ impl Ldm {
     }
 
     /// The newest bytes of a transaction on a row.
-    fn staged_write(&self, place: Place, table: TableId, row: RowHandle) -> Option<ReplicatedWrite> {
-        let fragment = self.fragments.get(&(table, place.1))?;
-        let bytes = fragment.staged_row(row, place.0)?;
+    fn staged_write(
+        &self,
+        transaction: TransactionId,
+        table: TableId,
+        row: RowHandle,
+        fragments: &Fragments,
+    ) -> Option<ReplicatedWrite> {
+        let fragment = fragments.get(&(table, self.id))?;
+        let bytes = fragment.staged_row(row, transaction)?;
         let key = fragment.key_of(row).into();
         Some(ReplicatedWrite { table: TableRef { id: table, version: 0 }, key, row: bytes.map(Arc::from) })
     }
 
     /// An open transaction: each operation with the version that it staged, so that the new primary can undo the same.
-    fn add_open(&self, place: Place, pieces: &mut Pieces) {
-        let Some(held) = self.held.get(&place) else { return };
-        let (transaction, slot) = place;
+    fn add_open(&self, transaction: TransactionId, pieces: &mut Pieces, context: &Context<'_>) {
+        let Some(held) = self.held.get(&transaction) else { return };
+        for operation in self.handed_operations(transaction, &held.operations, context) {
+            let bytes = match &operation {
+                HandedOperation::Staged(write) => size_of_write(write),
+                HandedOperation::Locked { key, .. } => key.len(),
+            };
+            let piece = pieces.last(bytes);
+            match piece.transactions.last_mut().filter(|last| last.transaction == transaction) {
+                Some(last) => last.operations.push(operation),
+                None => {
+                    let (session, operations) = (held.session, vec![operation]);
+                    piece.transactions.push(HandedTransaction { transaction, session, operations });
+                }
+            }
+        }
+    }
+
+    fn handed_operations(
+        &self,
+        transaction: TransactionId,
+        operations: &[Operation],
+        context: &Context<'_>,
+    ) -> Vec<HandedOperation> {
         // From the last one: the newest version of a row is that of the last operation on it.
         let mut versions: BTreeMap<(TableId, RowHandle), StagedRow> = BTreeMap::new();
-        let mut operations = Vec::with_capacity(held.operations.len());
-        for operation in held.operations.iter().rev() {
-            operations.push(match operation {
+        let mut handed = Vec::with_capacity(operations.len());
+        for operation in operations.iter().rev() {
+            handed.push(match operation {
                 Operation::Locked(key) => HandedOperation::Locked {
                     table: key.table,
                     key: key.key.clone(),
-                    mode: self.locks.mode_of(key, transaction).unwrap_or(LockMode::Shared),
+                    mode: context.locks.mode_of(key, transaction).unwrap_or(LockMode::Shared),
                 },
                 Operation::Staged { table, version, row, .. } => {
-                    let fragment = self.fragments.get(&(*table, slot));
+                    let fragment = context.fragments.get(&(*table, self.id));
                     let of_row = versions.entry((*table, *row)).or_insert_with(|| {
                         let staged = fragment.map(|fragment| fragment.staged_versions(*row, transaction));
                         staged.into_iter().flatten().map(|row| row.map(Arc::from)).collect()
@@ -184,20 +203,8 @@ impl Ldm {
                 }
             });
         }
-        for operation in operations.into_iter().rev() {
-            let bytes = match &operation {
-                HandedOperation::Staged(write) => size_of_write(write),
-                HandedOperation::Locked { key, .. } => key.len(),
-            };
-            let piece = pieces.last(bytes);
-            match piece.transactions.last_mut().filter(|last| last.transaction == transaction) {
-                Some(last) => last.operations.push(operation),
-                None => {
-                    let (session, operations) = (held.session, vec![operation]);
-                    piece.transactions.push(HandedTransaction { transaction, session, operations });
-                }
-            }
-        }
+        handed.reverse();
+        handed
     }
 }
 
@@ -250,8 +257,4 @@ impl Pieces {
         let last = self.pieces.len() - 1;
         &mut self.pieces[last]
     }
-}
-
-fn size_of_write(write: &ReplicatedWrite) -> usize {
-    write.key.len() + write.row.as_ref().map_or(0, |row| row.len())
 }

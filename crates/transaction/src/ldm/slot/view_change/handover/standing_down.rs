@@ -7,7 +7,8 @@
 
 use crate::ldm::Ldm;
 use protocol::{Address, ModuleKind, NodeInfo, NodeRole, Outputs, Signal};
-use query::Shared;
+use query::{NodeMap, Shared};
+use std::collections::BTreeSet;
 use types::{NodeId, SlotId};
 
 /// The node is about to stop, or was.
@@ -15,15 +16,16 @@ use types::{NodeId, SlotId};
 pub(in crate::ldm) struct StandingDown {
     /// Who wants to know when nothing is left to be handed over or answered; none: nobody, or nobody any more.
     pub(in crate::ldm) main: Option<Address>,
+    /// Modules of sessions that were told of moves, or have something open here, and were sent no last word since.
+    pub(super) told: BTreeSet<Address>,
     /// Modules of sessions that have not answered a last word, once for each.
     unheard: Vec<Address>,
 }
 
-impl Ldm {
+impl StandingDown {
     /// The node is about to stop: `main` wants to know when this module is not needed any more.
-    pub(in crate::ldm) fn begin_stand_down(&mut self, main: Address) {
-        self.standing_down.main = Some(main);
-        let map = &self.map;
+    pub(in crate::ldm) fn begin(&mut self, main: Address, map: &NodeMap) {
+        self.main = Some(main);
         let in_reach = map.view.nodes.iter().filter(|info| !map.is_out(info.node));
         self.told.extend(in_reach.flat_map(|info| match info.role {
             NodeRole::Data if map.view.in_sync(SlotId(0)).contains(&info.node) => session_modules(info),
@@ -32,35 +34,36 @@ impl Ldm {
         }));
     }
 
-    /// Says so once this module leads nothing, has nothing that another one waits for, and all sessions have heard what it said.
-    pub(in crate::ldm) fn stand_down(&mut self, outputs: &mut Outputs<Shared>) {
-        let is_done = self.slots.values().all(|state| !state.is_primary && state.hand_out.is_none())
-            && self.owed.is_empty();
-        let Some(main) = self.standing_down.main.filter(|_| is_done) else { return };
-        let (map, unheard) = (&self.map, &mut self.standing_down.unheard);
-        // Each time that something was said.
-        for module in std::mem::take(&mut self.told) {
-            outputs.send(self.address, module, Signal::LastWord);
-            unheard.push(module);
-        }
-        unheard.retain(|module| !map.is_out(module.node));
-        if unheard.is_empty() {
-            outputs.send(self.address, main, Signal::StoodDown);
-            self.standing_down.main = None;
-        }
-    }
-
     /// Modules of nodes that were out of reach know that they may have missed something, and are perhaps no more.
     pub(in crate::ldm) fn forget_listeners(&mut self, gone: &[NodeId]) {
         self.told.retain(|module| !gone.contains(&module.node));
-        self.standing_down.unheard.retain(|module| !gone.contains(&module.node));
+        self.unheard.retain(|module| !gone.contains(&module.node));
     }
 
     /// A module of sessions has heard everything that this one said before.
     pub(in crate::ldm) fn on_last_word_heard(&mut self, module: Address) {
-        let unheard = &mut self.standing_down.unheard;
-        if let Some(place) = unheard.iter().position(|missing| *missing == module) {
-            unheard.remove(place);
+        if let Some(position) = self.unheard.iter().position(|missing| *missing == module) {
+            self.unheard.remove(position);
+        }
+    }
+}
+
+impl Ldm {
+    /// Says so once this module leads nothing, has nothing that another one waits for, and all sessions have heard what it said.
+    pub(in crate::ldm) fn stand_down(&mut self, outputs: &mut Outputs<Shared>) {
+        let is_done =
+            self.slots.iter().all(|slot| !slot.is_primary && slot.hand_out.is_none() && slot.owed.is_empty());
+        let Some(main) = self.standing_down.main.filter(|_| is_done) else { return };
+        let (map, standing_down) = (&self.map, &mut self.standing_down);
+        // Each time that something was said.
+        for module in std::mem::take(&mut standing_down.told) {
+            outputs.send(self.address, module, Signal::LastWord);
+            standing_down.unheard.push(module);
+        }
+        standing_down.unheard.retain(|module| !map.is_out(module.node));
+        if standing_down.unheard.is_empty() {
+            outputs.send(self.address, main, Signal::StoodDown);
+            standing_down.main = None;
         }
     }
 }

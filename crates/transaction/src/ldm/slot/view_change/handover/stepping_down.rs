@@ -1,173 +1,167 @@
 //! Stepping down: what a member does on installing the view in which another one is primary, and with requests that come to it afterwards.
 
 use super::Room;
+use crate::ldm::context::Context;
 use crate::ldm::slot::backup::Applied;
-use crate::ldm::slot::commit::{Ending, Mark, Reply, Ship};
+use crate::ldm::slot::commit::seal::Mark;
+use crate::ldm::slot::commit::{Ending, Reply};
 use crate::ldm::slot::lock_wait::Run;
-use crate::ldm::slot::transaction::{Held, HeldStage, OPERATION_COST, Operation};
-use crate::ldm::{Ldm, Place};
-use crate::locks::WaitId;
+use crate::ldm::slot::transaction::{Held, HeldStage, Operation};
+use crate::ldm::slot::{Slot, slot_of};
 use protocol::program::{LockWait, Refusal};
 use protocol::signal::{CommitOneRequest, Participant, ReturnedRequest};
-use protocol::{Address, ModuleKind, Outputs, Signal};
-use query::Shared;
-use std::collections::{BTreeSet, VecDeque};
+use protocol::{Address, ModuleKind, Signal};
+use std::collections::VecDeque;
 use std::sync::Arc;
-use stdx::Now;
-use types::{Epoch, NodeId, SlotId};
+use types::{Epoch, NodeId, TransactionId};
 
-impl Ldm {
-    /// Whether this member has a replica of the slot and another one is its primary.
-    pub(in crate::ldm) fn is_elsewhere(&self, slot: SlotId) -> bool {
-        self.slot(slot).is_some_and(|state| !state.is_primary)
-    }
-
+impl Slot {
     /// A request that was sent in an older view: its session's module sends it on. What nobody answers is passed on.
-    pub(in crate::ldm) fn send_back(&mut self, from: Address, signal: Signal, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn send_back(&mut self, from: Address, signal: Signal, context: &mut Context<'_>) {
         #[expect(
             clippy::wildcard_enum_match_arm,
             reason = "the others are answered, or asked again in the newer view"
         )]
         match signal {
-            Signal::Abort { transaction, slot } => {
+            Signal::Abort { transaction, .. } => {
                 // What is open is here until it is taken. (Whoever gets it next is in a newer view than this one was, or is primary.)
-                self.on_abort((transaction, slot), outputs);
-                if let Some(primary) = self.map.primary(slot) {
-                    outputs.send(self.address, primary, signal);
-                }
+                self.on_abort(transaction, context);
+                self.pass_on(signal, context);
             }
-            Signal::Forget { slot, .. } => {
-                if let Some(primary) = self.map.primary(slot).filter(|_| from.kind != ModuleKind::Ldm) {
-                    outputs.send(self.address, primary, signal);
+            Signal::Forget { .. } => {
+                if from.kind != ModuleKind::Ldm {
+                    self.pass_on(signal, context);
                 }
             }
             // Its commit is decided, or sealed: the answer comes from here.
-            Signal::RollbackTo { request, transaction, slot, .. }
-                if self.owed.contains_key(&(transaction, slot)) =>
-            {
-                outputs.send(self.address, from, Signal::RollbackDone { request, held: false });
+            Signal::RollbackTo { request, transaction, .. } if self.owed.contains_key(&transaction) => {
+                context.send(from, Signal::RollbackDone { request, held: false });
             }
             signal => {
                 if from.kind == ModuleKind::Sql {
-                    self.told.insert(from);
+                    context.standing_down.told.insert(from);
                 }
                 if let Some(request) = returned(signal) {
-                    outputs.send(self.address, from, Signal::Returned(Box::new(request)));
+                    context.send(from, Signal::Returned(Box::new(request)));
                 }
             }
+        }
+    }
+
+    fn pass_on(&self, signal: Signal, context: &mut Context<'_>) {
+        if let Some(primary) = context.map.primary(self.id) {
+            context.send(primary, signal);
         }
     }
 
     /// The session of what is decided here, or handed over, will not ask: the new primary need not keep it.
-    pub(in crate::ldm) fn pass_on_forget(&self, (transaction, slot): Place, outputs: &mut Outputs<Shared>) {
-        if let Some(primary) = self.map.primary(slot) {
-            outputs.send(self.address, primary, Signal::Forget { slot, transactions: vec![transaction] });
-        }
+    pub(in crate::ldm) fn pass_on_forget(&self, transaction: TransactionId, context: &mut Context<'_>) {
+        self.pass_on(Signal::Forget { slot: self.id, transactions: vec![transaction] }, context);
     }
 
     /// The session of a commit whose outcome is owed here hears from the primary what became of it.
-    pub(in crate::ldm) fn ask_primary(&mut self, place: Place, reply: &Reply, outputs: &mut Outputs<Shared>) {
-        let (transaction, slot) = place;
+    pub(in crate::ldm) fn ask_primary(
+        &mut self,
+        transaction: TransactionId,
+        reply: &Reply,
+        context: &mut Context<'_>,
+    ) {
         let (to, request, is_write) = match reply {
             Reply::Write { to, request, .. } => (*to, *request, true),
             Reply::Commit { to, request } => (*to, *request, false),
             Reply::Nobody => return,
         };
-        let ask = Signal::OutcomeAsk { request, transaction, slot, is_write };
-        self.send_back(to, ask, outputs);
+        let ask = Signal::OutcomeAsk { request, transaction, slot: self.id, is_write };
+        self.send_back(to, ask, context);
     }
 
     /// This member was primary, and another one is now: nobody is served here any more.
-    pub(in crate::ldm) fn step_down(&mut self, now: Now, slot: SlotId, outputs: &mut Outputs<Shared>) {
-        let waits = self.take_waits(now, slot);
-        self.unship(slot, outputs);
-        for place in self.sealed_of(slot) {
-            let is_prepared = |held: &Held| held.is_marked || !held.has_writes(slot);
-            if self.held.get(&place).is_some_and(is_prepared) {
-                self.become_backup(place, outputs);
+    pub(in crate::ldm) fn step_down(&mut self, context: &mut Context<'_>) {
+        let waits = self.take_waits(context);
+        self.unship(context);
+        for transaction in self.sealed() {
+            let is_prepared = |held: &Held| held.is_marked || !held.has_writes(self.id);
+            if self.held.get(&transaction).is_some_and(is_prepared) {
+                self.become_backup(transaction, context);
             } else {
-                self.mark_at_once(Mark { place, next: 0, then: None }, outputs);
+                self.mark_at_once(Mark { transaction, next: 0, then: None }, context);
             }
         }
-        let asked: Vec<Place> = self.askers.keys().copied().filter(|(_, of)| *of == slot).collect();
-        for place in asked {
-            for asker in self.askers.remove(&place).unwrap_or_default() {
-                let (transaction, slot) = place;
-                let ask = Signal::OutcomeAsk {
-                    request: asker.request,
-                    transaction,
-                    slot,
-                    is_write: asker.is_write,
-                };
-                self.send_back(asker.from, ask, outputs);
-            }
+        for (transaction, asker) in self.take_askers() {
+            let (request, is_write) = (asker.request, asker.is_write);
+            let ask = Signal::OutcomeAsk { request, transaction, slot: self.id, is_write };
+            self.send_back(asker.from, ask, context);
         }
-        let Some(state) = self.slots.get_mut(&slot) else { return };
         // It may have stepped down before, and not have gone on since.
-        let hand_out = state.hand_out.get_or_insert_default();
+        let hand_out = self.hand_out.get_or_insert_default();
         hand_out.is_sent = false;
         hand_out.waits.extend(waits);
         let waiting: Vec<Address> = hand_out.waits.iter().map(Run::from).collect();
-        let (resumed, held_back) = state.takeover.step_down();
+        let (resumed, held_back) = self.takeover.step_down();
         for (transaction, pending) in resumed {
             if !matches!(pending.reply, Reply::Nobody) {
-                self.owed.insert((transaction, slot), pending.reply);
+                self.owed.insert(transaction, pending.reply);
             }
         }
         for (from, signal) in held_back {
-            self.send_back(from, signal, outputs);
+            self.send_back(from, signal, context);
         }
-        let (here, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.released)
-            .into_iter()
-            .partition(|(_, signal)| super::slot_of(signal) == Some(slot));
-        self.released = others.into();
-        for (from, signal) in here {
-            self.send_back(from, signal, outputs);
-        }
+        self.send_back_released(context);
         // Their next requests may be on the way here, and are sent back.
-        let open = self.open_of(slot).into_iter();
-        let open: Vec<Address> = open.filter_map(|place| Some(self.held.get(&place)?.session)).collect();
+        let open = self.open().into_iter();
+        let open = open.filter_map(|transaction| Some(self.held.get(&transaction)?.session));
         let sessions = waiting.into_iter().chain(open);
-        self.told.extend(sessions.filter(|module| module.kind == ModuleKind::Sql));
-        self.give_up_large(slot, outputs);
+        context.standing_down.told.extend(sessions.filter(|module| module.kind == ModuleKind::Sql));
+        self.give_up_large(context);
+    }
+
+    /// Requests that were to go on here.
+    fn send_back_released(&mut self, context: &mut Context<'_>) {
+        let released = std::mem::take(&mut context.postponed.released).into_iter();
+        let (here, others): (VecDeque<_>, VecDeque<_>) =
+            released.partition(|(_, signal)| slot_of(signal) == Some(self.id));
+        context.postponed.released = others;
+        for (from, signal) in here {
+            self.send_back(from, signal, context);
+        }
     }
 
     /// What is too much to travel inside a view change is lost, and undone in slices.
-    fn give_up_large(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
+    fn give_up_large(&mut self, context: &mut Context<'_>) {
         let mut room = Room::default();
-        let mut large: Vec<(NodeId, Place)> = Vec::new();
-        for place in self.open_of(slot) {
-            let Some(held) = self.held.get(&place) else { continue };
+        let mut large: Vec<(NodeId, TransactionId)> = Vec::new();
+        for transaction in self.open() {
+            let Some(held) = self.held.get(&transaction) else { continue };
             let operations = held.operations.len();
             // (No more is measured than may travel.)
-            let bytes = if operations <= room.operations { self.open_size(place, held) } else { 0 };
+            let is_measured = operations <= room.operations;
+            let bytes = if is_measured { self.open_size(transaction, held, context) } else { 0 };
             if !room.take(operations, bytes) {
-                large.push((held.session.node, place));
+                large.push((held.session.node, transaction));
             }
         }
-        let hand_out = self.slot(slot).and_then(|state| state.hand_out.as_ref());
-        for run in hand_out.into_iter().flat_map(|hand_out| &hand_out.waits) {
-            let is_lost = large.iter().any(|(_, place)| *place == run.place());
-            if !is_lost && !room.take(0, run.handed_size()) {
-                large.push((run.from().node, run.place()));
+        if let Some(hand_out) = &mut self.hand_out {
+            for run in &hand_out.waits {
+                let is_lost = large.iter().any(|(_, transaction)| *transaction == run.transaction());
+                if !is_lost && !room.take(0, run.handed_size()) {
+                    large.push((run.from().node, run.transaction()));
+                }
             }
-        }
-        if let Some(hand_out) = self.slots.get_mut(&slot).and_then(|state| state.hand_out.as_mut()) {
             hand_out.room = room;
         }
-        for (session, place) in large {
-            self.lose_handed_waits(|run| run.place() == place, outputs);
-            self.void.entry(session).or_default().insert(place);
-            self.undo(place, outputs);
+        for (session, transaction) in large {
+            self.lose_handed_waits(|run| run.transaction() == transaction, context);
+            self.void.entry(session).or_default().insert(transaction);
+            self.undo(transaction, context);
         }
     }
 
     /// Bytes of an open transaction's operations as they travel: each has the version that it staged.
-    fn open_size(&self, (transaction, slot): Place, held: &Held) -> usize {
+    fn open_size(&self, transaction: TransactionId, held: &Held, context: &Context<'_>) -> usize {
         let size = |operation: &Operation| match operation {
             Operation::Locked(key) => key.key.len(),
             Operation::Staged { table, row, is_first: true, .. } => {
-                let Some(fragment) = self.fragments.get(&(*table, slot)) else { return 0 };
+                let Some(fragment) = context.fragments.get(&(*table, self.id)) else { return 0 };
                 let versions = fragment.staged_versions(*row, transaction);
                 versions.map(|bytes| fragment.key_of(*row).len() + bytes.map_or(0, <[u8]>::len)).sum()
             }
@@ -181,45 +175,40 @@ impl Ldm {
     pub(in crate::ldm) fn lose_handed_waits(
         &mut self,
         is_lost: impl Fn(&Run) -> bool,
-        outputs: &mut Outputs<Shared>,
+        context: &mut Context<'_>,
     ) {
-        for hand_out in self.slots.values_mut().filter_map(|state| state.hand_out.as_mut()) {
-            let waits = std::mem::take(&mut hand_out.waits);
-            let (lost, kept): (Vec<Run>, Vec<Run>) = waits.into_iter().partition(&is_lost);
-            hand_out.waits = kept;
-            for run in lost {
-                let moved = Signal::WaitMoved { request: run.request(), to: Address::NOBODY };
-                outputs.send(self.address, run.from(), moved);
-            }
+        let Some(hand_out) = &mut self.hand_out else { return };
+        let waits = std::mem::take(&mut hand_out.waits);
+        let (lost, kept): (Vec<Run>, Vec<Run>) = waits.into_iter().partition(is_lost);
+        hand_out.waits = kept;
+        for run in lost {
+            let moved = Signal::WaitMoved { request: run.request(), to: Address::NOBODY };
+            context.send(run.from(), moved);
         }
     }
 
     /// A replica is given up: no view that lets these go on is awaited.
-    pub(in crate::ldm) fn refuse_handed_of_lost(&mut self, outputs: &mut Outputs<Shared>) {
-        let slots = self.slots.iter().filter(|(_, state)| state.is_replica_lost);
-        let lost: BTreeSet<SlotId> = slots.map(|(slot, _)| *slot).collect();
-        let is_lost = |run: &Run| lost.contains(&run.slot());
-        self.lose_handed_waits(is_lost, outputs);
-        let (refused, kept): (VecDeque<Run>, VecDeque<Run>) =
-            std::mem::take(&mut self.resuming).into_iter().partition(is_lost);
-        self.resuming = kept;
-        for run in refused {
-            self.refuse_run(run, Refusal::ReplicaLost, outputs);
+    pub(in crate::ldm) fn refuse_handed_of_lost(&mut self, context: &mut Context<'_>) {
+        self.lose_handed_waits(|_| true, context);
+        for run in self.take_resuming(context) {
+            self.refuse_run(run, Refusal::ReplicaLost, context);
         }
     }
 
-    /// All requests that wait in a slot, in the order in which they began to, with the time that is left to them.
-    pub(in crate::ldm) fn take_waits(&mut self, now: Now, slot: SlotId) -> Vec<Run> {
-        let of = self.waits.iter().filter(|(_, waiting)| waiting.key.slot == slot);
-        let mut waits: Vec<WaitId> = of.map(|(wait, _)| *wait).collect();
-        waits.sort_unstable();
-        let (here, others): (Vec<Run>, Vec<Run>) =
-            std::mem::take(&mut self.resuming).into_iter().partition(|run| run.slot() == slot);
-        self.resuming = others.into();
-        let mut runs = here;
-        for wait in waits {
-            let Some(mut waiting) = self.stop_waiting(wait) else { continue };
-            let left = waiting.deadline().since(now.monotonic).as_millis();
+    /// The requests of this slot that were about to go on.
+    fn take_resuming(&self, context: &mut Context<'_>) -> Vec<Run> {
+        let resuming = std::mem::take(&mut context.postponed.resuming).into_iter();
+        let (here, others): (VecDeque<Run>, VecDeque<Run>) = resuming.partition(|run| run.slot() == self.id);
+        context.postponed.resuming = others;
+        here.into()
+    }
+
+    /// All requests that wait here, in the order in which they began to, with the time that is left to them.
+    pub(super) fn take_waits(&self, context: &mut Context<'_>) -> Vec<Run> {
+        let mut runs = self.take_resuming(context);
+        for wait in context.waits.in_slot(self.id) {
+            let Some(mut waiting) = context.stop_waiting(wait) else { continue };
+            let left = waiting.deadline.since(context.now.monotonic).as_millis();
             let left = LockWait::Wait { timeout_ms: u32::try_from(left).unwrap_or(u32::MAX) };
             match &mut waiting.run {
                 Run::Write(run) => run.request.wait = left,
@@ -227,70 +216,68 @@ impl Ldm {
             }
             runs.push(waiting.run);
         }
-        runs.extend(self.take_memory_waits_of(slot).into_iter().map(Run::Write));
+        runs.extend(context.reclaim.take_waits_of(self.id).into_iter().map(Run::Write));
         runs
     }
 
     /// Large transactions that are not sealed are open again: whoever decides asks the new primary.
-    fn unship(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
-        let mut places: Vec<Place> = self.shipping.keys().copied().filter(|(_, of)| *of == slot).collect();
-        places.sort_unstable();
-        for place in places {
-            let Some(ship) = self.shipping.remove(&place) else { continue };
+    fn unship(&mut self, context: &mut Context<'_>) {
+        for ship in self.take_ships() {
+            let transaction = ship.transaction;
             match ship.ending {
                 Ending::One(Reply::Commit { to, request }) => {
-                    self.reopen(place, ship.bytes);
-                    let operations = self.operation_count(place);
-                    let (transaction, epoch_seen) = (place.0, ship.epoch_seen);
+                    self.reopen(transaction, ship.bytes, context);
+                    let operations = self.operation_count(transaction);
                     // Its session began in this line, or the commit would have been refused.
-                    let view = self.map.view.number;
-                    let participant = Participant { slot, operations, view, has_writes: true };
+                    let view = context.map.view.number;
+                    let participant = Participant { slot: self.id, operations, view, has_writes: true };
+                    let epoch_seen = ship.epoch_seen;
                     let commit = CommitOneRequest { request, transaction, participant, epoch_seen };
-                    self.send_back(to, Signal::CommitOne(Box::new(commit)), outputs);
+                    self.send_back(to, Signal::CommitOne(Box::new(commit)), context);
                 }
-                Ending::Two { .. } => self.reopen(place, ship.bytes),
+                Ending::Two { .. } => self.reopen(transaction, ship.bytes, context),
                 // It is sealed: the new primary replicates it again.
-                Ending::Again(_) => self.forget_shipped(ship.bytes),
+                Ending::Again(_) => context.ship_window.bytes -= ship.bytes,
                 // The statement is all there is: it runs again.
                 Ending::One(Reply::Write { .. } | Reply::Nobody) => {
-                    self.refuse_ship(Ship { place, ..ship }, Refusal::WrongView, outputs);
+                    self.refuse_ship(ship, Refusal::WrongView, context);
                 }
             }
         }
     }
 
-    fn reopen(&mut self, place: Place, shipped: u64) {
-        self.forget_shipped(shipped);
-        if let Some(held) = self.held.get_mut(&place) {
+    fn reopen(&mut self, transaction: TransactionId, shipped: u64, context: &mut Context<'_>) {
+        context.ship_window.bytes -= shipped;
+        if let Some(held) = self.held.get_mut(&transaction) {
             held.stage = HeldStage::Open;
         }
     }
 
     /// What was sealed here is held as if another primary had replicated it. (What only locked is open again: its coordinator asks the new primary.)
-    pub(in crate::ldm) fn become_backup(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
-        let Some(held) = self.held.get_mut(&place) else { return };
-        if !held.has_writes(place.1) {
+    pub(in crate::ldm) fn become_backup(&mut self, transaction: TransactionId, context: &mut Context<'_>) {
+        let Some(held) = self.held.get_mut(&transaction) else { return };
+        if !held.has_writes(self.id) {
             let epoch = std::mem::replace(&mut held.epoch, Epoch(0));
             (held.stage, held.coordinator, held.participants) = (HeldStage::Open, None, Arc::default());
-            return self.count_decided(epoch, outputs);
+            return context.count_decided(epoch);
         }
-        let Some(held) = self.held.remove(&place) else { return };
+        let Some(held) = self.held.remove(&transaction) else { return };
         let mut rows = Vec::with_capacity(held.operations.len());
         for operation in held.operations {
             if !held.is_taken_over {
-                self.transaction_memory.release(OPERATION_COST);
+                context.release_operation();
             }
             match operation {
                 Operation::Staged { table, row, is_first: true, .. } => {
                     if !held.is_marked
-                        && let Some(fragment) = self.fragments.get_mut(&(table, place.1))
+                        && let Some(fragment) = context.fragments.get_mut(&(table, self.id))
                     {
-                        fragment.prepare(row, place.0);
+                        fragment.prepare(row, transaction);
                     }
                     rows.push((table, row));
                 }
                 Operation::Staged { is_first: false, .. } => {}
-                Operation::Locked(key) => self.locks.release(&key, place.0),
+                Operation::Locked(key) => context.locks.release(&key, transaction),
             }
         }
         let applied = Applied {
@@ -303,9 +290,9 @@ impl Ldm {
             participants: held.participants,
             marker: held.marker,
         };
-        self.applied.insert(place, applied);
+        self.applied.insert(transaction, applied);
         if held.is_confirmed {
-            self.pass_on_forget(place, outputs);
+            self.pass_on_forget(transaction, context);
         }
     }
 }

@@ -1,63 +1,58 @@
 //! Taking: what comes in pieces is placed, staged, locked and waited for here.
 
+use crate::ldm::context::{Context, region_full};
+use crate::ldm::slot::Slot;
 use crate::ldm::slot::backup::Applied;
-use crate::ldm::slot::commit::After;
-use crate::ldm::slot::lock_wait::Run;
+use crate::ldm::slot::commit::publish::After;
+use crate::ldm::slot::lock_wait::{Run, implicit_owner};
 use crate::ldm::slot::read::LockedRead;
 use crate::ldm::slot::stage::WriteRun;
-use crate::ldm::slot::transaction::{HeldStage, OPERATION_COST, Operation};
-use crate::ldm::{Ldm, Place, region_full};
+use crate::ldm::slot::transaction::{HeldStage, Operation};
 use crate::locks::LockKey;
 use crate::mutants::{self, Mutant};
 use protocol::program::Refusal;
-use protocol::signal::{HandOver, HandedOperation, HandedWait, Replicate, ReplicatedWrite, RequestId};
-use protocol::{Address, Outputs, Signal};
-use query::Shared;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use stdx::Now;
+use protocol::signal::{
+    HandOver, HandedOperation, HandedTransaction, HandedWait, Replicate, ReplicatedWrite, RequestId,
+};
+use protocol::{Address, Signal};
+use std::collections::{BTreeMap, BTreeSet};
 use storage::RowHandle;
-use types::{NodeId, SlotId, TransactionId, ViewNumber};
+use types::{NodeId, TransactionId, ViewNumber};
 
-impl Ldm {
-    pub(in crate::ldm) fn on_hand_over(&mut self, from: NodeId, piece: HandOver) {
-        if let Some(state) = self.slots.get_mut(&piece.slot) {
-            state.takeover.keep_piece(from, piece);
-        }
-    }
-
+impl Slot {
     /// Places that this new primary lacks become prepared here, as if they had come in time.
     pub(in crate::ldm) fn take_places(
         &mut self,
-        slot: SlotId,
         places: Vec<(ViewNumber, Replicate)>,
-        outputs: &mut Outputs<Shared>,
+        context: &mut Context<'_>,
     ) {
-        let places = places.into_iter().filter(|(_, replicate)| replicate.slot == slot);
-        for (stream, replicate) in places.filter(|_| !mutants::is(Mutant::HandedPlacesLost)) {
-            let place = (replicate.transaction, replicate.slot);
-            let is_known = self.applied.contains_key(&place) || self.outcomes.get(&place).is_some();
-            let is_consumed = self
-                .slot(place.1)
-                .is_none_or(|state| state.takeover.has_consumed(stream, replicate.sequence));
-            if is_known || is_consumed {
+        if mutants::is(Mutant::HandedPlacesLost) {
+            return;
+        }
+        let id = self.id;
+        for (stream, replicate) in places.into_iter().filter(|(_, replicate)| replicate.slot == id) {
+            let transaction = replicate.transaction;
+            let is_known =
+                self.applied.contains_key(&transaction) || self.outcomes.get(transaction).is_some();
+            if is_known || self.takeover.streams.has_consumed(stream, replicate.sequence) {
                 continue;
             }
-            self.adopt(replicate.epoch);
+            context.stamps.adopt(replicate.epoch);
             let mut rows = Vec::new();
-            if self.apply(place, &replicate.writes, &mut rows).is_err() {
+            if self.apply(transaction, &replicate.writes, &mut rows, context).is_err() {
                 // It is lacked, then, and aborts: it was never acknowledged.
-                self.undo_applied(place, rows, After::Nothing, outputs);
+                self.undo_applied(transaction, rows, After::Nothing, context);
                 continue;
             }
-            self.count_undecided(replicate.epoch, outputs);
+            context.count_undecided(replicate.epoch);
             let (epoch, sequence) = (replicate.epoch, replicate.sequence);
             let (coordinator, participants) = (replicate.coordinator, replicate.participants);
             let coordinator = coordinator.map(|coordinator| {
-                if self.map.is_out(coordinator.node) { Address::NOBODY } else { coordinator }
+                if context.map.is_out(coordinator.node) { Address::NOBODY } else { coordinator }
             });
             let (order, marker) = (self.new_order(), replicate.marker);
             let applied = Applied { rows, epoch, stream, sequence, order, coordinator, participants, marker };
-            self.applied.insert(place, applied);
+            self.applied.insert(transaction, applied);
         }
     }
 
@@ -65,168 +60,161 @@ impl Ldm {
     /// lost with the connection that kept this member from hearing that they are there.
     pub(in crate::ldm) fn lose_own_waits(
         &mut self,
-        slot: SlotId,
         pieces: &[(NodeId, HandOver)],
-        outputs: &mut Outputs<Shared>,
+        context: &mut Context<'_>,
     ) {
         let waits = pieces.iter().flat_map(|(_, piece)| &piece.waits);
         let handed: BTreeSet<(Address, RequestId)> = waits.map(asked_by).collect();
-        let is_lost = |run: &Run| run.slot() == slot && !handed.contains(&(run.from(), run.request()));
-        self.lose_handed_waits(is_lost, outputs);
+        self.lose_handed_waits(|run| !handed.contains(&(run.from(), run.request())), context);
     }
 
     /// Requests that were on their way here from a member that is gone: they wait nowhere any more. (Their sessions may believe that they wait here: this
     /// member let go of its own when it saw theirs.)
-    pub(in crate::ldm) fn lose_unread(&mut self, reborn: &[NodeId], outputs: &mut Outputs<Shared>) {
-        for (slot, state) in &mut self.slots {
-            let stays =
-                |node: NodeId| self.map.view.in_sync(*slot).contains(&node) && !reborn.contains(&node);
-            let unread = std::mem::take(&mut state.takeover.unread);
-            let lost = unread.into_iter().filter(|(from, _)| !stays(*from));
-            for wait in lost.flat_map(|(_, piece)| piece.waits) {
-                let (session, request) = asked_by(&wait);
-                outputs.send(self.address, session, Signal::WaitMoved { request, to: Address::NOBODY });
-            }
+    pub(in crate::ldm) fn lose_unread(&mut self, reborn: &[NodeId], context: &mut Context<'_>) {
+        let members = context.map.view.in_sync(self.id);
+        let stays = |node: NodeId| members.contains(&node) && !reborn.contains(&node);
+        let unread = std::mem::take(&mut self.takeover.unread);
+        let lost = unread.into_iter().filter(|(from, _)| !stays(*from));
+        for wait in lost.flat_map(|(_, piece)| piece.waits) {
+            let (session, request) = asked_by(&wait);
+            context.send(session, Signal::WaitMoved { request, to: Address::NOBODY });
         }
     }
 
     /// Open transactions and waits go on here.
-    pub(in crate::ldm) fn take_open(
-        &mut self,
-        slot: SlotId,
-        pieces: Vec<HandOver>,
-        outputs: &mut Outputs<Shared>,
-    ) {
-        let mut void: BTreeSet<TransactionId> = BTreeSet::new();
+    pub(in crate::ldm) fn take_open(&mut self, pieces: Vec<HandOver>, context: &mut Context<'_>) {
+        let mut lost: BTreeSet<TransactionId> = BTreeSet::new();
         let mut waits = Vec::new();
         for piece in pieces {
             for (node, transaction) in piece.void {
-                self.void.entry(node).or_default().insert((transaction, slot));
+                self.void.entry(node).or_default().insert(transaction);
             }
             for handed in piece.transactions {
-                let place = (handed.transaction, slot);
-                let is_sealed = self.outcomes.get(&place).is_some()
-                    || self.applied.contains_key(&place)
-                    || self.held.get(&place).is_some_and(|held| held.stage != HeldStage::Open);
-                let is_void = is_sealed || void.contains(&place.0) || self.is_lost(handed.session.node);
-                if !is_void && let Some(void) = self.void.get_mut(&handed.session.node) {
-                    // What was lost here before is not, there.
-                    void.remove(&place);
-                }
-                if is_void || self.stage_handed(place, handed.session, handed.operations).is_err() {
-                    // For want of memory, most often. Who asks for more of it, or waits, is refused.
-                    if !is_sealed {
-                        self.drop_open(place);
-                    }
-                    void.insert(place.0);
-                    self.void.entry(handed.session.node).or_default().insert(place);
-                }
+                self.take_transaction(handed, &mut lost, context);
             }
-            if !mutants::is(Mutant::HandedWaitsForgotten) {
-                waits.extend(piece.waits);
-            }
+            waits.extend(piece.waits);
         }
-        for run in waits.into_iter().map(Run::taken).filter(|run| run.slot() == slot) {
-            if run.from().node == self.address.node {
-                // The old primary's word may come after it has left the view; between these two nothing is lost.
-                let moved = Signal::WaitMoved { request: run.request(), to: self.address };
-                outputs.send(self.address, run.from(), moved);
-            }
-            // (Its rows come from another node.)
-            let checked = match &run {
-                Run::Write(run) => self.check_rows(&run.request),
-                Run::Read(_) => Ok(()),
-            };
-            match checked {
-                Ok(()) => self.resuming.push_back(run),
-                Err(refusal) => self.refuse_run(run, refusal, outputs),
-            }
+        if mutants::is(Mutant::HandedWaitsForgotten) {
+            waits.clear();
         }
-        self.tell_sessions(slot, outputs);
+        let id = self.id;
+        for run in waits.into_iter().map(Run::taken).filter(|run| run.slot() == id) {
+            self.take_wait(run, context);
+        }
+        self.tell_sessions(context);
+    }
+
+    /// An open transaction, or a part of it, goes on here; if it cannot, it is one of the `lost` ones.
+    fn take_transaction(
+        &mut self,
+        handed: HandedTransaction,
+        lost: &mut BTreeSet<TransactionId>,
+        context: &mut Context<'_>,
+    ) {
+        let HandedTransaction { transaction, session, operations } = handed;
+        let is_sealed = self.outcomes.get(transaction).is_some()
+            || self.applied.contains_key(&transaction)
+            || self.held.get(&transaction).is_some_and(|held| held.stage != HeldStage::Open);
+        let is_void = is_sealed || lost.contains(&transaction) || context.is_lost(session.node);
+        if !is_void && let Some(void) = self.void.get_mut(&session.node) {
+            // What was lost here before is not, there.
+            void.remove(&transaction);
+        }
+        if is_void || self.stage_handed(transaction, session, operations, context).is_err() {
+            // For want of memory, most often. Who asks for more of it, or waits, is refused.
+            if !is_sealed {
+                self.drop_open(transaction, context);
+            }
+            lost.insert(transaction);
+            self.void.entry(session.node).or_default().insert(transaction);
+        }
+    }
+
+    /// A request that waited elsewhere goes on here.
+    fn take_wait(&mut self, run: Run, context: &mut Context<'_>) {
+        if run.from().node == context.address.node {
+            // The old primary's word may come after it has left the view; between these two nothing is lost.
+            let moved = Signal::WaitMoved { request: run.request(), to: context.address };
+            context.send(run.from(), moved);
+        }
+        // (Its rows come from another node.)
+        let checked = match &run {
+            Run::Write(run) => context.check_rows(&run.request),
+            Run::Read(_) => Ok(()),
+        };
+        match checked {
+            Ok(()) => context.postponed.resuming.push_back(run),
+            Err(refusal) => self.refuse_run(run, refusal, context),
+        }
     }
 
     /// Sessions hear of what is open here now, and abort what is over.
-    pub(in crate::ldm) fn tell_sessions(&self, slot: SlotId, outputs: &mut Outputs<Shared>) {
+    pub(super) fn tell_sessions(&self, context: &mut Context<'_>) {
         if mutants::is(Mutant::SessionsNotTold) {
             return;
         }
-        let open = self.open_of(slot).into_iter();
-        let open = open.filter_map(|place| Some((place.0, self.held.get(&place)?.session)));
-        let resuming = self.resuming.iter().filter(|run| run.slot() == slot);
+        let open = self.open().into_iter();
+        let open = open.filter_map(|transaction| Some((transaction, self.held.get(&transaction)?.session)));
+        let resuming = context.postponed.resuming.iter().filter(|run| run.slot() == self.id);
         let told: BTreeMap<TransactionId, Address> =
-            open.chain(resuming.map(|run| (run.place().0, run.from()))).collect();
+            open.chain(resuming.map(|run| (run.transaction(), run.from()))).collect();
         for (transaction, session) in told {
-            outputs.send(self.address, session, Signal::TransactionMoved { transaction, slot });
+            context.send(session, Signal::TransactionMoved { transaction, slot: self.id });
         }
     }
 
     fn stage_handed(
         &mut self,
-        place: Place,
+        transaction: TransactionId,
         session: Address,
         operations: Vec<HandedOperation>,
+        context: &mut Context<'_>,
     ) -> Result<(), Refusal> {
-        let (transaction, slot) = place;
         for operation in operations {
-            self.charge_operation()?;
+            context.charge_operation()?;
             let done = match operation {
                 HandedOperation::Locked { table, key, mode } => {
-                    let key = LockKey { slot, table, key };
+                    let key = LockKey { slot: self.id, table, key };
                     if !mutants::is(Mutant::HandedLocksForgotten) {
-                        self.locks.hold(&key, transaction, mode);
+                        context.locks.hold(&key, transaction, mode);
                     }
                     Operation::Locked(key)
                 }
-                HandedOperation::Staged(write) => match self.stage_write(place, &write) {
+                HandedOperation::Staged(write) => match self.stage_write(transaction, &write, context) {
                     Ok((row, is_first)) => {
                         let bytes = write.row.as_ref().map_or(0, |row| row.len());
-                        self.held_mut(place, session).note_change(write.table, is_first, bytes);
+                        self.held_mut(transaction, session).note_change(write.table, is_first, bytes);
                         let (table, version) = (write.table.id, write.table.version);
                         Operation::Staged { table, version, row, is_first }
                     }
                     Err(refusal) => {
-                        self.transaction_memory.release(OPERATION_COST);
+                        context.release_operation();
                         return Err(refusal);
                     }
                 },
             };
-            self.held_mut(place, session).operations.push(done);
+            self.held_mut(transaction, session).operations.push(done);
         }
         Ok(())
     }
 
-    fn stage_write(&mut self, place: Place, write: &ReplicatedWrite) -> Result<(RowHandle, bool), Refusal> {
-        let (transaction, slot) = place;
-        self.check_row(write.table.id, &write.key, write.row.as_deref())?;
-        let key = LockKey { slot, table: write.table.id, key: write.key.clone() };
-        let owner = self.implicit_owner(&key);
+    fn stage_write(
+        &self,
+        transaction: TransactionId,
+        write: &ReplicatedWrite,
+        context: &mut Context<'_>,
+    ) -> Result<(RowHandle, bool), Refusal> {
+        let table = write.table.id;
+        context.check_row(table, &write.key, write.row.as_deref())?;
+        let key = LockKey { slot: self.id, table, key: write.key.clone() };
+        let owner = implicit_owner(context.fragments, &key);
         if owner.is_some_and(|owner| owner != transaction) {
             // A broken peer's: two transactions on one row.
             return Err(Refusal::NotHeld);
         }
-        let fragment = self.fragments.get_mut(&(write.table.id, slot)).ok_or(Refusal::WrongSchema)?;
+        let fragment = context.fragments.get_mut(&(table, self.id)).ok_or(Refusal::WrongSchema)?;
         let row = fragment.stage(&write.key, transaction, write.row.as_deref());
         Ok((row.map_err(|full| region_full(&full))?, owner.is_none()))
-    }
-
-    /// Requests that waited elsewhere, or before this member stepped down, look for their locks again, in their order.
-    pub(in crate::ldm) fn resume_waits(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
-        if self.resuming.is_empty() {
-            return;
-        }
-        if !self.is_leased(now) {
-            return self.await_lease(now);
-        }
-        let resuming = std::mem::take(&mut self.resuming);
-        let is_early = |run: &Run| self.slot(run.slot()).is_some_and(|state| !state.takeover.is_settled());
-        let (early, due): (VecDeque<Run>, VecDeque<Run>) = resuming.into_iter().partition(is_early);
-        self.resuming = early;
-        for run in due {
-            match run {
-                Run::Write(run) => self.run_write(now, run, outputs),
-                Run::Read(run) => self.run_locked_read(now, run, outputs),
-            }
-        }
     }
 }
 

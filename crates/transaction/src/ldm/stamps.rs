@@ -1,0 +1,93 @@
+//! The epochs of a module: what it stamps with, what it has not decided yet, and what it tells `main` of both.
+//!
+//! Invariants: the current epoch never goes back; an epoch is reported as drained here, and nowhere else, when nothing below it is undecided.
+
+use super::context::Context;
+use crate::mutants::{self, Mutant};
+use protocol::{Address, Signal};
+use std::collections::BTreeMap;
+use types::Epoch;
+
+/// What a module knows of epochs.
+#[derive(Debug)]
+pub(super) struct Stamps {
+    /// The highest epoch heard of.
+    pub(super) current: Epoch,
+    /// The last epoch that `main` was told about.
+    pub(super) wanted: Epoch,
+    /// Undecided transactions by epoch stamp, of primaries and backups.
+    pub(super) undecided: BTreeMap<Epoch, u32>,
+    /// The epoch that was opened, while older ones are not drained.
+    pub(super) draining: Option<Epoch>,
+}
+
+impl Default for Stamps {
+    fn default() -> Self {
+        Self { current: Epoch(1), wanted: Epoch(0), undecided: BTreeMap::new(), draining: None }
+    }
+}
+
+impl Stamps {
+    /// A message carried this epoch.
+    pub(super) fn adopt(&mut self, epoch: Epoch) {
+        if mutants::is(Mutant::EpochNotAdopted) {
+            return;
+        }
+        self.current = self.current.max(epoch);
+    }
+}
+
+impl Context<'_> {
+    /// Stamps a transaction that begins to commit; `main` hears of an epoch's first stamp.
+    pub(super) fn stamp(&mut self, epoch_seen: Epoch) -> Epoch {
+        self.stamps.adopt(epoch_seen);
+        let epoch = self.stamps.current;
+        self.count_undecided(epoch);
+        epoch
+    }
+
+    pub(super) fn count_undecided(&mut self, epoch: Epoch) {
+        *self.stamps.undecided.entry(epoch).or_insert(0) += 1;
+        if epoch > self.stamps.wanted {
+            self.stamps.wanted = epoch;
+            self.send(Address::main(self.address.node), Signal::EpochWanted { epoch });
+        }
+    }
+
+    pub(super) fn count_decided(&mut self, epoch: Epoch) {
+        let Some(count) = self.stamps.undecided.get_mut(&epoch) else {
+            stdx::require!(false, "a transaction of epoch {epoch} was decided twice");
+            return;
+        };
+        *count -= 1;
+        if *count == 0 {
+            self.stamps.undecided.remove(&epoch);
+            self.report_drained();
+        }
+    }
+
+    /// The master has opened an epoch.
+    pub(super) fn on_epoch_open(&mut self, epoch: Epoch) {
+        self.stamps.adopt(epoch);
+        self.stamps.draining = Some(epoch);
+        self.report_drained();
+    }
+
+    /// The older epochs are sealed here when nothing that was stamped in them is undecided.
+    fn report_drained(&mut self) {
+        let Some(epoch) = self.stamps.draining else { return };
+        if self.stamps.undecided.first_key_value().is_none_or(|(lowest, _)| *lowest >= epoch) {
+            self.stamps.draining = None;
+            self.send(Address::main(self.address.node), Signal::EpochDrained { epoch });
+        }
+    }
+
+    /// Rounds of the old view are void; what they wanted is wanted still.
+    pub(super) fn restart_epochs(&mut self) {
+        self.stamps.draining = None;
+        let epoch = self.stamps.wanted;
+        if epoch > Epoch(0) {
+            self.send(Address::main(self.address.node), Signal::EpochWanted { epoch });
+        }
+    }
+}
