@@ -81,7 +81,10 @@ struct LockEntry {
 
 fn is_incompatible(left: LockMode, right: LockMode) -> bool {
     let exclusive = [left, right].into_iter().filter(|mode| *mode == LockMode::Exclusive).count();
-    exclusive > usize::from(mutants::is(Mutant::SharedLocksAreFree))
+    if mutants::is(Mutant::SharedLocksAreFree) {
+        return exclusive > 1;
+    }
+    exclusive > 0
 }
 
 impl LockEntry {

@@ -56,18 +56,22 @@ impl Answers {
     }
 
     fn is_prepared(&self) -> bool {
+        if mutants::is(Mutant::BackupsUncounted) {
+            return self.has_writes.is_some();
+        }
         match self.has_writes {
             None => false,
             Some(false) => true,
-            Some(true) if mutants::is(Mutant::BackupsUncounted) => true,
             Some(true) => self.replicas.iter().all(|node| self.prepared.contains(node)),
         }
     }
 
     /// Every replica of the view has recorded the outcome.
     fn is_recorded(&self, given_up: &[NodeId]) -> bool {
-        let is_excused = |node| mutants::is(Mutant::GivenUpCountsAsRecorded) && given_up.contains(node);
-        self.replicas.iter().all(|node| self.recorded.contains(node) || is_excused(node))
+        if mutants::is(Mutant::GivenUpCountsAsRecorded) {
+            return self.replicas.iter().all(|node| self.recorded.contains(node) || given_up.contains(node));
+        }
+        self.replicas.iter().all(|node| self.recorded.contains(node))
     }
 
     fn has_lost(&self, lost: &[NodeId]) -> bool {
@@ -105,8 +109,37 @@ struct Coordinated {
 impl Coordinated {
     /// It is decided, and every replica knows how.
     fn is_recorded(&self, given_up: &[NodeId]) -> bool {
-        matches!(self.stage, Stage::Committed | Stage::Aborted)
-            && self.answers.iter().all(|answers| answers.is_recorded(given_up))
+        let is_decided = matches!(self.stage, Stage::Committed | Stage::Aborted);
+        if mutants::is(Mutant::ForgottenAfterOne) {
+            return is_decided;
+        }
+        is_decided && self.answers.iter().all(|answers| answers.is_recorded(given_up))
+    }
+
+    /// One whole participant has recorded the abort: one with writes, if there is one.
+    fn has_recorded_abort(&self, given_up: &[NodeId]) -> bool {
+        if mutants::is(Mutant::AbortToldUnrecorded) {
+            return true;
+        }
+        let has_writers = self.answers.iter().any(|answers| answers.participant.has_writes);
+        let counts = |answers: &Answers| answers.participant.has_writes || !has_writers;
+        self.answers.iter().any(|answers| counts(answers) && answers.is_recorded(given_up))
+    }
+
+    /// All participants are prepared: that is the decision.
+    fn is_prepared(&self) -> bool {
+        if mutants::is(Mutant::CommitOnPartialPrepare) {
+            return self.answers.iter().any(Answers::is_prepared);
+        }
+        self.answers.iter().all(Answers::is_prepared)
+    }
+
+    /// The commit epoch is the highest of the stamps.
+    fn join_stamp(&mut self, stamp: Epoch) {
+        if mutants::is(Mutant::StampsNotJoined) && self.epoch != self.request.epoch_seen {
+            return;
+        }
+        self.epoch = self.epoch.max(stamp);
     }
 
     fn reply<S>(&mut self, from: Address, outcome: CommitOutcome, outputs: &mut Outputs<S>) {
@@ -115,6 +148,14 @@ impl Coordinated {
             outputs.send(from, self.session, Signal::CommitDone(done));
         }
     }
+}
+
+/// Whether no session of a node can ask for an outcome any more.
+fn cannot_ask(map: &NodeMap, session: NodeId) -> bool {
+    if mutants::is(Mutant::LostSessionConfirms) {
+        return map.is_out(session);
+    }
+    map.is_left_out(session)
 }
 
 /// The coordinator block.
@@ -171,8 +212,7 @@ impl Tc {
         for transaction in &open {
             let Some(coordinated) = self.open.get_mut(transaction) else { continue };
             let session = coordinated.session.node;
-            coordinated.is_confirmed |= self.map.is_left_out(session)
-                || mutants::is(Mutant::LostSessionConfirms) && self.map.is_out(session);
+            coordinated.is_confirmed |= cannot_ask(&self.map, session);
             if coordinated.answers.iter().any(|answers| answers.has_lost(&self.map.given_up)) {
                 // It is not decided before a view says who is left; whoever hears this asks nobody.
                 let is_first = !coordinated.is_answered;
@@ -376,15 +416,8 @@ impl Tc {
         if node == answers.primary {
             answers.has_writes = Some(prepared.has_writes);
         }
-        if coordinated.epoch == coordinated.request.epoch_seen || !mutants::is(Mutant::StampsNotJoined) {
-            coordinated.epoch = coordinated.epoch.max(prepared.epoch);
-        }
-        let is_decided = if mutants::is(Mutant::CommitOnPartialPrepare) {
-            coordinated.answers.iter().any(Answers::is_prepared)
-        } else {
-            coordinated.answers.iter().all(Answers::is_prepared)
-        };
-        if is_decided {
+        coordinated.join_stamp(prepared.epoch);
+        if coordinated.is_prepared() {
             coordinated.stage = Stage::Committed;
             let epoch = coordinated.epoch;
             coordinated.reply(self.address, CommitOutcome::Committed(epoch), outputs);
@@ -430,18 +463,14 @@ impl Tc {
     fn look_at<S>(&mut self, transaction: TransactionId, outputs: &mut Outputs<S>) {
         let Some(coordinated) = self.open.get_mut(&transaction) else { return };
         let given_up = &self.map.given_up;
-        let has_writers = coordinated.answers.iter().any(|answers| answers.participant.has_writes);
-        let counts = |answers: &Answers| answers.participant.has_writes || !has_writers;
         if let Stage::Aborting(refusal) = &coordinated.stage
-            && (coordinated.answers.iter().any(|answers| counts(answers) && answers.is_recorded(given_up))
-                || mutants::is(Mutant::AbortToldUnrecorded))
+            && coordinated.has_recorded_abort(given_up)
         {
             let refusal = refusal.clone();
             coordinated.stage = Stage::Aborted;
             coordinated.reply(self.address, CommitOutcome::Aborted(refusal), outputs);
         }
-        let is_decided = matches!(coordinated.stage, Stage::Committed | Stage::Aborted);
-        if coordinated.is_recorded(given_up) || is_decided && mutants::is(Mutant::ForgottenAfterOne) {
+        if coordinated.is_recorded(given_up) {
             if coordinated.is_confirmed {
                 self.end(transaction, outputs);
             }

@@ -64,11 +64,11 @@ impl Ldm {
 
 impl Slot {
     fn write_state(&self, text: &mut String) -> std::fmt::Result {
-        write!(text, "{} {} {:?} {:?}", self.id, self.is_primary, self.members, self.stream)?;
+        write!(text, "{} {:?} {:?} {:?}", self.id, self.role, self.members, self.stream)?;
         let pending = self.stream.pending.values();
         let refused = pending.map(|pending| (pending.transaction, &pending.refused));
         write!(text, "{:?}", refused.collect::<Vec<_>>())?;
-        write!(text, "{:?} {:?} {:?} {:?}", self.takeover, self.hand_out, self.copy_in, self.void)
+        write!(text, "{:?} {:?} {:?}", self.takeover, self.copy_in, self.void)
     }
 
     fn write_transactions(&self, fragments: &Fragments, text: &mut String) -> std::fmt::Result {

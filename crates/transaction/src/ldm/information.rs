@@ -72,7 +72,7 @@ impl Ldm {
             ];
             row.extend(self.own());
             row.push(Value::UInt(place.1.0.into()));
-            let is_primary = self.slots.get(place.1).is_some_and(|slot| slot.is_primary);
+            let is_primary = self.slots.get(place.1).is_some_and(Slot::is_primary);
             row.extend(rest(&Seen { fragment, statistics: fragment.statistics(), is_primary }));
             row.extend([Value::text(&definition.database), Value::text(&definition.name)]);
             Some(row)

@@ -217,7 +217,7 @@ impl Ldm {
     /// Who owes something, since which look.
     fn answers_owed(&mut self) -> Vec<(NodeId, u64)> {
         let mut owed: Vec<(NodeId, u64)> = self.lag.probes_owed().collect();
-        for slot in self.slots.iter().filter(|slot| slot.is_primary) {
+        for slot in self.slots.iter().filter(|slot| slot.is_primary()) {
             let stream = &slot.stream;
             let mut awaited =
                 stream.pending.iter().filter(|(_, pending)| pending.refused.is_none()).peekable();

@@ -14,13 +14,14 @@
 
 use super::Ldm;
 use super::context::Context;
+use super::slot::Slot;
 use super::slot::lock_wait::WaitAlarm;
 use super::slot::stage::WriteRun;
 use crate::mutants::{self, Mutant};
 use protocol::program::Refusal;
 use protocol::{Outputs, Signal};
-use query::Shared;
-use stdx::Duration;
+use query::{NodeMap, Shared};
+use stdx::{Duration, Now};
 use types::SlotId;
 
 /// How soon the lease is looked at again. It is renewed with every heartbeat, unless somebody is silent.
@@ -29,7 +30,7 @@ const LEASE_RETRY: Duration = Duration::from_millis(5);
 impl Context<'_> {
     /// Whether this node may answer what no other member looks at.
     pub(super) fn is_leased(&self) -> bool {
-        self.map.may_read(self.now.monotonic) || mutants::is(Mutant::LockUnleased)
+        is_leased(self.map, self.now)
     }
 
     /// The same as a refusal, for what goes on after a wait.
@@ -47,18 +48,13 @@ impl Context<'_> {
 }
 
 impl Ldm {
-    /// Whether this node may answer what no other member looks at.
-    fn is_leased(&self) -> bool {
-        self.map.may_read(self.now.monotonic) || mutants::is(Mutant::LockUnleased)
-    }
-
     fn is_primary(&self, slot: SlotId) -> bool {
-        self.slots.get(slot).is_some_and(|slot| slot.is_primary)
+        self.slots.get(slot).is_some_and(Slot::is_primary)
     }
 
     /// Whether a request has to wait: the lease has run out, or others wait before it.
     pub(super) fn is_postponed(&self, signal: &Signal) -> bool {
-        if self.postponed.released.is_empty() && self.is_leased() {
+        if self.postponed.released.is_empty() && is_leased(&self.map, self.now) {
             return false;
         }
         #[expect(
@@ -106,4 +102,11 @@ impl Ldm {
             None => context.send(run.from, run.refused(refusal)),
         }
     }
+}
+
+fn is_leased(map: &NodeMap, now: Now) -> bool {
+    if mutants::is(Mutant::LockUnleased) {
+        return true;
+    }
+    map.may_read(now.monotonic)
 }

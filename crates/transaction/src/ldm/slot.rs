@@ -54,7 +54,7 @@ use view_change::handover::HandOut;
 #[derive(Default)]
 pub(super) struct Slot {
     pub(super) id: SlotId,
-    pub(super) is_primary: bool,
+    pub(super) role: Role,
     pub(super) members: Members,
     pub(super) stream: Stream,
     /// Primary: what open and ending transactions have here.
@@ -77,12 +77,66 @@ pub(super) struct Slot {
     /// Orders what is undecided as its versions lie above each other.
     next_order: u64,
     pub(super) takeover: Takeover,
-    /// This member was primary, and has not heard that it may let go of what is open.
-    pub(super) hand_out: Option<HandOut>,
     /// It is one of those that `Progress::unsettled_count` counts.
     pub(super) is_counted: bool,
     /// This replica is joining.
     pub(super) copy_in: Option<CopyIn>,
+}
+
+/// What this member is to its slot.
+#[derive(Debug, Default)]
+pub(super) enum Role {
+    Primary,
+    #[default]
+    Backup,
+    /// It was primary, and keeps what is open until it hears that it may let go.
+    SteppingDown(HandOut),
+    /// It is primary again, before anybody has taken what is open.
+    Returning(HandOut),
+}
+
+impl Role {
+    #[inline]
+    fn is_primary(&self) -> bool {
+        matches!(self, Self::Primary | Self::Returning(_))
+    }
+
+    /// In a newer view this member leads, or does not. A primary that leads no more keeps what is open.
+    pub(super) fn lead(&mut self, is_primary: bool) {
+        *self = match (std::mem::take(self), is_primary) {
+            (Self::SteppingDown(hand_out) | Self::Returning(hand_out), true) => Self::Returning(hand_out),
+            (Self::SteppingDown(hand_out) | Self::Returning(hand_out), false) => Self::SteppingDown(hand_out),
+            (Self::Primary, false) => Self::SteppingDown(HandOut::default()),
+            (Self::Primary | Self::Backup, true) => Self::Primary,
+            (Self::Backup, false) => Self::Backup,
+        };
+    }
+
+    /// Nothing is kept for another primary any more.
+    pub(super) fn let_go(&mut self) -> Option<HandOut> {
+        let is_primary = self.is_primary();
+        let rest = if is_primary { Self::Primary } else { Self::Backup };
+        match std::mem::replace(self, rest) {
+            Self::SteppingDown(hand_out) | Self::Returning(hand_out) => Some(hand_out),
+            Self::Primary | Self::Backup => None,
+        }
+    }
+
+    /// What it keeps for another primary.
+    pub(super) fn hand_out(&self) -> Option<&HandOut> {
+        match self {
+            Self::SteppingDown(hand_out) | Self::Returning(hand_out) => Some(hand_out),
+            Self::Primary | Self::Backup => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub(super) fn hand_out_mut(&mut self) -> Option<&mut HandOut> {
+        match self {
+            Self::SteppingDown(hand_out) | Self::Returning(hand_out) => Some(hand_out),
+            Self::Primary | Self::Backup => None,
+        }
+    }
 }
 
 /// The other replicas of a slot.
@@ -282,15 +336,21 @@ impl Slot {
         context.later(Job::Slot(self.id, work));
     }
 
+    /// Whether this member is its primary.
+    #[inline]
+    pub(super) fn is_primary(&self) -> bool {
+        self.role.is_primary()
+    }
+
     /// Whether another member is its primary.
     #[inline]
     pub(super) fn is_elsewhere(&self) -> bool {
-        !self.is_primary
+        !self.is_primary()
     }
 
     /// Whether this member may take writes and locks.
     pub(super) fn check_primary(&self) -> Result<(), Refusal> {
-        match (self.is_primary, self.members.is_replica_lost) {
+        match (self.is_primary(), self.members.is_replica_lost) {
             (true, true) => Err(Refusal::ReplicaLost),
             (true, false) => Ok(()),
             (false, _) => Err(Refusal::WrongView),
@@ -332,7 +392,7 @@ impl Slot {
                 true
             }
         });
-        if self.is_primary && !transactions.is_empty() {
+        if self.is_primary() && !transactions.is_empty() {
             self.send_to_backups(Signal::Forget { slot: self.id, transactions }, context);
         }
     }
@@ -346,6 +406,6 @@ impl Slot {
             && self.outcome_waits.is_empty()
             && self.askers.is_empty()
             && self.owed.is_empty()
-            && self.hand_out.is_none()
+            && self.role.hand_out().is_none()
     }
 }

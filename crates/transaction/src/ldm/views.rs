@@ -77,7 +77,8 @@ impl Ldm {
             }
             let mut slot = slot.unwrap_or_else(|| Slot::new(id));
             let is_primary = view.primary(id) == Some(self.address);
-            let was_primary = std::mem::replace(&mut slot.is_primary, is_primary);
+            let was_primary = slot.is_primary();
+            slot.role.lead(is_primary);
             let others = view.written(id).filter(|node| *node != self.address.node);
             slot.members.backups = others.filter_map(|node| view.ldm(id, node)).collect();
             slot.members.is_replica_lost = self.map.is_replica_lost(id);
@@ -124,13 +125,10 @@ impl Ldm {
         self.refuse_not_led(outputs);
         let (slots, mut context) = self.parts(outputs);
         context.restart_epochs();
-        if !mutants::is(Mutant::LostCoordinatorKept) {
-            // One that is only out of reach decides still: a newer view says whether it is gone, and says so to all.
-            let map = context.map;
-            let is_gone = |node: NodeId| map.is_left_out(node) || reborn.contains(&node);
-            for slot in slots.iter_mut() {
-                slot.forget_coordinators(|coordinator| is_gone(coordinator.node));
-            }
+        // One that is only out of reach decides still: a newer view says whether it is gone, and says so to all.
+        let map = context.map;
+        for slot in slots.iter_mut() {
+            slot.forget_coordinators(|node| map.is_left_out(node) || reborn.contains(&node));
         }
         let ships: Vec<(SlotId, Vec<Ship>)> =
             slots.iter_mut().map(|slot| (slot.id, slot.take_ships())).collect();
@@ -205,11 +203,11 @@ impl Slot {
 
     /// All slots of the module have begun the view: reports go out.
     fn enter_view(&mut self, context: &mut Context<'_>) {
-        if self.is_primary {
+        if self.is_primary() {
             self.tell_taken(context);
             return self.finish_gathering(context);
         }
-        if self.hand_out.is_some() {
+        if self.role.hand_out().is_some() {
             self.hand_over(context);
         } else {
             self.report(context);

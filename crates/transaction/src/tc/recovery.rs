@@ -37,13 +37,15 @@ impl Recovering {
         let (mut committed, mut is_aborted) = (None, false);
         for slot in self.participants.iter() {
             let state = self.states.get(slot);
-            if state.is_none() && mutants::is(Mutant::RecoveryAsksNobody) {
+            if mutants::is(Mutant::RecoveryAsksNobody) && state.is_none() {
+                continue;
+            }
+            if mutants::is(Mutant::RecoveryIgnoresMissing) && matches!(state, Some(RecoveredState::Nothing)) {
                 continue;
             }
             match state? {
                 RecoveredState::Committed(epoch) => committed = Some(*epoch),
                 RecoveredState::Prepared(epoch) => highest = highest.max(*epoch),
-                RecoveredState::Nothing if mutants::is(Mutant::RecoveryIgnoresMissing) => {}
                 RecoveredState::Aborted | RecoveredState::Nothing => is_aborted = true,
             }
         }
@@ -52,6 +54,17 @@ impl Recovering {
             return None;
         }
         Some(committed.or((!is_aborted).then_some(highest)))
+    }
+}
+
+impl Answers {
+    /// Only what is prepared in the installed view counts.
+    fn forget_prepared(&mut self) {
+        if mutants::is(Mutant::PreparesKeptAcrossViews) {
+            return;
+        }
+        self.prepared.clear();
+        self.has_writes = None;
     }
 }
 
@@ -70,24 +83,29 @@ impl Tc {
                 let slot = answers.participant.slot;
                 answers.replicas = self.map.view.written(slot).collect();
                 answers.primary = self.map.view.place(slot).map_or(answers.primary, |place| place.primary);
-                if coordinated.stage == Stage::Preparing && !mutants::is(Mutant::PreparesKeptAcrossViews) {
-                    answers.prepared.clear();
-                    answers.has_writes = None;
+                if coordinated.stage == Stage::Preparing {
+                    answers.forget_prepared();
                 }
             }
-            let committed = match coordinated.stage {
-                Stage::Preparing => None,
-                Stage::Committed => Some(Some(coordinated.epoch)),
-                Stage::Aborting(_) | Stage::Aborted => Some(None),
-            };
-            match (committed, self.open.get(&transaction)) {
-                _ if mutants::is(Mutant::NotAskedAgain) => {}
-                (None, Some(coordinated))
-                    if mutants::is(Mutant::UnknownForEver) && coordinated.is_answered => {}
-                (Some(outcome), _) => self.send_outcome(transaction, outcome, outputs),
-                (None, Some(coordinated)) => self.send_prepares(coordinated, outputs),
-                (None, None) => {}
+            self.go_on_in_view(transaction, outputs);
+        }
+    }
+
+    /// What is decided is told again, what is not is asked again.
+    fn go_on_in_view<S>(&self, transaction: TransactionId, outputs: &mut Outputs<S>) {
+        if mutants::is(Mutant::NotAskedAgain) {
+            return;
+        }
+        let Some(coordinated) = self.open.get(&transaction) else { return };
+        match coordinated.stage {
+            Stage::Preparing => {
+                if mutants::is(Mutant::UnknownForEver) && coordinated.is_answered {
+                    return;
+                }
+                self.send_prepares(coordinated, outputs);
             }
+            Stage::Committed => self.send_outcome(transaction, Some(coordinated.epoch), outputs),
+            Stage::Aborting(_) | Stage::Aborted => self.send_outcome(transaction, None, outputs),
         }
     }
 

@@ -91,7 +91,7 @@ impl Slot {
         replicate: Replicate,
         context: &mut Context<'_>,
     ) {
-        if self.is_primary {
+        if self.is_primary() {
             return;
         }
         if replicate.sequence <= self.stream.consumed {
@@ -114,7 +114,7 @@ impl Slot {
     /// Who replicates has taken: its word was lost with a connection, perhaps, but not what followed.
     #[inline]
     fn on_replicated(&mut self, context: &mut Context<'_>) {
-        if self.hand_out.is_some() {
+        if self.role.hand_out().is_some() {
             self.on_taken(context);
         }
     }
@@ -264,13 +264,14 @@ impl Slot {
             let (table, row) = (write.table.id, write.row.as_deref());
             context.check_row(table, &write.key, row)?;
             let fragment = context.fragments.get_mut(&(table, self.id)).ok_or(Refusal::WrongSchema)?;
-            let applied = if mutants::is(Mutant::BackupFallsBack) {
-                fragment.stage(&write.key, transaction, row)
-            } else {
-                fragment.apply_prepared(&write.key, transaction, row)
-            };
-            rows.push((table, applied.map_err(|full| region_full(&full))?));
             context.reclaim.note((table, self.id));
+            if mutants::is(Mutant::BackupFallsBack) {
+                let staged = fragment.stage(&write.key, transaction, row);
+                rows.push((table, staged.map_err(|full| region_full(&full))?));
+                continue;
+            }
+            let applied = fragment.apply_prepared(&write.key, transaction, row);
+            rows.push((table, applied.map_err(|full| region_full(&full))?));
         }
         Ok(())
     }
@@ -291,10 +292,11 @@ impl Slot {
     pub(in crate::ldm) fn on_decided(&mut self, sequence: Sequence, context: &mut Context<'_>) {
         let Some(transaction) = self.stream.undecided.remove(&sequence) else { return };
         let Some(mut applied) = self.applied.remove(&transaction) else { return };
+        if mutants::is(Mutant::MarkerForgotten) {
+            applied.marker = None;
+        }
         let outcome = Some(applied.epoch);
-        if let Some(results) = applied.marker.take()
-            && !mutants::is(Mutant::MarkerForgotten)
-        {
+        if let Some(results) = applied.marker.take() {
             self.outcomes.insert(transaction, Marker { outcome, results });
         }
         self.publish_applied(transaction, applied, outcome, After::Nothing, context);

@@ -14,7 +14,7 @@ pub(in crate::ldm) mod seal;
 pub(in crate::ldm) mod ship;
 
 use super::Slot;
-use super::transaction::HeldStage;
+use super::transaction::{Held, HeldStage};
 use crate::ldm::context::Context;
 use crate::mutants::{self, Mutant};
 use protocol::program::{OperationResult, Refusal};
@@ -210,8 +210,7 @@ impl Slot {
         if self.is_staged_elsewhere(participant) {
             return Err(Refusal::NotHeld);
         }
-        let operations = u32::try_from(held.operations.len()).unwrap_or(u32::MAX);
-        if operations != participant.operations && !mutants::is(Mutant::OperationsUncounted) {
+        if is_miscounted(held, participant) {
             return Err(Refusal::NotHeld);
         }
         if mutants::is(Mutant::OldBindingCommits) {
@@ -277,6 +276,14 @@ impl Slot {
             context.send(to, signal);
         }
     }
+}
+
+/// Whether a transaction has done more here than its session knows, or less.
+fn is_miscounted(held: &Held, participant: &Participant) -> bool {
+    if mutants::is(Mutant::OperationsUncounted) {
+        return false;
+    }
+    held.operations.len() != participant.operations as usize
 }
 
 /// What a coordinator hears of a slot.

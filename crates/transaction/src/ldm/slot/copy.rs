@@ -45,7 +45,7 @@ use protocol::signal::{CopiedOutcome, CopiedRow, CopyPiece, Outcome};
 use protocol::{Address, Budget, RequestToRuntime, Severity, Signal};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use stdx::{Duration, Instant};
-use storage::{RowHandle, VersionState};
+use storage::{Fragment, RowHandle, VersionState};
 use types::{Epoch, IndexId, NodeId, SlotId, TableId, TransactionId};
 
 /// Rows of a piece at most: some hundred microseconds of work for who applies it. (With a quarter of them nobody waits less, and the copy takes twice as
@@ -108,6 +108,32 @@ impl CopyIn {
             return false;
         }
         self.deleted.contains(&(row.table, row.key.clone()))
+    }
+
+    /// Whether a copied row goes into an empty place; one below a prepared version waits.
+    fn is_new(&mut self, row: &CopiedRow, fragment: &Fragment) -> bool {
+        let state = fragment.newest(&row.key).state;
+        if mutants::is(Mutant::CopyOvertakesWrite) && matches!(state, Some(VersionState::Committed(_))) {
+            return true;
+        }
+        match state {
+            Some(VersionState::Committed(_)) => false,
+            Some(VersionState::Prepared(_) | VersionState::Staged(_)) => {
+                if fragment.committed(&row.key).is_none() {
+                    self.waiting.insert((row.table, row.key.clone()), row.clone());
+                }
+                false
+            }
+            None => !self.has_deleted(row),
+        }
+    }
+
+    /// No copied row waits below a prepared version.
+    fn has_placed_all(&self) -> bool {
+        if mutants::is(Mutant::CopyLeavesWaiting) {
+            return true;
+        }
+        self.waiting.is_empty()
     }
 
     /// A newer view: the copy begins again, if it was not over.
@@ -431,7 +457,10 @@ impl Slot {
             return true;
         }
         copy.early.insert(transaction, (from, epoch));
-        !mutants::is(Mutant::EarlyCommitRecorded)
+        if mutants::is(Mutant::EarlyCommitRecorded) {
+            return false;
+        }
+        true
     }
 
     /// A place was consumed: if its outcome came before, it is carried out.
@@ -457,17 +486,7 @@ impl Slot {
         // Else the table was dropped, or is so new that this member got all of its rows.
         let Some(fragment) = context.fragments.get_mut(&place) else { return Ok(()) };
         let Some(copy) = &mut self.copy_in else { return Ok(()) };
-        let is_new = match fragment.newest(&row.key).state {
-            Some(VersionState::Committed(_)) => mutants::is(Mutant::CopyOvertakesWrite),
-            Some(VersionState::Prepared(_) | VersionState::Staged(_)) => {
-                if fragment.committed(&row.key).is_none() {
-                    copy.waiting.insert((row.table, row.key.clone()), row.clone());
-                }
-                false
-            }
-            None => !copy.has_deleted(row),
-        };
-        if is_new {
+        if copy.is_new(row, fragment) {
             let handle = fragment.stage_copied(&row.key, COPIER, &row.row, later)?;
             fragment.commit(handle, COPIER, row.epoch);
             copy.lacks_entries |= !later.is_empty();
@@ -509,8 +528,7 @@ impl Slot {
     /// Everything is here: `main` hears of it, in each view.
     fn end_copy(&mut self, context: &mut Context<'_>) {
         let Some(copy) = &mut self.copy_in else { return };
-        let is_complete = copy.waiting.is_empty() || mutants::is(Mutant::CopyLeavesWaiting);
-        if copy.has_last && is_complete && !copy.is_whole {
+        if copy.has_last && copy.has_placed_all() && !copy.is_whole {
             copy.is_whole = true;
             copy.deleted.clear();
             self.report_copied(context);

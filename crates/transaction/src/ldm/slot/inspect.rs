@@ -40,7 +40,7 @@ impl Slot {
         self.askers.keys().for_each(|transaction| add("is asked about", format!("{transaction} in {id}")));
         if self.is_unsettled() || !self.stream.pending.is_empty() {
             let (takeover, stream) = (&self.takeover, &self.stream);
-            add("is taking over", format!("{id}: {takeover:?} {stream:?} {:?}", self.hand_out));
+            add("is taking over", format!("{id}: {takeover:?} {stream:?} {:?}", self.role));
         }
         self.owed
             .keys()

@@ -45,6 +45,14 @@ pub(in crate::ldm) struct LockedRead {
 }
 
 impl PendingRead {
+    /// The versions that it sees.
+    fn visibility(&self) -> Visibility {
+        if mutants::is(Mutant::OwnWritesUnseen) {
+            return Visibility::Committed;
+        }
+        self.request.transaction.map_or(Visibility::Committed, Visibility::Transaction)
+    }
+
     /// Whether it is this request of this module.
     pub(in crate::ldm) fn is(&self, from: Address, request: RequestId) -> bool {
         self.from == from && self.request.request == request
@@ -190,8 +198,7 @@ impl Slot {
         let Some((fragment, info)) = found else {
             return context.refuse_read(read.from, &read.request, Refusal::WrongSchema);
         };
-        let own = read.request.transaction.filter(|_| !mutants::is(Mutant::OwnWritesUnseen));
-        let visibility = own.map_or(Visibility::Committed, Visibility::Transaction);
+        let visibility = read.visibility();
         let reader = fragment.reader();
         let step = match read.run.step(info, &reader, visibility, budget, &mut read.writer) {
             Ok(step) => step,
@@ -199,7 +206,7 @@ impl Slot {
         };
         match step {
             ReadStep::Spent => self.later(Work::Read(Box::new(read)), context),
-            ReadStep::Undecided { primary_key, index_key } if self.is_primary => {
+            ReadStep::Undecided { primary_key, index_key } if self.is_primary() => {
                 let Some(VersionState::Prepared(owner)) = fragment.newest(&primary_key).state else {
                     // Decided in the meantime, or covered by this transaction's own staged version: look again.
                     read.run.look_again(&index_key);

@@ -9,7 +9,7 @@ use super::commit::Reply;
 use super::lock_wait::{Run, timeout_of};
 use super::transaction::{HeldStage, OPERATION_COST, Operation};
 use crate::ldm::context::{Context, region_full};
-use crate::locks::{self, LockKey};
+use crate::locks::{self, LockKey, Locks};
 use crate::mutants::{self, Mutant};
 use memory::RegionFull;
 use protocol::program::{LockMode, LockWait, OnDuplicate, OperationResult, Refusal, WriteOperation};
@@ -295,8 +295,7 @@ impl Slot {
         let is_free = owner.is_none_or(|owner| owner == request.transaction);
         if !is_free || !context.locks.is_empty() {
             let lock = LockKey { slot, table, key: key.into() };
-            let is_blocked = context.locks.is_blocked(&lock, request.transaction, exclusive, owner, place);
-            if is_blocked && !mutants::is(Mutant::StagedOwnerIgnored) {
+            if is_in_the_way(&lock, request.transaction, owner, place, context.locks) {
                 return Err(Stop::Locked(lock));
             }
         }
@@ -334,6 +333,20 @@ impl Slot {
             }
         }
     }
+}
+
+/// Whether somebody keeps a transaction from a row whose newest version has this owner.
+fn is_in_the_way(
+    lock: &LockKey,
+    transaction: TransactionId,
+    owner: Option<TransactionId>,
+    place: locks::Place,
+    locks: &Locks,
+) -> bool {
+    if mutants::is(Mutant::StagedOwnerIgnored) {
+        return false;
+    }
+    locks.is_blocked(lock, transaction, LockMode::Exclusive, owner, place)
 }
 
 /// Why an operation did not run.

@@ -214,12 +214,13 @@ impl Slot {
 
     /// A new view's stream begins; primary and backups are those of the new view already.
     pub(in crate::ldm) fn begin_stream(&mut self, before: ViewNumber, view: ViewNumber, was_primary: bool) {
+        let is_primary = self.is_primary();
         let takeover = &mut self.takeover;
         if before == ViewNumber(0) {
             takeover.line.since = view;
         }
         if view == ViewNumber(1) {
-            takeover.line.acquired = self.is_primary.then_some(view);
+            takeover.line.acquired = is_primary.then_some(view);
             return;
         }
         let stream = std::mem::take(&mut self.stream);
@@ -242,7 +243,7 @@ impl Slot {
                 gathering.then
             }
         };
-        if self.is_primary {
+        if is_primary {
             let missing = self.members.backups.iter().map(|backup| backup.node).collect();
             let then = if was_primary { then } else { takeover.lead(view) };
             takeover.stage = Stage::Gathering(Gathering { missing, then, ..Gathering::default() });

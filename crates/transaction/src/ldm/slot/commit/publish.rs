@@ -256,8 +256,11 @@ impl Slot {
 
     /// Backups hear that a place of this view's stream is decided.
     fn tell_decided(&self, place: Option<(ViewNumber, Sequence)>, context: &mut Context<'_>) {
-        let Some((stream, sequence)) = place else { return };
-        if stream == context.map.view.number || mutants::is(Mutant::OldStreamNamed) {
+        let Some((mut stream, sequence)) = place else { return };
+        if mutants::is(Mutant::OldStreamNamed) {
+            stream = context.map.view.number;
+        }
+        if stream == context.map.view.number {
             self.send_to_backups(Signal::Decided { slot: self.id, sequence }, context);
         }
     }

@@ -269,13 +269,16 @@ impl Slot {
         &mut self,
         node: NodeId,
         sequence: Sequence,
-        refusal: Option<Refusal>,
+        mut refusal: Option<Refusal>,
         context: &mut Context<'_>,
     ) {
         let Some(pending) = self.stream.pending.get_mut(&sequence) else {
             return self.on_orphan_applied(node, sequence, refusal.is_some(), context);
         };
-        if let Some(refusal) = refusal.filter(|_| !mutants::is(Mutant::RefusalCounted)) {
+        if mutants::is(Mutant::RefusalCounted) {
+            refusal = None;
+        }
+        if let Some(refusal) = refusal {
             return self.on_backup_refused(sequence, refusal, context);
         }
         if pending.refused.is_some() {

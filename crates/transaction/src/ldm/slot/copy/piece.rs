@@ -137,7 +137,7 @@ fn take_rows(
             share.bytes += key.len() + row.len();
             share.rows.push(CopiedRow { table, key: key.into(), row: row.into(), epoch });
         }
-        if share.work == ENTRIES_PER_ROW && mutants::is(Mutant::CopySkipsPiece) {
+        if mutants::is(Mutant::CopySkipsPiece) && share.work == ENTRIES_PER_ROW {
             share.rows.clear();
         }
         if share.is_full(rows_max) {

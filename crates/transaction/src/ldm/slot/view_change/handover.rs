@@ -42,8 +42,9 @@ mod standing_down;
 mod stepping_down;
 mod taking;
 
+use crate::ldm::context::Context;
 use crate::ldm::slot::lock_wait::Run;
-use protocol::View;
+use protocol::{Address, Signal, View};
 use types::{Incarnation, NodeId, SlotId, TransactionId};
 
 pub(in crate::ldm) use standing_down::StandingDown;
@@ -110,5 +111,12 @@ impl Room {
             *self = Self { operations, bytes };
         }
         rest.is_some()
+    }
+}
+
+/// Requests that wait nowhere any more: nobody answers them.
+fn lose_waits(waits: Vec<Run>, context: &mut Context<'_>) {
+    for run in waits {
+        context.send(run.from(), Signal::WaitMoved { request: run.request(), to: Address::NOBODY });
     }
 }

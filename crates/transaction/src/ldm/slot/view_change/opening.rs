@@ -45,7 +45,7 @@ impl Slot {
 
     /// Whether its takeover is not over.
     pub(in crate::ldm) fn is_unsettled(&self) -> bool {
-        !self.takeover.is_settled() || self.hand_out.is_some()
+        !self.takeover.is_settled() || self.role.hand_out().is_some()
     }
 
     /// The module counts the slots whose takeover is not over.
@@ -101,7 +101,7 @@ impl Slot {
         postponed.released.retain(|held_back| is_other(held_back) || slot_of(&held_back.1) != Some(id));
         // What waited at an earlier primary, too.
         postponed.resuming.retain(|run| run.transaction() != transaction || run.slot() != id);
-        if let Some(hand_out) = &mut self.hand_out {
+        if let Some(hand_out) = self.role.hand_out_mut() {
             hand_out.drop_waits(transaction);
         }
     }

@@ -5,6 +5,7 @@ use crate::ldm::slot::Slot;
 use crate::ldm::slot::commit::seal::Mark;
 use crate::ldm::slot::markers::Marker;
 use crate::ldm::slot::transaction::{Held, HeldStage};
+use crate::mutants::{self, Mutant};
 use protocol::signal::{RecoveredState, RecoveryReport};
 use protocol::{Address, Signal};
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +29,9 @@ impl Orphans {
         transaction: TransactionId,
         missing: Vec<NodeId>,
     ) {
+        if mutants::is(Mutant::OrphanUnconfirmed) {
+            return;
+        }
         self.confirming.insert(sequence, (transaction, missing));
         self.unconfirmed.insert(transaction);
     }
@@ -114,7 +118,7 @@ impl Slot {
         participants: Arc<Vec<SlotId>>,
         context: &mut Context<'_>,
     ) {
-        if !self.is_primary {
+        if !self.is_primary() {
             return;
         }
         let known = match (self.outcomes.get(transaction), self.held.get(&transaction)) {
@@ -130,10 +134,13 @@ impl Slot {
     }
 
     /// Transactions whose coordinator is gone have none from now on.
-    pub(in crate::ldm) fn forget_coordinators(&mut self, is_gone: impl Fn(&Address) -> bool) {
+    pub(in crate::ldm) fn forget_coordinators(&mut self, is_gone: impl Fn(NodeId) -> bool) {
+        if mutants::is(Mutant::LostCoordinatorKept) {
+            return;
+        }
         let held = self.held.values_mut().map(|held| &mut held.coordinator);
         for coordinator in held.chain(self.applied.values_mut().map(|applied| &mut applied.coordinator)) {
-            if coordinator.as_ref().is_some_and(&is_gone) {
+            if coordinator.is_some_and(|coordinator| is_gone(coordinator.node)) {
                 *coordinator = Some(Address::NOBODY);
             }
         }

@@ -338,11 +338,11 @@ impl Slot {
                     }
                 }
             }
-            (Some(Address::NOBODY), Some(sequence)) if !mutants::is(Mutant::OrphanUnconfirmed) => {
+            (Some(Address::NOBODY), Some(sequence)) => {
                 self.takeover.orphans.await_members(sequence, transaction, missing);
                 self.mark_orphan(transaction, context);
             }
-            (Some(Address::NOBODY), _) => self.mark_orphan(transaction, context),
+            (Some(Address::NOBODY), None) => self.mark_orphan(transaction, context),
             (Some(coordinator), _) => self.answer_prepare_again(transaction, coordinator, context),
         }
     }
@@ -389,7 +389,10 @@ impl Slot {
 
 impl From<Applied> for Held {
     /// A replicated transaction as its new primary holds it.
-    fn from(applied: Applied) -> Self {
+    fn from(mut applied: Applied) -> Self {
+        if mutants::is(Mutant::MarkerNotTakenOver) {
+            applied.marker = None;
+        }
         let operation = |(table, row)| Operation::Staged { table, version: 0, row, is_first: true };
         Self {
             rows: u32::try_from(applied.rows.len()).unwrap_or(u32::MAX),
@@ -400,7 +403,7 @@ impl From<Applied> for Held {
             sequence: applied.sequence,
             order: applied.order,
             coordinator: applied.coordinator,
-            marker: applied.marker.filter(|_| !mutants::is(Mutant::MarkerNotTakenOver)),
+            marker: applied.marker,
             is_marked: true,
             is_taken_over: true,
             ..Self::new(Address::NOBODY, applied.participants)

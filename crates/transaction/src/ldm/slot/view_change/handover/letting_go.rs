@@ -1,5 +1,6 @@
 //! Letting go: the open transactions of a line have another owner, or none, or are this member's again.
 
+use super::lose_waits;
 use crate::ldm::context::Context;
 use crate::ldm::jobs::{Job, Work};
 use crate::ldm::slot::Slot;
@@ -11,11 +12,14 @@ use types::TransactionId;
 impl Slot {
     /// The new primary has everything. What it replicates comes behind this, so it is done at once.
     pub(in crate::ldm) fn on_taken(&mut self, context: &mut Context<'_>) {
-        if !self.is_elsewhere() || mutants::is(Mutant::OpenKeptAfterHandOver) {
+        if mutants::is(Mutant::OpenKeptAfterHandOver) {
             return;
         }
-        let is_report_due = self.hand_out.as_ref().is_some_and(|hand_out| !hand_out.is_sent);
-        if let (Some(hand_out), Some(primary)) = (&self.hand_out, context.map.primary(self.id)) {
+        if self.is_primary() {
+            return;
+        }
+        let is_report_due = self.role.hand_out().is_some_and(|hand_out| !hand_out.is_sent);
+        if let (Some(hand_out), Some(primary)) = (self.role.hand_out(), context.map.primary(self.id)) {
             for run in &hand_out.waits {
                 let moved = Signal::WaitMoved { request: run.request(), to: primary };
                 context.send(run.from(), moved);
@@ -29,7 +33,7 @@ impl Slot {
 
     /// Drops what is open: another member has it, or nobody goes on with it. At once: another member's places on the same rows may come next.
     pub(in crate::ldm) fn let_go(&mut self, context: &mut Context<'_>) {
-        self.hand_out = None;
+        self.role.let_go();
         self.takeover.lose_claim();
         if self.is_elsewhere() {
             // Slices that prepare these are not waited for: the report that comes next names them.
@@ -64,7 +68,7 @@ impl Slot {
     /// A view is installed: a line that it has ended is given up.
     pub(in crate::ldm) fn continue_line(&mut self, context: &mut Context<'_>) {
         let view = &context.map.view;
-        let hand_out = self.hand_out.as_mut();
+        let hand_out = self.role.hand_out_mut();
         let is_known = hand_out.is_none_or(|hand_out| hand_out.begin_view(view, self.id));
         let has_claim = self.takeover.line.claim().is_some();
         if has_claim && (!is_known || self.claim(context).is_none()) {
@@ -75,15 +79,15 @@ impl Slot {
     /// The view has begun another line, or nobody knows how far this one went elsewhere: what is open here is lost, and requests that wait are.
     fn give_up_line(&mut self, context: &mut Context<'_>) {
         let waits = self.take_waits(context);
-        self.hand_out.get_or_insert_default().waits.extend(waits);
         self.takeover.begin_again(context.map.view.number);
         self.lose_handed_waits(|_| true, context);
+        lose_waits(waits, context);
         self.let_go(context);
     }
 
     /// Primary again before anybody took what was to be handed over: requests that waited go on.
     pub(in crate::ldm) fn take_back(&mut self, context: &mut Context<'_>) {
-        if let Some(hand_out) = self.hand_out.take() {
+        if let Some(hand_out) = self.role.let_go() {
             context.postponed.resuming.extend(hand_out.waits);
             self.tell_sessions(context);
         }

@@ -29,8 +29,8 @@ type StagedRow = VecDeque<Option<Arc<[u8]>>>;
 impl Slot {
     /// Sends what is open to the primary of the installed view, and the report, once no slices are under way.
     pub(in crate::ldm) fn hand_over(&mut self, context: &mut Context<'_>) {
-        let is_due = self.hand_out.as_ref().is_some_and(|hand_out| !hand_out.is_sent);
-        if self.is_primary || !is_due || self.has_slices(context) {
+        let is_due = self.role.hand_out().is_some_and(|hand_out| !hand_out.is_sent);
+        if self.is_primary() || !is_due || self.has_slices(context) {
             return;
         }
         let Some(primary) = context.map.primary(self.id) else { return };
@@ -42,7 +42,7 @@ impl Slot {
                 context.send(primary, Signal::HandOver(Box::new(piece)));
             }
         }
-        if let Some(hand_out) = &mut self.hand_out {
+        if let Some(hand_out) = self.role.hand_out_mut() {
             hand_out.is_sent = true;
             let is_new = |life: &(NodeId, Incarnation)| is_claimed && !hand_out.sent_to.contains(life);
             hand_out.sent_to.extend(life.filter(is_new));
@@ -76,7 +76,7 @@ impl Slot {
 
     fn pieces(&self, context: &Context<'_>) -> Vec<HandOver> {
         let mut pieces = Pieces::new(self.id);
-        let Some(hand_out) = &self.hand_out else { return pieces.pieces };
+        let Some(hand_out) = self.role.hand_out() else { return pieces.pieces };
         let mut room = hand_out.room;
         for (transaction, applied) in self.applied_in_order() {
             let writes = self.sealed_writes(transaction, applied, &mut room, context.fragments);

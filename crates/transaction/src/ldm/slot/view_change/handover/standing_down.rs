@@ -51,8 +51,10 @@ impl StandingDown {
 impl Ldm {
     /// Says so once this module leads nothing, has nothing that another one waits for, and all sessions have heard what it said.
     pub(in crate::ldm) fn stand_down(&mut self, outputs: &mut Outputs<Shared>) {
-        let is_done =
-            self.slots.iter().all(|slot| !slot.is_primary && slot.hand_out.is_none() && slot.owed.is_empty());
+        let is_done = self
+            .slots
+            .iter()
+            .all(|slot| !slot.is_primary() && slot.role.hand_out().is_none() && slot.owed.is_empty());
         let Some(main) = self.standing_down.main.filter(|_| is_done) else { return };
         let (map, standing_down) = (&self.map, &mut self.standing_down);
         // Each time that something was said.

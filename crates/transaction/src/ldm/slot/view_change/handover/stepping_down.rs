@@ -1,6 +1,6 @@
 //! Stepping down: what a member does on installing the view in which another one is primary, and with requests that come to it afterwards.
 
-use super::Room;
+use super::{Room, lose_waits};
 use crate::ldm::context::Context;
 use crate::ldm::slot::backup::Applied;
 use crate::ldm::slot::commit::seal::Mark;
@@ -92,11 +92,13 @@ impl Slot {
             let ask = Signal::OutcomeAsk { request, transaction, slot: self.id, is_write };
             self.send_back(asker.from, ask, context);
         }
-        // It may have stepped down before, and not have gone on since.
-        let hand_out = self.hand_out.get_or_insert_default();
-        hand_out.is_sent = false;
-        hand_out.waits.extend(waits);
-        let waiting: Vec<Address> = hand_out.waits.iter().map(Run::from).collect();
+        let mut waiting: Vec<Address> = Vec::new();
+        if let Some(hand_out) = self.role.hand_out_mut() {
+            // It may have stepped down before, and not have gone on since.
+            hand_out.is_sent = false;
+            hand_out.waits.extend(waits);
+            waiting.extend(hand_out.waits.iter().map(Run::from));
+        }
         let (resumed, held_back) = self.takeover.step_down();
         for (transaction, pending) in resumed {
             if !matches!(pending.reply, Reply::Nobody) {
@@ -140,7 +142,7 @@ impl Slot {
                 large.push((held.session.node, transaction));
             }
         }
-        if let Some(hand_out) = &mut self.hand_out {
+        if let Some(hand_out) = self.role.hand_out_mut() {
             for run in &hand_out.waits {
                 let is_lost = large.iter().any(|(_, transaction)| *transaction == run.transaction());
                 if !is_lost && !room.take(0, run.handed_size()) {
@@ -177,14 +179,11 @@ impl Slot {
         is_lost: impl Fn(&Run) -> bool,
         context: &mut Context<'_>,
     ) {
-        let Some(hand_out) = &mut self.hand_out else { return };
+        let Some(hand_out) = self.role.hand_out_mut() else { return };
         let waits = std::mem::take(&mut hand_out.waits);
         let (lost, kept): (Vec<Run>, Vec<Run>) = waits.into_iter().partition(is_lost);
         hand_out.waits = kept;
-        for run in lost {
-            let moved = Signal::WaitMoved { request: run.request(), to: Address::NOBODY };
-            context.send(run.from(), moved);
-        }
+        lose_waits(lost, context);
     }
 
     /// A replica is given up: no view that lets these go on is awaited.

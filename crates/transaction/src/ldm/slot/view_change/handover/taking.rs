@@ -10,7 +10,7 @@ use crate::ldm::slot::stage::WriteRun;
 use crate::ldm::slot::transaction::{HeldStage, Operation};
 use crate::locks::LockKey;
 use crate::mutants::{self, Mutant};
-use protocol::program::Refusal;
+use protocol::program::{LockMode, Refusal};
 use protocol::signal::{
     HandOver, HandedOperation, HandedTransaction, HandedWait, Replicate, ReplicatedWrite, RequestId,
 };
@@ -175,9 +175,7 @@ impl Slot {
             let done = match operation {
                 HandedOperation::Locked { table, key, mode } => {
                     let key = LockKey { slot: self.id, table, key };
-                    if !mutants::is(Mutant::HandedLocksForgotten) {
-                        context.locks.hold(&key, transaction, mode);
-                    }
+                    hold_handed(&key, transaction, mode, context);
                     Operation::Locked(key)
                 }
                 HandedOperation::Staged(write) => match self.stage_write(transaction, &write, context) {
@@ -216,6 +214,14 @@ impl Slot {
         let row = fragment.stage(&write.key, transaction, write.row.as_deref());
         Ok((row.map_err(|full| region_full(&full))?, owner.is_none()))
     }
+}
+
+/// A lock that came with its transaction.
+fn hold_handed(key: &LockKey, transaction: TransactionId, mode: LockMode, context: &mut Context<'_>) {
+    if mutants::is(Mutant::HandedLocksForgotten) {
+        return;
+    }
+    context.locks.hold(key, transaction, mode);
 }
 
 fn asked_by(wait: &HandedWait) -> (Address, RequestId) {
