@@ -1,11 +1,11 @@
 //! Epochs: cluster-wide commit groups, opened and closed by the epoch master.
 //!
-//! The master (lowest in-sync data node of the view) opens e+1; every member stamps new prepares e+1, drains what was prepared in ≤ e (its
-//! outcome known and applied here), and reports; when all have reported, e is closed. Nothing is opened while nothing was stamped:
-//! members say `EpochWanted` when they stamp into an epoch for the first time.
+//! The master (lowest in-sync data node of the view) opens e+1; every member stamps new prepares e+1, drains what was
+//! prepared in ≤ e (its outcome known and applied here), and reports; when all have reported, e is closed. Nothing is
+//! opened while nothing was stamped: members say `EpochWanted` when they stamp into an epoch for the first time.
 //!
-//! Invariants: epochs are opened in order, one at a time; closed(e) is said only when every in-sync data node has drained e; the open
-//! epoch never goes back, across masters too (a new master opens the highest it knows + 1).
+//! Invariants: epochs are opened in order, one at a time; closed(e) is said only when every in-sync data node has
+//! drained e; the open epoch never goes back, across masters too (a new master opens the highest it knows + 1).
 
 use crate::mutants::{self, Mutant};
 use protocol::{Address, Outputs, Signal};
@@ -75,8 +75,9 @@ impl EpochMember {
         }
     }
 
-    /// Installs the members of a view: rounds of the old one are void, and what members wanted they want of the new master. (A new master
-    /// may open an epoch again that the old one had opened: that means the same. It never closes one that some member has not drained.)
+    /// Installs the members of a view: rounds of the old one are void, and what members wanted they want of the new
+    /// master. (A new master may open an epoch again that the old one had opened: that means the same. It never
+    /// closes one that some member has not drained.)
     pub fn install<S>(
         &mut self,
         now: Now,

@@ -1,16 +1,19 @@
-//! The local data manager: the only writer of the slots it owns, and the participant of every transaction that touches them.
+//! The local data manager: the only writer of the slots it owns, and the participant of every transaction that
+//! touches them.
 //!
-//! One `Ldm` owns some slots of its node, as primary of some and backup of others. `slot` is what each of them has and does; a signal that names a slot is
-//! handled there. Here is what belongs to no slot: where signals go, jobs, deadlines.
+//! One `Ldm` owns some slots of its node, as primary of some and backup of others. `slot` is what each of them has
+//! and does; a signal that names a slot is handled there. Here is what belongs to no slot: where signals go, jobs,
+//! deadlines.
 //!
 //! - `fragments`: the rows. `locks`, `waits`: row locks and who waits; a deadlock has waits in several slots.
-//! - `jobs`: work that is cut into slices (long reads; preparing, publishing and undoing of large transactions; freeing memory); each slice is
-//!   one `Continue`.
+//! - `jobs`: work that is cut into slices (long reads; preparing, publishing and undoing of large transactions;
+//!   freeing memory); each slice is one `Continue`.
 //! - `context` is what slots see of all this.
 //!
-//! `views` installs maps, in the order that a view change needs, `schema` makes and drops fragments, `stamps` are its epochs, `deadlock` finds cycles, `reclaim`
-//! frees what nobody needs any more, `lease` keeps requests while the node may not read, `information` answers ndbinfo, `lag` looks how late other replicas'
-//! answers are, `digest` tells checkers apart what they have seen.
+//! `views` installs maps, in the order that a view change needs, `schema` makes and drops fragments, `stamps` are its
+//! epochs, `deadlock` finds cycles, `reclaim` frees what nobody needs any more, `lease` keeps requests while the node
+//! may not read, `information` answers ndbinfo, `lag` looks how late other replicas' answers are, `digest` tells
+//! checkers apart what they have seen.
 //!
 //! Invariant: epoch stamps come from primaries only and are never below the highest epoch this module has heard of.
 
@@ -95,7 +98,8 @@ pub struct Ldm {
 }
 
 impl Ldm {
-    /// The ldm at `address`, owning nothing until a map with a view is installed; `marker_time` is how long a session may ask for an outcome.
+    /// The ldm at `address`, owning nothing until a map with a view is installed; `marker_time` is how long a session
+    /// may ask for an outcome.
     #[must_use]
     pub fn new(
         address: Address,
@@ -209,7 +213,8 @@ impl Ldm {
         self.end_call(outputs);
     }
 
-    /// Each call ends so, for it may be the last for long: who is unblocked goes on, and what has begun to be owed or kept gets its deadline.
+    /// Each call ends so, for it may be the last for long: who is unblocked goes on, and what has begun to be owed or
+    /// kept gets its deadline.
     #[inline]
     fn end_call(&mut self, outputs: &mut Outputs<Shared>) {
         if self.ship_window.is_due() {
@@ -317,7 +322,7 @@ impl Ldm {
         }
     }
 
-    // ---- jobs ---------------------------------------------------------------------------------------------------------------------
+    // ---- jobs ----------------------------------------------------------------------------------------------------
 
     fn on_continue(&mut self, number: u64, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
         match self.jobs.remove(number) {
@@ -345,7 +350,7 @@ impl Ldm {
         self.parts(outputs).1.later(job);
     }
 
-    /// What was held back goes on, as much as the slice allows.
+    /// Requests that were held back go on, as much as the slice allows.
     fn go_on_released(&mut self, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
         let (_, mut context) = self.parts(outputs);
         if !context.is_leased() {
@@ -403,7 +408,7 @@ impl Ldm {
         }
     }
 
-    // ---- deadlines ----------------------------------------------------------------------------------------------------------------
+    // ---- deadlines -----------------------------------------------------------------------------------------------
 
     /// Handles what is due, but not all probes at once: the rest is still due afterwards.
     fn on_alarms(&mut self, outputs: &mut Outputs<Shared>) {
@@ -444,6 +449,9 @@ impl Ldm {
 
     /// If there are markers, a turn will come.
     fn watch_markers(&mut self) {
+        if self.marker_turns.deadline().is_some() {
+            return;
+        }
         for slot in self.slots.iter() {
             self.marker_turns.watch(self.now, &slot.outcomes);
         }
@@ -462,7 +470,7 @@ impl Ldm {
         }
     }
 
-    // ---- for `main` and checks ----------------------------------------------------------------------------------------------------
+    // ---- for `main` and checks -----------------------------------------------------------------------------------
 
     /// Readers of everything here, for `main`.
     fn published(&self) -> Vec<PublishedReader> {

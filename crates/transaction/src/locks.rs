@@ -1,15 +1,17 @@
 //! Row locks of one `ldm`: explicit locks of locking reads, and the queues of those who wait.
 //!
-//! A staged or prepared version is an exclusive lock of its transaction by itself (*implicit*): an uncontended write needs no entry here.
-//! Entries exist only for explicit locks and while somebody waits. Absent keys can be locked like rows.
+//! A staged or prepared version is an exclusive lock of its transaction by itself (*implicit*): an uncontended write
+//! needs no entry here. Entries exist only for explicit locks and while somebody waits. Absent keys can be locked
+//! like rows.
 //!
-//! *Whole tables.* LOCK TABLES locks the key of no bytes, which no row has, in each slot: exclusively for WRITE, shared for READ. Who changes or
-//! locks a row asks for that key, too, but never holds it: what it then has of the table is asked for instead ([`crate::ldm`] knows). Behind
-//! a LOCK TABLES that waits, those wait that have nothing of the table yet.
+//! *Whole tables.* LOCK TABLES locks the key of no bytes, which no row has, in each slot: exclusively for WRITE,
+//! shared for READ. Who changes or locks a row asks for that key, too, but never holds it: what it then has of the
+//! table is asked for instead ([`crate::ldm`] knows). Behind a LOCK TABLES that waits, those wait that have nothing
+//! of the table yet.
 //!
-//! Invariants: holders of one entry are compatible; waiters are served in order of arrival; an entry without holders and waiters does not
-//! exist. Who may pass is decided here alone. Whether a newcomer must wait does not depend on how many wait; finding whose turn it is looks at each
-//! waiter once at most.
+//! Invariants: holders of one entry are compatible; waiters are served in order of arrival; an entry without holders
+//! and waiters does not exist. Who may pass is decided here alone. Whether a newcomer must wait does not depend on
+//! how many wait; finding whose turn it is looks at each waiter once at most.
 
 use crate::mutants::{self, Mutant};
 use protocol::program::LockMode;
@@ -17,7 +19,7 @@ use std::collections::{BTreeSet, VecDeque};
 use stdx::FixedMap;
 use types::{SlotId, TableId, TransactionId};
 
-/// What is locked: a primary key, whether or not a row has it.
+/// The key that is locked: a primary key, whether or not a row has it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LockKey {
     /// The slot.
@@ -97,8 +99,8 @@ impl LockEntry {
         self.holders.iter().all(|(holder, held)| *holder == transaction || !is_incompatible(mode, *held))
     }
 
-    /// Whether someone who has just come must stand behind those who wait. (A waiter of the same transaction counts, too: one statement may
-    /// wait for a key while another of its requests comes to it; they go on in order.)
+    /// Whether someone who has just come must stand behind those who wait. (A waiter of the same transaction counts,
+    /// too: one statement may wait for a key while another of its requests comes to it; they go on in order.)
     fn has_waiters_before(&self, mode: LockMode) -> bool {
         match mode {
             LockMode::Exclusive => !self.waiters.is_empty(),
@@ -138,8 +140,8 @@ impl Locks {
         keys.filter(|key| self.has_waiters(key)).collect()
     }
 
-    /// Whether `transaction` may not change or lock a row of a table: another than itself and the one that it works `under` holds the table, or
-    /// waits for it and `transaction` has nothing of the table yet.
+    /// Whether `transaction` may not change or lock a row of a table: another than itself and the one that it works
+    /// `under` holds the table, or waits for it and `transaction` has nothing of the table yet.
     #[must_use]
     pub fn is_table_closed(
         &self,
@@ -173,8 +175,8 @@ impl Locks {
         is_behind || !entry.is_free_for(transaction, mode)
     }
 
-    /// The first who waits at a table and whose turn it is. `is_used` says whether others than a transaction have rows of the table, `has_some`
-    /// whether the transaction has.
+    /// The first who waits at a table and whose turn it is. `is_used` says whether others than a transaction have
+    /// rows of the table, `has_some` whether the transaction has.
     #[must_use]
     pub fn first_grantable_of_table(
         &self,
@@ -200,15 +202,15 @@ impl Locks {
         None
     }
 
-    /// Who waited at a key before this wait.
+    /// The transactions that waited at a key before this wait.
     #[must_use]
     pub fn waiters_before(&self, key: &LockKey, wait: WaitId) -> Vec<TransactionId> {
         let waiters = self.entries.get(key).into_iter().flat_map(|entry| &entry.waiters);
         waiters.take_while(|waiter| waiter.wait < wait).map(|waiter| waiter.transaction).collect()
     }
 
-    /// Whether something keeps `transaction` from locking `key` in `mode`: the implicit owner, conflicting holders, or conflicting waiters
-    /// that came before it.
+    /// Whether something keeps `transaction` from locking `key` in `mode`: the implicit owner, conflicting holders,
+    /// or conflicting waiters that came before it.
     #[must_use]
     pub fn is_blocked(
         &self,
@@ -222,7 +224,7 @@ impl Locks {
             return true;
         }
         let Some(entry) = self.entries.get(key) else { return false };
-        // Who holds the row already (an upgrade) would deadlock behind waiters that wait for it.
+        // A transaction that holds the row already (an upgrade) would deadlock behind waiters that wait for it.
         let is_upgrade = implicit_owner.is_some() || entry.holds(transaction);
         !entry.is_free_for(transaction, mode)
             || place == Place::Last && !is_upgrade && entry.has_waiters_before(mode)
@@ -251,8 +253,8 @@ impl Locks {
         entry.waiters.iter().filter(has_it).find(is_free).map(|waiter| waiter.wait)
     }
 
-    /// Whom a wait on `key` ends with: the owner of its newest version and everybody who holds it. Earlier waiters are left out: they wait for
-    /// the same holders, so a cycle through them is found when they hold the key.
+    /// Whom a wait on `key` ends with: the owner of its newest version and everybody who holds it. Earlier waiters
+    /// are left out: they wait for the same holders, so a cycle through them is found when they hold the key.
     #[must_use]
     pub fn holders(
         &self,
@@ -270,13 +272,13 @@ impl Locks {
         holders
     }
 
-    /// Who holds explicit locks on a key, and how.
+    /// The holders of explicit locks on a key, and how they hold it.
     #[must_use]
     pub fn holders_of(&self, key: &LockKey) -> &[(TransactionId, LockMode)] {
         self.entries.get(key).map_or(&[], |entry| &entry.holders)
     }
 
-    /// Who waits for a key, in order of arrival.
+    /// The waits for a key, in order of arrival.
     pub fn waits_for(&self, key: &LockKey) -> impl Iterator<Item = WaitId> {
         self.entries.get(key).into_iter().flat_map(|entry| entry.waiters.iter().map(|waiter| waiter.wait))
     }

@@ -35,7 +35,7 @@ pub enum Mutant {
     StagedElsewhereAccepted,
     /// A backup does not keep what a session of another node may ask for.
     MarkerForgotten,
-    /// What is decided at the new primary is not told to members that do not know it.
+    /// An outcome that is known at the new primary is not told to members that do not know it.
     DecisionNotTold,
     /// The coordinator does not ask again after a view change.
     NotAskedAgain,
@@ -75,7 +75,7 @@ pub enum Mutant {
     ForgottenAfterOne,
     /// The coordinator counts what was prepared in an earlier view.
     PreparesKeptAcrossViews,
-    /// What a lost primary had only locked is not missed at the commit.
+    /// A lock that a lost primary held is not missed at the commit.
     LocksOnlySurvive,
     /// A commit is accepted with another number of operations than it names.
     OperationsUncounted,
@@ -103,17 +103,17 @@ pub enum Mutant {
     RecoveryKeptAcrossViews,
     /// A new primary takes what a member has published for something that it does not know.
     ConsumedMeansNothing,
-    /// What is undecided is replicated again in another order.
+    /// Undecided transactions are replicated again in another order.
     ReplicatedOutOfOrder,
     /// A publication that ends in a later view tells its old place.
     OldStreamNamed,
     /// A transaction keeps its lost coordinator.
     LostCoordinatorKept,
-    /// What sessions of a lost node had open stays open.
+    /// Open transactions of sessions of a lost node stay open.
     LostSessionsKept,
     /// A question after a commit that is under way is answered "aborted".
     AskedWhileEnding,
-    /// What a session gave up is done after a takeover.
+    /// A request that a session gave up is done after a takeover.
     HeldBackRedone,
     /// A new primary does not keep what a session may ask for.
     MarkerNotTakenOver,

@@ -7,12 +7,14 @@
 //! a replica is given up before the session has heard: it hears "unknown", and nothing is decided by guess: the transaction waits for a view
 //! a newer view: Preparing asks all primaries again, from nothing; what is decided is told again to those that have not recorded it
 //! ```
-//! Invariants: the decision "commit" is taken exactly when every in-sync replica of every participant with writes, and the primary of every
-//! lock-only participant, has answered Prepared in one view (I1, I8). The commit epoch is the maximum of the primaries' stamps.
+//! Invariants: the decision "commit" is taken exactly when every in-sync replica of every participant with writes,
+//! and the primary of every lock-only participant, has answered Prepared in one view (I1, I8). The commit epoch is
+//! the maximum of the primaries' stamps.
 //! - The session hears "aborted" when one whole participant *with writes* has recorded it: recovery looks at no others.
 //! - A replica that is given up has recorded nothing: only a view without it ends the waiting for it.
-//! - A transaction of another node's session is forgotten when that session has confirmed what it heard, when its node cannot ask any more (a
-//!   data node that the view leaves out), or some time after the transaction came (`age`). A broken connection confirms nothing: the session lives, and asks a participant.
+//! - A transaction of another node's session is forgotten when that session has confirmed what it heard, when its
+//!   node cannot ask any more (a data node that the view leaves out), or some time after the transaction came
+//!   (`age`). A broken connection confirms nothing: the session lives, and asks a participant.
 
 mod recovery;
 
@@ -27,7 +29,7 @@ use std::sync::Arc;
 use stdx::{Duration, FixedMap, Instant, Now};
 use types::{Epoch, NodeId, SlotId, TransactionId};
 
-/// Who has answered for one participant.
+/// The answers for one participant.
 #[derive(Debug)]
 struct Answers {
     participant: Participant,
@@ -85,7 +87,8 @@ enum Stage {
     Committed,
     /// The refusal that the session hears once the abort is recorded.
     Aborting(Refusal),
-    /// One whole participant has recorded it: the session may hear "aborted"; the remaining replicas are still recording it.
+    /// One whole participant has recorded it: the session may hear "aborted"; the remaining replicas are still
+    /// recording it.
     Aborted,
 }
 
@@ -273,7 +276,7 @@ impl Tc {
         self.open.len()
     }
 
-    /// What decides how it goes on, as a number: see `Ldm::digest`.
+    /// The state that decides how it goes on, as a number: see `Ldm::digest`.
     #[must_use]
     pub fn digest(&self) -> u64 {
         let sorted = |nodes: &[NodeId]| {
@@ -290,7 +293,7 @@ impl Tc {
             text += &format!("{request:?} {session:?} {epoch:?} {stage:?}");
             text += &format!("{is_answered} {is_confirmed} {age} {is_recovered}");
             for answers in answers {
-                // Who came first decides nothing.
+                // The order of the answers decides nothing.
                 let (prepared, recorded) = (sorted(&answers.prepared), sorted(&answers.recorded));
                 let Answers { participant, primary, replicas, has_writes, .. } = answers;
                 text += &format!("{participant:?} {primary} {replicas:?} {has_writes:?}");
@@ -486,8 +489,8 @@ impl Tc {
         }
     }
 
-    /// Every participant has recorded the outcome and the session knows it: the markers may go. (Of a transaction that was recovered
-    /// nobody knows whether its session has asked: its markers stay.)
+    /// Every participant has recorded the outcome and the session knows it: the markers may go. (Of a transaction
+    /// that was recovered nobody knows whether its session has asked: its markers stay.)
     fn end<S>(&mut self, transaction: TransactionId, outputs: &mut Outputs<S>) {
         let Some(coordinated) = self.open.remove(&transaction) else { return };
         for answers in coordinated.answers.iter().filter(|_| !coordinated.is_recovered) {

@@ -1,4 +1,4 @@
-//! What a slot sees of its module, while a signal is handled.
+//! The part of a module that a slot sees while it handles a signal.
 
 use super::Sizes;
 use super::jobs::Jobs;
@@ -50,7 +50,7 @@ pub(super) struct Postponed {
     pub(super) resuming: VecDeque<Run>,
 }
 
-/// What all slots of a module share, and what a handler says.
+/// The things that all slots of a module share, and the outputs of a call.
 pub(super) struct Context<'a> {
     pub(super) now: Now,
     pub(super) address: Address,

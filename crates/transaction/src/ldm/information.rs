@@ -1,11 +1,13 @@
-//! Rows of ndbinfo that an ldm knows: fragments and what is counted about them, open transactions, their operations, and row locks.
+//! Rows of ndbinfo that an ldm knows: fragments and what is counted about them, open transactions, their operations,
+//! and row locks.
 //!
 //! Columns are in the order of the virtual tables' definitions in `sql::show`: NDB's first, then ours.
 //!
-//! Invariants: nothing is changed by a question, and nothing is kept for one. Tables that may have a row for each row of a user's table give
-//! [`INFO_ROWS_MAX`] rows at most, those first that somebody waits for.
+//! Invariants: nothing is changed by a question, and nothing is kept for one. Tables that may have a row for each row
+//! of a user's table give [`INFO_ROWS_MAX`] rows at most, those first that somebody waits for.
 //!
-//! Deliberately not here: reads that take no locks. Every thread does them by itself, and counts none of them by fragment.
+//! Deliberately not here: reads that take no locks. Every thread does them by itself, and counts none of them by
+//! fragment.
 
 use super::Ldm;
 use super::slot::Slot;
@@ -50,9 +52,10 @@ impl Ldm {
         vec![number(self.address.node.0), number(self.address.instance)]
     }
 
-    // ---- fragments ----------------------------------------------------------------------------------------------------------------
+    // ---- fragments -----------------------------------------------------------------------------------------------
 
-    /// A row for each fragment: name, name of the parent, type, table, node, instance, slot; then what `rest` says, and the names.
+    /// A row for each fragment: name, name of the parent, type, table, node, instance, slot; then what `rest` says,
+    /// and the names.
     fn fragment_rows(&self, rest: fn(&Seen<'_>) -> Vec<Value>) -> Vec<Vec<Value>> {
         let mut places: Vec<_> = self.fragments.keys().copied().collect();
         places.sort_unstable();
@@ -80,9 +83,9 @@ impl Ldm {
         places.iter().filter_map(row).collect()
     }
 
-    // ---- transactions -------------------------------------------------------------------------------------------------------------
+    // ---- transactions --------------------------------------------------------------------------------------------
 
-    /// What transactions have here, in the order of the transactions.
+    /// The participants here, in the order of the transactions.
     fn all_held(&self) -> Vec<(TransactionId, &Slot, &Held)> {
         let mut all = Vec::new();
         for slot in self.slots.iter() {
@@ -92,7 +95,8 @@ impl Ldm {
         all
     }
 
-    /// node, instance, transaction, state, operations, those that wait, seconds without one, the session's node and module; the slot.
+    /// node, instance, transaction, state, operations, those that wait, seconds without one, the session's node and
+    /// module; the slot.
     fn transaction_rows(&self) -> Vec<Vec<Value>> {
         let row = |(transaction, slot, held): (TransactionId, &Slot, &Held)| {
             let mut row = self.own();
@@ -140,7 +144,8 @@ impl Ldm {
         rows
     }
 
-    /// node, instance, transaction, operation, state, table, slot, the session's node and module, the coordinator's node, block and instance; names, key.
+    /// node, instance, transaction, operation, state, table, slot, the session's node and module, the coordinator's
+    /// node, block and instance; names, key.
     fn operation_row(
         &self,
         key: &LockKey,
@@ -171,7 +176,8 @@ impl Ldm {
         row
     }
 
-    /// What an operation of a transaction locks, and how NDB would call it; nothing if it is being undone or published just now.
+    /// The key that an operation of a transaction locks, and how NDB would call it; nothing if it is being undone or
+    /// published just now.
     fn key_and_kind(
         &self,
         transaction: TransactionId,
@@ -198,7 +204,7 @@ impl Ldm {
         }
     }
 
-    // ---- locks --------------------------------------------------------------------------------------------------------------------
+    // ---- locks ---------------------------------------------------------------------------------------------------
 
     /// Keys that somebody waits for, then other explicit locks, then rows that are changed.
     fn lock_rows(&self) -> Vec<Vec<Value>> {
@@ -271,7 +277,8 @@ impl Ldm {
         }
     }
 
-    /// node, instance, table, slot, row, transaction, mode, state, detail, operation, milliseconds, number, number that is waited for; names, key.
+    /// node, instance, table, slot, row, transaction, mode, state, detail, operation, milliseconds, number, number
+    /// that is waited for; names, key.
     fn lock_row(&self, key: &LockKey, lock: &Lock, lasts: Value, waiting_for: Value) -> Vec<Value> {
         let mode = match lock.mode {
             LockMode::Exclusive => "X",
@@ -295,7 +302,7 @@ impl Ldm {
         row
     }
 
-    /// What the owner of a row's newest version has done to it.
+    /// The change that the owner of a row's newest version has made.
     fn change_of(&self, key: &LockKey) -> &'static str {
         let Some(fragment) = self.fragments.get(&(key.table, key.slot)) else { return "WRITE" };
         let had_row = fragment.committed(&key.key).is_some_and(|(_, row)| row.is_some());
@@ -338,7 +345,8 @@ struct Seen<'a> {
     is_primary: bool,
 }
 
-/// Fixed parts: bytes, free ones, bytes of one, their count, free ones; variable parts: bytes, free ones, count; indexes; then ours.
+/// Fixed parts: bytes, free ones, bytes of one, their count, free ones; variable parts: bytes, free ones, count;
+/// indexes; then ours.
 fn memory_row(seen: &Seen<'_>) -> Vec<Value> {
     let statistics = &seen.statistics;
     vec![
@@ -359,7 +367,7 @@ fn memory_row(seen: &Seen<'_>) -> Vec<Value> {
     ]
 }
 
-/// What nobody counts is NULL.
+/// A figure that nobody counts is NULL.
 fn operations_row(seen: &Seen<'_>) -> Vec<Value> {
     let tally = &seen.fragment.tally;
     let mut row = vec![Value::Null];
@@ -391,7 +399,7 @@ fn state_of(held: &Held) -> &'static str {
     }
 }
 
-/// What a request that waits is about to do.
+/// The operation that a waiting request is about to do.
 fn wanted(run: &Run) -> &'static str {
     match run {
         Run::Read(read) => read.request.lock.map_or("READ", |(mode, _)| read_kind(mode)),

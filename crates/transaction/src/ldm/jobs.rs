@@ -62,7 +62,7 @@ impl Jobs {
         self.by_number.iter().map(|(number, job)| (*number, job))
     }
 
-    /// What is under way in a slot, in no particular order.
+    /// The work that is under way in a slot, in no particular order.
     pub(super) fn of(&self, slot: SlotId) -> impl Iterator<Item = (u64, &Work)> {
         self.by_number.iter().filter_map(move |(number, job)| match job {
             Job::Slot(of, work) if *of == slot => Some((*number, work)),

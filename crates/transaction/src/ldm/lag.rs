@@ -1,26 +1,33 @@
-//! How late the other replicas' answers are: a replica that lives and answers late, or not at all, is reported to this node's `membership`.
+//! How late the other replicas' answers are: a replica that lives and answers late, or not at all, is reported to
+//! this node's `membership`.
 //!
-//! Every commit waits for all replicas (I1), so one whose heartbeats come while its ldm gets no CPU, or hangs, holds up all the others. Each ldm looks
-//! at what the ldms of the same slots owe it, every [`LOOK_EVERY`]:
+//! Every commit waits for all replicas (I1), so one whose heartbeats come while its ldm gets no CPU, or hangs, holds
+//! up all the others. Each ldm looks at what the ldms of the same slots owe it, every [`LOOK_EVERY`]:
 //!
-//! - primaries: one-primary commits that a backup has not applied, until one of them refuses: what follows is work (undoing its rows), not an answer;
-//! - all: the answer to a *probe*, which each look sends. It waits in the other's queue behind everything that was sent before, writes of large
-//!   transactions and prepares of others' commits included, so it is as late as they are. (And a backup hears in this way from a primary of whom it expects nothing.)
+//! - primaries: one-primary commits that a backup has not applied, until one of them refuses: what follows is work
+//!   (undoing its rows), not an answer;
+//! - all: the answer to a *probe*, which each look sends. It waits in the other's queue behind everything that was
+//!   sent before, writes of large transactions and prepares of others' commits included, so it is as late as they
+//!   are. (And a backup hears in this way from a primary of whom it expects nothing.)
 //!
-//! What was owed for longer than the limit (ReplicaAnswerTimeout) is reported, at each look again. What comes of it is decided by `membership::laggards`.
+//! An answer that was owed for longer than the limit (ReplicaAnswerTimeout) is reported, at each look again.
+//! `membership::laggards` decides on the reports.
 //!
-//! **Time is counted in looks**, not by the clock, and a look is taken behind everything that waits in this module's own queue. One that comes late says
-//! that it is here, or on the whole machine, that time is short: then everything that is owed counts as asked for just now. So who stands still, or gets little CPU itself,
-//! blames nobody; nor do nodes of one busy machine each other.
+//! **Time is counted in looks**, not by the clock, and a look is taken behind everything that waits in this module's
+//! own queue. One that comes late says that it is here, or on the whole machine, that time is short: then everything
+//! that is owed counts as asked for just now. So who stands still, or gets little CPU itself, blames nobody; nor do
+//! nodes of one busy machine each other.
 //!
-//! Invariants: of what is owed only probes count from before the installed view, if those of the view are not answered either, and nothing
-//! from before the last late look; but who answers nothing is spared at [`SPARED_LOOKS_MAX`] looks at most while views come, however fast that is: then it is
-//! reported at each look, since what interrupts reports makes them begin anew (`membership::laggards`); a replica that owes nothing is
-//! never reported; what is remembered is bounded by slots and looks. Nothing is done for it when a transaction ends, and a look passes over those that
-//! are late, no others.
+//! Invariants: of what is owed only probes count from before the installed view, if those of the view are not
+//! answered either, and nothing from before the last late look; but who answers nothing is spared at
+//! [`SPARED_LOOKS_MAX`] looks at most while views come, however fast that is: then it is reported at each look, since
+//! what interrupts reports makes them begin anew (`membership::laggards`); a replica that owes nothing is never
+//! reported; what is remembered is bounded by slots and looks. Nothing is done for it when a transaction ends, and a
+//! look passes over those that are late, no others.
 //!
-//! Deliberately not here: what coordinators are owed (the probes are as late); reports about the view before (`takeover`): who undoes or publishes what is
-//! large sends them behind that, and answers probes meanwhile; modules that are no ldm: a thread that hangs ends its node (`runtime`, `watchdog`).
+//! Deliberately not here: what coordinators are owed (the probes are as late); reports about the view before
+//! (`takeover`): who undoes or publishes what is large sends them behind that, and answers probes meanwhile; modules
+//! that are no ldm: a thread that hangs ends its node (`runtime`, `watchdog`).
 
 use super::Ldm;
 use super::jobs::Job;
@@ -36,10 +43,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 const LATE_PART: u32 = 8;
 const MOMENT: Duration = Duration::from_millis(50);
 
-/// Looks that a view may take to be everywhere: who has not answered earlier probes may have been kept in the view before.
+/// Looks that a view may take to be everywhere: who has not answered earlier probes may have been kept in the view
+/// before.
 const ENTERING_LOOKS: u64 = 4;
-/// At so many such looks, of several views, somebody is spared who answers at none. (It is not counted for how long it has answered nothing: it may have been out of
-/// reach in the view before for as long as there was nobody to decide on another one.)
+/// At so many such looks, of several views, somebody is spared who answers at none. (It is not counted for how long
+/// it has answered nothing: it may have been out of reach in the view before for as long as there was nobody to
+/// decide on another one.)
 const SPARED_LOOKS_MAX: u64 = 3 * ENTERING_LOOKS;
 
 /// An ldm of the same slots.
@@ -53,7 +62,7 @@ struct Probed {
     spared: u64,
 }
 
-/// What is remembered of earlier looks.
+/// Memory of earlier looks.
 #[derive(Debug, Default)]
 pub(super) struct Lag {
     /// ReplicaAnswerTimeout; zero: nobody looks.
@@ -63,18 +72,20 @@ pub(super) struct Lag {
     is_looking: bool,
     /// The number of the last look.
     look: u64,
-    /// What is owed since an earlier look counts as owed since this one.
+    /// An answer that is owed since an earlier look counts as owed since this one.
     from: u64,
     view: ViewNumber,
     /// The last look before it.
     view_from: u64,
     peers: BTreeMap<Address, Probed>,
-    /// By slot with commits that are not applied everywhere: the last place given out at the looks since the oldest of them.
+    /// By slot with commits that are not applied everywhere: the last place given out at the looks since the oldest
+    /// of them.
     places: BTreeMap<SlotId, VecDeque<(u64, Sequence)>>,
 }
 
 impl Lag {
-    /// A newer view: new streams, perhaps with others. Who has not answered before goes on doing so: else it would never be late while views come fast.
+    /// A newer view: new streams, perhaps with others. Who has not answered before goes on doing so: else it would
+    /// never be late while views come fast.
     fn begin_view(&mut self, now: Now, view: ViewNumber, peers: BTreeMap<Address, Incarnation>) {
         self.view = view;
         self.view_from = self.look;
@@ -114,7 +125,8 @@ impl Lag {
         self.look <= self.view_from + ENTERING_LOOKS
     }
 
-    /// What was owed at that look already is owed for so long at least, as far as this module's own time counts.
+    /// An answer that was owed at that look already is owed for so long at least, as far as this module's own time
+    /// counts.
     fn age(&self, since: u64) -> Duration {
         let looks = self.look - since.max(self.from).min(self.look);
         LOOK_EVERY * u32::try_from(looks).unwrap_or(u32::MAX)
@@ -127,7 +139,8 @@ impl Lag {
         }
     }
 
-    /// Since which look each ldm owes the answer to a probe, the ones of this view included. (Who was spared for long may owe others only.)
+    /// Since which look each ldm owes the answer to a probe, the ones of this view included. (Who was spared for long
+    /// may owe others only.)
     fn probes_owed(&self) -> impl Iterator<Item = (NodeId, u64)> {
         let is_entering = self.is_entering();
         let may_be_entering = move |peer: &Probed| is_entering && peer.spared <= SPARED_LOOKS_MAX;
@@ -214,7 +227,7 @@ impl Ldm {
         }
     }
 
-    /// Who owes something, since which look.
+    /// The nodes that owe something, since which look.
     fn answers_owed(&mut self) -> Vec<(NodeId, u64)> {
         let mut owed: Vec<(NodeId, u64)> = self.lag.probes_owed().collect();
         for slot in self.slots.iter().filter(|slot| slot.is_primary()) {

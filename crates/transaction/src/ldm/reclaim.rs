@@ -1,12 +1,15 @@
-//! Memory that comes back: what transactions and dropped tables leave behind is freed soon, and writes that find DataMemory full wait for it.
+//! Memory that comes back: what transactions and dropped tables leave behind is freed soon, and writes that find
+//! DataMemory full wait for it.
 //!
-//! What is unlinked from a fragment can be freed once no reader can see it any more (`memory::quiescence`); fragments do so by themselves only
-//! while they are written. So each fragment that was changed is *visited* afterwards: after [`FIRST_VISIT`], then after twice as long, and so
-//! on, [`VISITS`] times in all, each visit in slices. A write for which DataMemory is full is refused only if nothing of it is announced to come
-//! back, or did not in [`WAIT_MAX`]; deletes need not wait: they may use the last 5 %.
+//! Memory that is unlinked from a fragment can be freed once no reader can see it any more (`memory::quiescence`);
+//! fragments do so by themselves only while they are written. So each fragment that was changed is *visited*
+//! afterwards: after [`FIRST_VISIT`], then after twice as long, and so on, [`VISITS`] times in all, each visit in
+//! slices. A write for which DataMemory is full is refused only if nothing of it is announced to come back, or did
+//! not in [`WAIT_MAX`]; deletes need not wait: they may use the last 5 %.
 //!
-//! Invariants: nothing that was unlinked waits longer for a visit than for its readers, however idle its slot is; a request waits for memory
-//! or for a lock, never for both. When visits come depends on changes alone, not on when readers let go: a simulation repeats.
+//! Invariants: nothing that was unlinked waits longer for a visit than for its readers, however idle its slot is; a
+//! request waits for memory or for a lock, never for both. When visits come depends on changes alone, not on when
+//! readers let go: a simulation repeats.
 
 use super::Ldm;
 use super::context::{Context, Fragments};
@@ -26,7 +29,8 @@ use types::{SlotId, TableId, TransactionId};
 
 /// How long after a change its fragment is visited.
 const FIRST_VISIT: Duration = Duration::from_millis(5);
-/// Visits after a change; the last comes 1.3 s after it. A thread that holds a reference for longer is taken for dead by its watchdog.
+/// Visits after a change; the last comes 1.3 s after it. A thread that holds a reference for longer is taken for dead
+/// by its watchdog.
 const VISITS: u32 = 8;
 /// How long a write or a copied row waits for memory.
 pub(super) const WAIT_MAX: Duration = Duration::from_secs(2);
@@ -99,7 +103,8 @@ impl Reclaim {
         }
     }
 
-    /// Frees what of changed fragments can be freed at once: when DataMemory is full, or much is replaced. True if it freed something.
+    /// Frees what of changed fragments can be freed at once: when DataMemory is full, or much is replaced. True if it
+    /// freed something.
     #[cold]
     pub(super) fn free_at_once(&mut self, fragments: &mut Fragments) -> bool {
         let mut left = FREED_AT_ONCE;
@@ -200,7 +205,7 @@ impl Ldm {
         self.reclaim.is_visiting = false;
     }
 
-    // ---- dropped tables -----------------------------------------------------------------------------------------------------------
+    // ---- dropped tables ------------------------------------------------------------------------------------------
 
     /// Tables are dropped: their memory comes back, a slice at a time.
     pub(super) fn drop_fragments(&mut self, mut fragments: Vec<Fragment>, outputs: &mut Outputs<Shared>) {
@@ -227,7 +232,7 @@ impl Ldm {
         }
     }
 
-    // ---- writes that need memory --------------------------------------------------------------------------------------------------
+    // ---- writes that need memory ---------------------------------------------------------------------------------
 
     /// Writes that wait for memory try again.
     pub(super) fn on_memory_alarm(&mut self, outputs: &mut Outputs<Shared>) {

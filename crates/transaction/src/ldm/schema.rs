@@ -1,8 +1,8 @@
 //! Fragments as the schema and the view want them.
 //!
-//! `main` sends the tables that should exist; this module makes, changes and drops fragments to match and gives `main` readers of all of
-//! them. A dropped table's rows are freed when the last reader is gone; operations of open transactions on it are void, and
-//! their prepare is refused (`check_schema`).
+//! `main` sends the tables that should exist; this module makes, changes and drops fragments to match and gives
+//! `main` readers of all of them. A dropped table's rows are freed when the last reader is gone; operations of open
+//! transactions on it are void, and their prepare is refused (`check_schema`).
 
 use super::Ldm;
 use super::context::{Context, region_full};
@@ -81,7 +81,7 @@ impl Context<'_> {
 impl Ldm {
     /// Makes the fragments that `map` wants, and answers with their readers.
     pub(super) fn install_tables(&mut self, map: Arc<NodeMap>, outputs: &mut Outputs<Shared>) {
-        // Who is in sync without having joined was so from the beginning, whichever view it hears of first.
+        // A member that is in sync without having joined was so from the beginning, whichever view it hears of first.
         let is_first_view = self.map.view.number == ViewNumber(0) && map.view.is_in_sync(self.address.node);
         let is_older = map.schema.version < self.map.schema.version;
         stdx::require!(!is_older, "an index that an older schema lacks would be empty when it is back");
@@ -144,7 +144,7 @@ impl Ldm {
         self.slots.iter().map(|slot| slot.id).filter(|slot| (slot.0 == 0) == is_system).collect()
     }
 
-    // ---- building an index --------------------------------------------------------------------------------------------------------
+    // ---- building an index ---------------------------------------------------------------------------------------
 
     pub(super) fn on_backfill(
         &mut self,
@@ -193,8 +193,8 @@ impl Ldm {
         self.end_backfill(&backfill, None, outputs);
     }
 
-    /// Whether a transaction that is being committed changed rows of the table without knowing of its new index. (One that is still open is
-    /// refused when it commits.)
+    /// Whether a transaction that is being committed changed rows of the table without knowing of its new index. (One
+    /// that is still open is refused when it commits.)
     fn has_older_operations(&self, table: TableId) -> bool {
         let floor = self.backfills.floor(table);
         let is_older = |(changed, _): &(TableRef, u32)| changed.id == table && changed.version < floor;

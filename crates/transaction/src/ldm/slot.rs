@@ -1,9 +1,10 @@
 //! A slot: what has one stream of writes and one primary, and whatever a transaction has there.
 //!
-//! A slot handles the signals that name it. Its methods see the slot and what it shares with the other slots of its module (`Context`).
+//! A slot handles the signals that name it. Its methods see the slot and what it shares with the other slots of its
+//! module (`Context`).
 //!
-//! - `transaction` is what a transaction has at its primary. `stage` takes writes while statements run, `undo` takes them back, `read` reads,
-//!   `lock_wait` and `table_locks` let requests wait.
+//! - `transaction` is what a transaction has at its primary. `stage` takes writes while statements run, `undo` takes
+//!   them back, `read` reads, `lock_wait` and `table_locks` let requests wait.
 //! - `commit` is the primary's side of both commits, `backup` the other side.
 //! - `view_change` carries into the next view what one leaves undecided or open.
 //! - `copy` brings rows to members that join.
@@ -12,8 +13,8 @@
 //! Invariants:
 //! - I1: a one-primary commit is published and answered only when every in-sync backup has said `Applied`.
 //! - Backups apply the numbered stream of a slot in order, each place once; a place refused is consumed too.
-//! - A version is *prepared* exactly while its outcome cannot be known here; it is published or undone only by its coordinator's or its
-//!   primary's word, never by guess.
+//! - A version is *prepared* exactly while its outcome cannot be known here; it is published or undone only by its
+//!   coordinator's or its primary's word, never by guess.
 
 pub(super) mod backup;
 pub(super) mod commit;
@@ -83,7 +84,7 @@ pub(super) struct Slot {
     pub(super) copy_in: Option<CopyIn>,
 }
 
-/// What this member is to its slot.
+/// The part of this member in its slot.
 #[derive(Debug, Default)]
 pub(super) enum Role {
     Primary,
@@ -122,7 +123,7 @@ impl Role {
         }
     }
 
-    /// What it keeps for another primary.
+    /// The open transactions that it keeps for another primary.
     pub(super) fn hand_out(&self) -> Option<&HandOut> {
         match self {
             Self::SteppingDown(hand_out) | Self::Returning(hand_out) => Some(hand_out),
@@ -379,8 +380,9 @@ impl Slot {
         context.send_to_all(&self.members.backups, signal);
     }
 
-    /// Markers go. The primary passes the word on behind everything it has replicated, so that no late place of an aborted transaction
-    /// finds its marker gone; while a transaction is not decided here it only remembers: a backup's refusal is a marker, too.
+    /// Markers go. The primary passes the word on behind everything it has replicated, so that no late place of an
+    /// aborted transaction finds its marker gone; while a transaction is not decided here it only remembers: a
+    /// backup's refusal is a marker, too.
     pub(super) fn on_forget(&mut self, mut transactions: Vec<TransactionId>, context: &mut Context<'_>) {
         transactions.retain(|transaction| match self.held.get_mut(transaction) {
             Some(held) => {
@@ -409,3 +411,6 @@ impl Slot {
             && self.role.hand_out().is_none()
     }
 }
+
+#[cfg(test)]
+mod tests;

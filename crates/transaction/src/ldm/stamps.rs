@@ -1,6 +1,7 @@
 //! The epochs of a module: what it stamps with, what it has not decided yet, and what it tells `main` of both.
 //!
-//! Invariants: the current epoch never goes back; an epoch is reported as drained here, and nowhere else, when nothing below it is undecided.
+//! Invariants: the current epoch never goes back; an epoch is reported as drained here, and nowhere else, when
+//! nothing below it is undecided.
 
 use super::context::Context;
 use crate::mutants::{self, Mutant};
@@ -8,7 +9,7 @@ use protocol::{Address, Signal};
 use std::collections::BTreeMap;
 use types::Epoch;
 
-/// What a module knows of epochs.
+/// The epochs that a module knows of.
 #[derive(Debug)]
 pub(super) struct Stamps {
     /// The highest epoch heard of.

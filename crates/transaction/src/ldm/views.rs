@@ -97,9 +97,10 @@ impl Ldm {
         stepped_down
     }
 
-    /// Sessions of a lost node cannot go on: what they had open here is undone, what is being committed is left to its decider.
-    /// That holds when the node is back already, too. Its next life may have begun here before this was known: such transactions go with the
-    /// others, and are remembered as void, so that none goes on without what it had done.
+    /// Sessions of a lost node cannot go on: what they had open here is undone, what is being committed is left to
+    /// its decider. That holds when the node is back already, too. Its next life may have begun here before this was
+    /// known: such transactions go with the others, and are remembered as void, so that none goes on without what it
+    /// had done.
     fn abort_of_lost_sessions(&mut self, gone: &[NodeId], outputs: &mut Outputs<Shared>) {
         let (slots, mut context) = self.parts(outputs);
         let map = context.map;
@@ -182,7 +183,7 @@ impl Slot {
         open.sort_unstable();
         open.dedup();
         self.lose_handed_waits(|run| is_lost(run.from()), context);
-        // Who waits for memory or for a takeover is refused when it goes on.
+        // A request that waits for memory or for a takeover is refused when it goes on.
         for (session, transaction) in self.postponed(context) {
             if is_lost(session) {
                 self.void.entry(session.node).or_default().insert(transaction);

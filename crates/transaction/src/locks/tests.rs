@@ -1,4 +1,4 @@
-//! Who may pass, and whose turn it is.
+//! The rules of passing, and of turns.
 
 use super::*;
 use protocol::program::LockMode::{Exclusive, Shared};

@@ -7,11 +7,13 @@
 //! ```
 //! Invariants, each closing an interleaving:
 //! - The decision depends only on what in-sync members recorded (I6): several recoverers, one after the other, agree.
-//! - One decider at a time: a newer view ends all recovery under way, told or not; its recoverer begins again from what was recorded. (Two
-//!   would disagree when the first had decided "abort" for want of a participant that a later primary turns out to hold.)
-//! - Participants are those with writes. One with locks only, whose primary is lost, cannot veto what may have been acknowledged; one that still
-//!   waits reports itself and hears the outcome.
-//! - A coordinator that lives counts only answers of one view: a primary that took over may have lost what the old one had prepared.
+//! - One decider at a time: a newer view ends all recovery under way, told or not; its recoverer begins again from
+//!   what was recorded. (Two would disagree when the first had decided "abort" for want of a participant that a later
+//!   primary turns out to hold.)
+//! - Participants are those with writes. One with locks only, whose primary is lost, cannot veto what may have been
+//!   acknowledged; one that still waits reports itself and hears the outcome.
+//! - A coordinator that lives counts only answers of one view: a primary that took over may have lost what the old
+//!   one had prepared.
 
 use super::{Answers, Coordinated, Stage, Tc};
 use crate::mutants::{self, Mutant};
@@ -26,7 +28,7 @@ use types::{Epoch, SlotId, TransactionId, ViewNumber};
 #[derive(Debug)]
 pub(super) struct Recovering {
     participants: Arc<Vec<SlotId>>,
-    /// What was heard; also of participants with locks only.
+    /// The reports that came; also of participants with locks only.
     states: BTreeMap<SlotId, RecoveredState>,
 }
 
@@ -91,7 +93,7 @@ impl Tc {
         }
     }
 
-    /// What is decided is told again, what is not is asked again.
+    /// A decision is told again, a transaction without one is asked again.
     fn go_on_in_view<S>(&self, transaction: TransactionId, outputs: &mut Outputs<S>) {
         if mutants::is(Mutant::NotAskedAgain) {
             return;

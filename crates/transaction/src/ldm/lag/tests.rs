@@ -92,13 +92,13 @@ fn a_newer_view_begins_anew_but_not_for_a_life_that_owes_answers() {
         assert_eq!(age(looking.look(Duration::ZERO), NodeId(2)), Some(LOOK_EVERY * looks));
     }
     assert!(age(looking.look(Duration::ZERO), NodeId(2)).is_some_and(|age| age > LIMIT));
-    // Who answers the next probe owes nothing.
+    // A node that answers the next probe owes nothing.
     looking.lag.note_answer(PEER, looking.lag.look);
     assert_eq!(age(looking.look(Duration::ZERO), NodeId(2)), None);
 }
 
-/// For how long one of two members answers nothing, and the other one at once, until reports of it have come for so long without a gap.
-/// There is a view every so many looks.
+/// For how long one of two members answers nothing, and the other one at once, until reports of it have come for so
+/// long without a gap. There is a view every so many looks.
 fn time_to_blame(sustained: Duration, looks_per_view: u64) -> Duration {
     // `REPORT_GAP` of `membership::laggards`.
     const GAP: Duration = Duration::from_millis(700);

@@ -1,9 +1,11 @@
-//! The backup's side of commits: what primaries replicate is applied at once, as *prepared*, and published when its outcome is known.
+//! The backup's side of commits: what primaries replicate is applied at once, as *prepared*, and published when its
+//! outcome is known.
 //!
-//! Invariants: places of a slot's stream are consumed in order, each once; a repeated place is only acknowledged again. A place is
-//! applied completely or refused completely. An abort that arrives before its place leaves a marker, so that the late place cannot revive it.
-//! A refusal aborts the transaction, so a member that joins never says one: what is replicated to it again may have been acknowledged. It gives up
-//! joining instead, and the primary goes on in a view without it. (It does refuse what it knows to be aborted.)
+//! Invariants: places of a slot's stream are consumed in order, each once; a repeated place is only acknowledged
+//! again. A place is applied completely or refused completely. An abort that arrives before its place leaves a
+//! marker, so that the late place cannot revive it. A refusal aborts the transaction, so a member that joins never
+//! says one: what is replicated to it again may have been acknowledged. It gives up joining instead, and the primary
+//! goes on in a view without it. (It does refuse what it knows to be aborted.)
 
 use super::Slot;
 use super::commit::publish::{After, Publish, Rest};
@@ -25,7 +27,8 @@ pub(in crate::ldm) struct Applied {
     /// Where it came in the stream of which view.
     pub(in crate::ldm) stream: ViewNumber,
     pub(in crate::ldm) sequence: Sequence,
-    /// When it first came here, as a number: versions lie above each other in this order, whatever their places were since.
+    /// When it first came here, as a number: versions lie above each other in this order, whatever their places were
+    /// since.
     pub(in crate::ldm) order: u64,
     pub(in crate::ldm) coordinator: Option<Address>,
     pub(in crate::ldm) participants: Arc<Vec<SlotId>>,
@@ -41,7 +44,8 @@ pub(in crate::ldm) struct Ahead {
     rows: Vec<(TableId, RowHandle)>,
     pieces: u32,
     refused: Option<Refusal>,
-    /// While the rows of an earlier attempt are being undone: the pieces of the next one. Undoing would take their versions, too.
+    /// While the rows of an earlier attempt are being undone: the pieces of the next one. Undoing would take their
+    /// versions, too.
     held_back: Option<Vec<(Address, ReplicateAhead)>>,
 }
 
@@ -77,7 +81,7 @@ impl Slot {
         }
     }
 
-    /// What was dropped is undone: what came meanwhile has its turn.
+    /// The dropped pieces are undone: those that came meanwhile have their turn.
     pub(in crate::ldm) fn take_held_back(&mut self, transaction: TransactionId, context: &mut Context<'_>) {
         let ahead = self.ahead.remove(&transaction);
         for (from, piece) in ahead.and_then(|ahead| ahead.held_back).into_iter().flatten() {
@@ -111,7 +115,7 @@ impl Slot {
         }
     }
 
-    /// Who replicates has taken: its word was lost with a connection, perhaps, but not what followed.
+    /// A primary that replicates has taken: its word was lost with a connection, perhaps, but not what followed.
     #[inline]
     fn on_replicated(&mut self, context: &mut Context<'_>) {
         if self.role.hand_out().is_some() {
@@ -127,7 +131,7 @@ impl Slot {
         if mutants::is(Mutant::BackupStampsItself) {
             stamp = context.stamps.current;
         }
-        // What came in an earlier view is here; it only has another place now.
+        // A transaction that came in an earlier view is here; it only has another place now.
         let before = self.applied.remove(&transaction);
         let order = before.as_ref().map_or_else(|| self.new_order(), |before| before.order);
         let result = match before {
@@ -177,8 +181,8 @@ impl Slot {
     ) -> Result<Option<Vec<(TableId, RowHandle)>>, Refusal> {
         let transaction = replicate.transaction;
         if let Some(epoch) = self.outcomes.get(transaction).and_then(|marker| marker.outcome) {
-            // A commit's epoch is never below the stamps of its places. A marker of a lower one belongs to another transaction that had this
-            // id, 1 024 lives ago; its epoch was closed before this one began.
+            // A commit's epoch is never below the stamps of its places. A marker of a lower one belongs to another
+            // transaction that had this id, 1 024 lives ago; its epoch was closed before this one began.
             if epoch >= replicate.epoch {
                 // A primary that had not heard of the outcome may have shipped its rows again.
                 self.drop_ahead(transaction, context);

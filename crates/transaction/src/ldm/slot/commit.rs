@@ -5,9 +5,9 @@
 //!   |                                    +--- a backup refused --> abort recorded by all backups --> undone, then answered (I8)
 //!   +--Prepare--> Ending (prepared) --Outcome--> Publishing --> gone                          (marker stays until Forget)
 //! ```
-//! `ship` sends the rows of large transactions ahead, `seal` gives a transaction its epoch and its place in the stream, and `publish` carries out
-//! its outcome. The coordinator is answered after the last row is prepared, the client of a one-primary commit after the last one is
-//! published, so that a read that follows the answer sees it.
+//! `ship` sends the rows of large transactions ahead, `seal` gives a transaction its epoch and its place in the
+//! stream, and `publish` carries out its outcome. The coordinator is answered after the last row is prepared, the
+//! client of a one-primary commit after the last one is published, so that a read that follows the answer sees it.
 
 pub(in crate::ldm) mod publish;
 pub(in crate::ldm) mod seal;
@@ -28,7 +28,7 @@ use seal::Mark;
 use std::sync::Arc;
 use types::{Epoch, NodeId, SlotId, TransactionId};
 
-/// What the statement that carries its commit did, and the warnings it raised.
+/// The results of the statement that carries its commit, and the warnings it raised.
 type StatementDone = (Vec<OperationResult>, Option<Box<Raised>>);
 
 /// How the end of a one-primary commit is told.
@@ -43,8 +43,8 @@ pub(in crate::ldm) enum Reply {
 }
 
 impl Reply {
-    /// What must be remembered of the answer if a session on another node waits for it. A session that draws AUTO_INCREMENT values asks nobody: it
-    /// draws anew.
+    /// The part of the answer that is remembered if a session on another node waits for it. A session that draws
+    /// AUTO_INCREMENT values asks nobody: it draws anew.
     fn marker(&self, own: NodeId) -> Option<Vec<OperationResult>> {
         let is_remote = |to: &Address| to.kind == ModuleKind::Sql && to.node != own;
         match self {
@@ -56,7 +56,7 @@ impl Reply {
         }
     }
 
-    /// What the session hears of its commit.
+    /// The answer to the session.
     fn answer(self, outcome: Result<Epoch, Refusal>) -> Option<(Address, Signal)> {
         Some(match self {
             Self::Nobody => return None,
@@ -77,7 +77,7 @@ impl Reply {
         })
     }
 
-    /// What the session hears when nobody may ever know.
+    /// The answer to the session when nobody may ever know.
     fn unknown(&self) -> Option<(Address, Signal)> {
         let (Self::Commit { to, request } | Self::Write { to, request, .. }) = self else { return None };
         let done = CommitDone { request: *request, outcome: CommitOutcome::Unknown };
@@ -184,7 +184,7 @@ impl Slot {
         self.mark_at_once(Mark { transaction, next: 0, then: Some((coordinator, answer)) }, context);
     }
 
-    /// What a coordinator hears.
+    /// The answer to a coordinator.
     pub(in crate::ldm) fn prepared(
         &self,
         transaction: TransactionId,
@@ -219,7 +219,7 @@ impl Slot {
         held.tables.iter().try_for_each(|(table, _)| context.check_schema(*table, self.id))
     }
 
-    /// What was staged at the primary of an earlier view is lost, whatever came later.
+    /// Rows that were staged at the primary of an earlier view are lost, whatever came later.
     fn is_staged_elsewhere(&self, participant: &Participant) -> bool {
         if mutants::is(Mutant::StagedElsewhereAccepted) {
             return false;
@@ -246,10 +246,10 @@ impl Slot {
         self.seal(transaction, ending, epoch_seen, seal::Shipped::NOTHING, context);
     }
 
-    // ---- a replica is given up ----------------------------------------------------------------------------------------------------
+    // ---- a replica is given up -----------------------------------------------------------------------------------
 
-    /// Commits that wait for a backup that is given up: their outcome is not known any more. The session hears "unknown"; the rows stay prepared,
-    /// so that nobody reads around them.
+    /// Commits that wait for a backup that is given up: their outcome is not known any more. The session hears
+    /// "unknown"; the rows stay prepared, so that nobody reads around them.
     pub(in crate::ldm) fn give_up_commits(&mut self, context: &mut Context<'_>) {
         let mut given_up = self.give_up_takeover(context);
         self.refuse_askers_of_lost(context);
@@ -286,7 +286,7 @@ fn is_miscounted(held: &Held, participant: &Participant) -> bool {
     held.operations.len() != participant.operations as usize
 }
 
-/// What a coordinator hears of a slot.
+/// The answer of a slot to a coordinator.
 pub(in crate::ldm) fn prepared(
     transaction: TransactionId,
     slot: SlotId,

@@ -5,29 +5,34 @@
 //! primary, when its takeover in v is over:  CopyPiece*, {last}  -> X            X -> primary  CopyApplied, after each
 //! X, when nothing that was copied waits:    SlotCopied -> main of X -> control plane: X is in sync in a later view
 //! ```
-//! A joining member is a backup that lacks old rows. So only *rows* are copied (key, bytes and epoch of the newest committed version), a piece may
-//! come to X before or behind the writes that the primary sends meanwhile, and a copied row never overtakes a write. Behind a table's rows come the
-//! entries of its indexes (`copy/piece.rs`).
+//! A joining member is a backup that lacks old rows. So only *rows* are copied (key, bytes and epoch of the newest
+//! committed version), a piece may come to X before or behind the writes that the primary sends meanwhile, and a
+//! copied row never overtakes a write. Behind a table's rows come the entries of its indexes (`copy/piece.rs`).
 //!
 //! Invariants, each closing an interleaving:
-//! - I4: from the view that has X joining, nothing is committed without X's answer, so what is decided after a row was read for a piece reaches X
-//!   through the stream. Every view replicates again what is undecided, to X too.
-//! - A copied row takes no place that a write of the stream has taken: not above a committed version; not where a committed delete was (X
-//!   remembers the keys deleted while it is copied to); and below a prepared version only when that is decided: the row waits.
-//! - An outcome that overtakes the place of its transaction waits for it: an in-sync member has the rows by then, this one has not. When the first
-//!   piece is here, all places of undecided transactions were before it.
-//! - What was decided before X joined, and is still being published, is in no stream: the copy begins when it is published.
-//! - Outcomes that sessions may still ask for come with the first pieces: the member may be the next primary, and answer "aborted" of what it does
-//!   not know.
-//! - X makes the entries of a copied row when they come, if the row's piece said that they would (`later`); else, and whenever a row had to wait, with the
-//!   row. Let a row at X lack an entry of its newest decided version, one that was copied then: the primary has had that entry since it read the
-//!   row, and has it until a write is committed that X has, too; so the primary meets it when it reads the index, which it does behind the rows.
+//! - I4: from the view that has X joining, nothing is committed without X's answer, so what is decided after a row
+//!   was read for a piece reaches X through the stream. Every view replicates again what is undecided, to X too.
+//! - A copied row takes no place that a write of the stream has taken: not above a committed version; not where a
+//!   committed delete was (X remembers the keys deleted while it is copied to); and below a prepared version only
+//!   when that is decided: the row waits.
+//! - An outcome that overtakes the place of its transaction waits for it: an in-sync member has the rows by then,
+//!   this one has not. When the first piece is here, all places of undecided transactions were before it.
+//! - What was decided before X joined, and is still being published, is in no stream: the copy begins when it is
+//!   published.
+//! - Outcomes that sessions may still ask for come with the first pieces: the member may be the next primary, and
+//!   answer "aborted" of what it does not know.
+//! - X makes the entries of a copied row when they come, if the row's piece said that they would (`later`); else, and
+//!   whenever a row had to wait, with the row. Let a row at X lack an entry of its newest decided version, one that
+//!   was copied then: the primary has had that entry since it read the row, and has it until a write is committed
+//!   that X has, too; so the primary meets it when it reads the index, which it does behind the rows.
 //! - A view change begins the copy again from its first row, unless X has it whole: what is there is only passed over.
-//! - X answers no reads and is no primary until a view has it in sync: its fragments are not published (`query::NodeMap`).
+//! - X answers no reads and is no primary until a view has it in sync: its fragments are not published
+//!   (`query::NodeMap`).
 //!
-//! The speed: a thread sends or applies one piece, which is a small slice, and then does everything else for [`REST`] times as long as that round of its
-//! took. So copying takes a share of an idle thread and less of a busy one, at both ends, and nobody's request waits for more than a piece. Few pieces are
-//! on their way, so the slower end decides. Deliberately not here: copying only what changed since X left (it has nothing: rows are in memory only).
+//! The speed: a thread sends or applies one piece, which is a small slice, and then does everything else for [`REST`]
+//! times as long as that round of its took. So copying takes a share of an idle thread and less of a busy one, at
+//! both ends, and nobody's request waits for more than a piece. Few pieces are on their way, so the slower end
+//! decides. Deliberately not here: copying only what changed since X left (it has nothing: rows are in memory only).
 
 mod piece;
 
@@ -48,14 +53,15 @@ use stdx::{Duration, Instant};
 use storage::{Fragment, RowHandle, VersionState};
 use types::{Epoch, IndexId, NodeId, SlotId, TableId, TransactionId};
 
-/// Rows of a piece at most: some hundred microseconds of work for who applies it. (With a quarter of them nobody waits less, and the copy takes twice as
-/// long where clients keep all CPUs busy: a turn comes as rarely.)
+/// Rows of a piece at most: some hundred microseconds of work for who applies it. (With a quarter of them nobody
+/// waits less, and the copy takes twice as long where clients keep all CPUs busy: a turn comes as rarely.)
 const PIECE_ROWS: usize = 128;
 /// Pieces on their way from one thread to a member.
 const PIECES_IN_FLIGHT: u32 = 2;
 /// How many times as long as a round with a piece in it took there is none.
 const REST: u32 = 2;
-/// What counts of a round at most: on a machine that others keep busy rounds are long without work, and the copy has to come to an end all the same.
+/// The part of a round that counts at most: on a machine that others keep busy rounds are long without work, and the
+/// copy has to come to an end all the same.
 const ROUND_MAX: Duration = Duration::from_micros(500);
 /// Nobody's: it puts copied rows where they belong.
 const COPIER: TransactionId = TransactionId(0);
@@ -72,12 +78,12 @@ pub(in crate::ldm) struct CopyOut {
     after: Option<Position>,
     in_flight: u32,
     is_over: bool,
-    /// Transactions whose outcome was being carried out when the copy began: they are in no stream of this view, so their rows are read when
-    /// they are published.
+    /// Transactions whose outcome was being carried out when the copy began: they are in no stream of this view, so
+    /// their rows are read when they are published.
     publishing: BTreeSet<TransactionId>,
 }
 
-/// What a joining member knows of a slot that is copied to it.
+/// A copy of a slot, as the joining member knows it.
 #[derive(Debug, Default)]
 pub(in crate::ldm) struct CopyIn {
     /// A piece of this view has come, so everything undecided was replicated before.
@@ -144,7 +150,7 @@ impl CopyIn {
     }
 }
 
-/// What copying there is to do in this thread, and how far its turn is.
+/// The copying that is to do in this thread, and how far its turn is.
 #[derive(Debug, Default)]
 pub(in crate::ldm) struct Copying {
     turns: VecDeque<Turn>,
@@ -179,7 +185,7 @@ enum Turn {
     },
 }
 
-/// What became of a turn.
+/// The end of a turn.
 enum Taken {
     /// There was none to take.
     Nothing,
@@ -198,7 +204,7 @@ pub(in crate::ldm) enum Copy {
     },
 }
 
-// ---- turns ------------------------------------------------------------------------------------------------------------------------
+// ---- turns -------------------------------------------------------------------------------------------------------
 
 impl Context<'_> {
     /// Takes the next turn soon, if there is one and none is under way.
@@ -282,7 +288,7 @@ fn take_turn(slots: &mut Slots, budget: &mut Budget, context: &mut Context<'_>) 
                     context.give_up_for_memory(full);
                     return Taken::Done;
                 }
-                // What of it has found its place is passed over.
+                // Rows of it that have found their place are passed over.
                 context.copying.turns.push_front(Turn::Apply { from, piece, until: Some(until) });
                 return Taken::Waits;
             }
@@ -306,7 +312,7 @@ fn pieces_in_flight(slots: &Slots, node: NodeId) -> u32 {
     of_node.map(|out| out.in_flight).sum()
 }
 
-// ---- the primary ------------------------------------------------------------------------------------------------------------------
+// ---- the primary -------------------------------------------------------------------------------------------------
 
 impl Slot {
     /// The takeover is over: members that join and do not have the slot whole are copied to.
@@ -373,7 +379,8 @@ impl Slot {
         !out.publishing.is_empty()
     }
 
-    /// Takes the next of the outcomes that are left. (A session may have confirmed one meanwhile: it is not sent any more.)
+    /// Takes the next of the outcomes that are left. (A session may have confirmed one meanwhile: it is not sent any
+    /// more.)
     fn next_outcomes(&self, left: &mut Vec<TransactionId>, count: usize) -> Vec<CopiedOutcome> {
         let next = left.split_off(left.len().saturating_sub(count));
         let copied = next.into_iter().filter_map(|transaction| {
@@ -391,14 +398,16 @@ impl Slot {
     }
 }
 
-// ---- the joining member -----------------------------------------------------------------------------------------------------------
+// ---- the joining member ------------------------------------------------------------------------------------------
 
 impl Slot {
-    /// A piece is here: its rows are applied when its turn comes. Outcomes are kept at once, because the word that forgets them may be next.
+    /// A piece is here: its rows are applied when its turn comes. Outcomes are kept at once, because the word that
+    /// forgets them may be next.
     pub(super) fn on_copy_piece(&mut self, from: Address, mut piece: CopyPiece, context: &mut Context<'_>) {
         self.begin_copy_in(context);
         for CopiedOutcome { transaction, outcome, results } in std::mem::take(&mut piece.outcomes) {
-            // One that this member got in the stream is decided here by the word that is on its way: with a marker it would be passed over.
+            // One that this member got in the stream is decided here by the word that is on its way: with a marker it
+            // would be passed over.
             if !self.applied.contains_key(&transaction) {
                 self.outcomes.keep(transaction, Marker { outcome, results });
             }
@@ -435,7 +444,8 @@ impl Slot {
         Ok(())
     }
 
-    /// The first piece of a view: commits that came early and whose transactions were not replicated are in the rows to come.
+    /// The first piece of a view: commits that came early and whose transactions were not replicated are in the rows
+    /// to come.
     fn begin_copy_in(&mut self, context: &mut Context<'_>) {
         let Some(copy) = self.copy_in.as_mut().filter(|copy| !copy.has_begun) else { return };
         copy.has_begun = true;
@@ -445,7 +455,8 @@ impl Slot {
         }
     }
 
-    /// A commit: true if it is kept until the place of its transaction comes, because this member joined while it was under way.
+    /// A commit: true if it is kept until the place of its transaction comes, because this member joined while it was
+    /// under way.
     pub(super) fn is_early_commit(&mut self, from: Address, outcome: &Outcome) -> bool {
         let transaction = outcome.transaction;
         let Some(epoch) = outcome.committed.filter(|_| !self.applied.contains_key(&transaction)) else {

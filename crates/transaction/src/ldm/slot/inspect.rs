@@ -121,7 +121,8 @@ impl Ldm {
         scan.map_or_else(|_| Vec::new(), |cursor| cursor.filter_map(epoch_of).collect())
     }
 
-    /// For checks: the lowest stamp of what this ldm, as primary, has sent to backups and nobody has decided; and the view that it is in.
+    /// For checks: the lowest stamp of what this ldm, as primary, has sent to backups and nobody has decided; and the
+    /// view that it is in.
     #[must_use]
     pub fn lowest_stamp(&self) -> (ViewNumber, Option<Epoch>) {
         let held = self.slots.iter().flat_map(|slot| slot.held.values());

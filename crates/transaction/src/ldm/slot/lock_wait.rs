@@ -1,7 +1,8 @@
 //! Waiting for row locks: requests that stopped at a locked key, and how they go on.
 //!
-//! Invariants: a request waits for one key at a time; it goes on where it stopped; waiters of a key go on in order of arrival, one at a time,
-//! each deciding anew on the row's newest version. Nothing recurses: releases only note keys in `to_serve`, and `serve` works that off.
+//! Invariants: a request waits for one key at a time; it goes on where it stopped; waiters of a key go on in order of
+//! arrival, one at a time, each deciding anew on the row's newest version. Nothing recurses: releases only note keys
+//! in `to_serve`, and `serve` works that off.
 
 use super::Slot;
 use super::read::LockedRead;
@@ -40,7 +41,8 @@ impl Run {
         }
     }
 
-    /// What its transaction holds when it begins to wait. When it goes on, wherever that is, it must not do so without that.
+    /// Notes the operations of its transaction when it begins to wait. When it goes on, wherever that is, it must not
+    /// do so without these.
     pub(in crate::ldm) fn note_known(&mut self, operations: u32) {
         let known = match self {
             Self::Write(run) => &mut run.request.known,
@@ -85,7 +87,7 @@ pub(in crate::ldm) struct Waiting {
     pub(in crate::ldm) probe_rounds: u32,
 }
 
-/// What a deadline is for.
+/// The reason of a deadline.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(in crate::ldm) enum WaitAlarm {
     Timeout(WaitId),
@@ -313,7 +315,8 @@ impl Slot {
         }
     }
 
-    /// Whether a wait is behind a transaction that is being committed while a data node is lost: it may never be decided in this view.
+    /// Whether a wait is behind a transaction that is being committed while a data node is lost: it may never be
+    /// decided in this view.
     pub(in crate::ldm) fn waits_for_ever(&self, waiting: &Waiting, context: &Context<'_>) -> bool {
         let is_ending =
             |owner: TransactionId| self.held.get(&owner).is_some_and(|held| held.stage == HeldStage::Ending);

@@ -5,11 +5,13 @@
 //!                                                  |               |
 //!                                                  +---------------+--Forget: the session knows, and all participants do --> gone  (told by the dozen: `KnownOutcomes`)
 //! ```
-//! A turn comes each `marker_time` (10 minutes): a marker that nobody takes away (its session ended, its Forget was lost with a node, its transaction was recovered)
-//! is kept for one whole interval at least, and for two at most. Sessions ask within half of one after they began to commit.
+//! A turn comes each `marker_time` (10 minutes): a marker that nobody takes away (its session ended, its Forget was
+//! lost with a node, its transaction was recovered) is kept for one whole interval at least, and for two at most.
+//! Sessions ask within half of one after they began to commit.
 //!
-//! Invariants: there is one marker of a transaction in a slot, young or old. No turn while a replica of the view is out of reach or a takeover is not over: members report
-//! refusals by their markers. What is undecided here keeps its marker whatever its age.
+//! Invariants: there is one marker of a transaction in a slot, young or old. No turn while a replica of the view is
+//! out of reach or a takeover is not over: members report refusals by their markers. What is undecided here keeps its
+//! marker whatever its age.
 
 use super::Slot;
 use crate::ldm::context::Context;
@@ -19,7 +21,7 @@ use protocol::program::OperationResult;
 use stdx::{Duration, FixedMap, Instant, Now};
 use types::{Epoch, TransactionId};
 
-/// What is kept of a decided transaction until nobody can need it.
+/// The outcome of a transaction, kept until nobody can need it.
 #[derive(Debug)]
 pub(in crate::ldm) struct Marker {
     pub(in crate::ldm) outcome: Option<Epoch>,
@@ -33,7 +35,7 @@ impl Marker {
     }
 }
 
-/// What is left of a generation that is being swept.
+/// The rest of a generation that is being swept.
 pub(in crate::ldm) type Sweep = std::collections::hash_map::IntoIter<TransactionId, Marker>;
 
 /// The markers of a slot.
@@ -85,7 +87,7 @@ impl Markers {
         self.young.len() + self.old.len()
     }
 
-    /// What was old is given back, what was young is old.
+    /// The old ones are given back, the young ones are old.
     fn turn(&mut self) -> FixedMap<TransactionId, Marker> {
         std::mem::replace(&mut self.old, std::mem::take(&mut self.young))
     }

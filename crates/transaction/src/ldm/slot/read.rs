@@ -1,9 +1,10 @@
 //! Reads that came by signal: committed ones, ones that see a transaction's own staged rows, and locking ones.
 //!
-//! Invariants: a primary never answers from a version older than a prepared one: it waits for the outcome (several primaries); a backup says
-//! `Undecided` and the session asks the primary. A one-primary commit in flight is *staged* at its primary, so the primary answers what it
-//! has published. A locking read locks first and reads the newest version then. A committed read begins only while this node may read
-//! (`protocol::lease`); the session tries again else.
+//! Invariants: a primary never answers from a version older than a prepared one: it waits for the outcome (several
+//! primaries); a backup says `Undecided` and the session asks the primary. A one-primary commit in flight is *staged*
+//! at its primary, so the primary answers what it has published. A locking read locks first and reads the newest
+//! version then. A committed read begins only while this node may read (`protocol::lease`); the session tries again
+//! else.
 
 use super::lock_wait::{Run, timeout_of};
 use super::transaction::Operation;
@@ -72,7 +73,7 @@ impl LockedRead {
             || self.warnings.is_much_text()
     }
 
-    /// What it locks next: a row, or the table as a whole.
+    /// The key that it locks next: a row, or the table as a whole.
     fn next_lock(&self) -> Option<LockKey> {
         let Access::Keys(keys) = &self.request.access else { return None };
         let key = keys.get(self.next)?.clone();
@@ -103,7 +104,7 @@ impl LockedRead {
         request.program.wire_size() + request.access.wire_size() + self.batch.bytes.len()
     }
 
-    /// What another primary had begun.
+    /// A request that another primary had begun.
     pub(in crate::ldm) fn taken(
         from: Address,
         request: Box<ReadRequest>,
@@ -257,7 +258,7 @@ impl Slot {
         }
     }
 
-    // ---- locking reads ------------------------------------------------------------------------------------------------------------
+    // ---- locking reads -------------------------------------------------------------------------------------------
 
     /// Locks and reads the keys from where the read stands.
     pub(in crate::ldm) fn run_locked_read(&mut self, mut read: LockedRead, context: &mut Context<'_>) {
@@ -331,7 +332,8 @@ impl Slot {
         context.send(read.from, Signal::ReadDone(Box::new(done)));
     }
 
-    /// Reads one key's newest version and keeps the lock if the row matches. An absent key stays locked too, so that nobody inserts it.
+    /// Reads one key's newest version and keeps the lock if the row matches. An absent key stays locked too, so that
+    /// nobody inserts it.
     fn lock_and_read(
         &mut self,
         read: &mut LockedRead,

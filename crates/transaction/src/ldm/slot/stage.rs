@@ -1,8 +1,9 @@
 //! Staging: what INSERT, UPDATE and DELETE do at the primary while statements run.
 //!
-//! A request's operations run in order; each locks its row (implicitly, by staging on it), reads the newest version, evaluates, stages. At
-//! a lock the whole request waits and goes on there; so it does for a moment if DataMemory is full and some of it is coming back. A failure leaves what is staged: the session undoes its statement, except when the
-//! request carries its commit: then this participant is the only one and undoes it here.
+//! A request's operations run in order; each locks its row (implicitly, by staging on it), reads the newest version,
+//! evaluates, stages. At a lock the whole request waits and goes on there; so it does for a moment if DataMemory is
+//! full and some of it is coming back. A failure leaves what is staged: the session undoes its statement, except when
+//! the request carries its commit: then this participant is the only one and undoes it here.
 
 use super::Slot;
 use super::commit::Reply;
@@ -85,7 +86,7 @@ impl WriteRun {
         operations.sum::<usize>() + self.results.len()
     }
 
-    /// What another primary had begun.
+    /// A request that another primary had begun.
     pub(in crate::ldm) fn taken(
         from: Address,
         request: Box<WriteRequest>,
@@ -100,7 +101,7 @@ impl WriteRun {
     }
 }
 
-/// What becomes of a row.
+/// The change that an operation makes.
 enum Change<'a> {
     /// Nothing; this is the result.
     None(OperationResult),
@@ -215,8 +216,8 @@ impl Slot {
         if context.is_lost(session.node) || is_void() { Err(Refusal::WrongView) } else { Ok(()) }
     }
 
-    /// A transaction some of whose operations are lost (another primary had them and died, or a broken connection undid them) must not go on without
-    /// them.
+    /// A transaction some of whose operations are lost (another primary had them and died, or a broken connection
+    /// undid them) must not go on without them.
     pub(super) fn check_known(&self, transaction: TransactionId, known: u32) -> Result<(), Refusal> {
         if mutants::is(Mutant::LostOperationsUnnoticed) {
             return Ok(());
@@ -390,7 +391,7 @@ fn operation_key(operation: &WriteOperation) -> &[u8] {
     }
 }
 
-/// What an operation makes of its row's newest version.
+/// The change that an operation makes to its row's newest version.
 fn evaluate<'a>(
     operation: &'a WriteOperation,
     newest: Option<&[u8]>,

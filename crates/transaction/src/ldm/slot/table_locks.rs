@@ -1,12 +1,14 @@
 //! LOCK TABLES at a primary: who may have a table as a whole, and who must keep away from its rows.
 //!
-//! A request locks the key of no bytes ([`LockKey::whole`]) like a row. It waits until nobody else has changed or locked rows of the table in the slot, and
-//! until nobody holds the table against it. From then on, and while it waits, others are stopped in front of the table. So a table that nobody
-//! locks costs a writer one look at [`Locks::has_tables`](crate::locks::Locks::has_tables).
+//! A request locks the key of no bytes ([`LockKey::whole`]) like a row. It waits until nobody else has changed or
+//! locked rows of the table in the slot, and until nobody holds the table against it. From then on, and while it
+//! waits, others are stopped in front of the table. So a table that nobody locks costs a writer one look at
+//! [`Locks::has_tables`](crate::locks::Locks::has_tables).
 //!
 //! Holders, waits, timeouts, deadlocks, hand-overs and failures are those of row locks.
 //!
-//! Deliberately not here: reads without locks, which go on, and the order in which slots are locked, which is the session's.
+//! Deliberately not here: reads without locks, which go on, and the order in which slots are locked, which is the
+//! session's.
 
 use super::Slot;
 use super::lock_wait::Waiting;

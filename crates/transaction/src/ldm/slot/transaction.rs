@@ -7,10 +7,10 @@ use std::sync::Arc;
 use storage::RowHandle;
 use types::{Epoch, Sequence, SlotId, TableId, ViewNumber};
 
-/// What one operation record costs in TransactionMemory.
+/// The bytes that one operation record takes of TransactionMemory.
 pub(in crate::ldm) const OPERATION_COST: u64 = size_of::<Operation>() as u64 + 16;
 
-/// What a transaction did here, in order; its number of operations is the length of the list.
+/// An operation of a transaction; their number is the length of its list.
 #[derive(Clone, Debug)]
 pub(in crate::ldm) enum Operation {
     /// It staged a version.
@@ -31,7 +31,7 @@ pub(in crate::ldm) enum Operation {
 pub(in crate::ldm) enum HeldStage {
     /// Statements run.
     Open,
-    /// What is above the first `kept` operations is being undone; the operations are with the job.
+    /// All but the first `kept` operations are being undone; the operations are with the job.
     Undoing { kept: u32 },
     /// Its writes are on their way to the backups; the outcome is not decided.
     Ending,
@@ -58,11 +58,11 @@ pub(in crate::ldm) struct Held {
     pub(in crate::ldm) sequence: Sequence,
     /// Orders what is undecided here as its versions lie above each other; stamped when it ends.
     pub(in crate::ldm) order: u64,
-    /// Who decides: None for a one-primary commit.
+    /// Its coordinator; None: this primary decides.
     pub(in crate::ldm) coordinator: Option<Address>,
     /// The participants with writes, once it ends.
     pub(in crate::ldm) participants: Arc<Vec<SlotId>>,
-    /// What its session is to hear if it asks (a one-primary commit of another node's session).
+    /// The answer to its session, if that asks: a one-primary commit of another node's session.
     pub(in crate::ldm) marker: Option<Vec<OperationResult>>,
     /// Its session will not ask.
     pub(in crate::ldm) is_confirmed: bool,

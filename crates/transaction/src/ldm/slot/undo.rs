@@ -1,8 +1,9 @@
-//! Undoing what a transaction has staged and locked at a primary: all of it, or what came after a savepoint or the statement before.
+//! Undoing what a transaction has staged and locked at a primary: all of it, or what came after a savepoint or the
+//! statement before.
 //!
-//! Undoing is cut into slices. Meanwhile the transaction is `Undoing`: it takes no operations, and an abort that comes in between makes the
-//! undoing that is on its way go down to nothing. Whoever asked is answered after the last slice: then the rows are free and their memory is
-//! on its way back.
+//! Undoing is cut into slices. Meanwhile the transaction is `Undoing`: it takes no operations, and an abort that
+//! comes in between makes the undoing that is on its way go down to nothing. Whoever asked is answered after the last
+//! slice: then the rows are free and their memory is on its way back.
 //!
 //! Invariant: operations are undone in the reverse order of their doing, so each finds its row as it left it.
 
@@ -22,7 +23,7 @@ pub(in crate::ldm) struct Undo {
     transaction: TransactionId,
     /// Taken from the transaction; what stays goes back to it.
     operations: Vec<Operation>,
-    /// Who is told when it is done.
+    /// The module that is told when it is done.
     then: Option<(Address, Signal)>,
 }
 
@@ -36,7 +37,7 @@ impl Slot {
         operations: u32,
         context: &mut Context<'_>,
     ) {
-        // What the session does not wait for any more (KILL QUERY) is not begun after it was undone.
+        // A request that the session does not wait for any more (KILL QUERY) is not begun after it was undone.
         self.drop_waits(transaction, context);
         let is_held = match self.held.get(&transaction).map(|held| held.stage) {
             None => operations == 0,
@@ -53,7 +54,7 @@ impl Slot {
     /// The session gives the transaction up.
     pub(in crate::ldm) fn on_abort(&mut self, transaction: TransactionId, context: &mut Context<'_>) {
         self.undo(transaction, context);
-        // What a coordinator has asked for is ended by its word only.
+        // A commit that a coordinator has asked for is ended by its word only.
         if self.shipping.get(&transaction).is_some_and(|ship| ship.is_one_primary()) {
             self.stop_shipping(transaction, context);
         }
@@ -163,7 +164,7 @@ impl Slot {
         }
     }
 
-    // ---- without slices -----------------------------------------------------------------------------------------------------------
+    // ---- without slices ------------------------------------------------------------------------------------------
 
     /// Ends undoing without slices: nothing of the transaction stays.
     pub(in crate::ldm) fn end_undo(&mut self, undo: Undo, context: &mut Context<'_>) {

@@ -1,7 +1,7 @@
 //! View changes: how what a view left undecided goes on in the next.
 //!
-//! Every view starts a new stream, numbered from 1, in each slot, and the fence (I2) drops what is still under way in older ones. On installing a
-//! view, each slot does this, whether its primary stayed or changed:
+//! Every view starts a new stream, numbered from 1, in each slot, and the fence (I2) drops what is still under way in
+//! older ones. On installing a view, each slot does this, whether its primary stayed or changed:
 //!
 //! ```text
 //! backups --Gather: what is undecided here, how far the old streams were consumed, which outcomes are kept--> primary
@@ -9,23 +9,31 @@
 //!          replicates everything undecided again, in the new stream (receivers know what they hold, only its place is new)
 //! one-primary: committed when all backups have it      two-phase: the coordinator asks again      coordinator lost: `tc::recovery`
 //! ```
-//! `gather` is the reports and what is learnt from them, `takeover` what follows, `orphans` transactions without coordinator, `opening` when a new primary
-//! grants locks. Hand-over between primaries that both live is this, and what `handover` adds: open transactions travel too.
+//! `gather` is the reports and what is learnt from them, `takeover` what follows, `orphans` transactions without
+//! coordinator, `opening` when a new primary grants locks. Hand-over between primaries that both live is this, and
+//! what `handover` adds: open transactions travel too.
 //!
-//! A new primary grants locks when every data node has installed the view (no coordinator counts a lost lock any more) and nothing inherited is
-//! undecided here; until then requests are held back, and prepared versions are their own locks.
+//! A new primary grants locks when every data node has installed the view (no coordinator counts a lost lock any
+//! more) and nothing inherited is undecided here; until then requests are held back, and prepared versions are their
+//! own locks.
 //!
 //! Invariants, each closing an interleaving:
-//! - What every in-sync member applied is never dropped: it may have been acknowledged. What the new primary lacks never was (a one-primary
-//!   commit needs all backups, a two-phase one all replicas), so it aborts: by a marker here and at every member before anyone is told (I8).
-//! - "Consumed and not undecided" means *decided* (a one-primary commit is only decided "commit" by its primary's word), because a refused place
-//!   leaves an abort marker. A member's word is read with the streams it belongs to: the same transaction has another place in each.
-//! - Places of one member may be stacked on one row (a later transaction is prepared before the decision on the earlier one arrived), so they
-//!   are replicated again in the order in which they first came (`order`), which a new place does not change. A large one goes in pieces to
-//!   members that lack it, and what is behind it waits; those who hold it only hear of its new place.
-//! - Nothing decided is replicated again: a member that has published a transaction would apply it twice, above what followed it.
-//! - Places of an older stream are never named in the new one: a publication that ends in a later view tells nobody its place.
-//! - A transaction whose coordinator is lost has none ever after (`NOBODY`): a node that comes back under the same id knows nothing of it.
+//! - What every in-sync member applied is never dropped: it may have been acknowledged. What the new primary lacks
+//!   never was (a one-primary commit needs all backups, a two-phase one all replicas), so it aborts: by a marker here
+//!   and at every member before anyone is told (I8).
+//! - "Consumed and not undecided" means *decided* (a one-primary commit is only decided "commit" by its primary's
+//!   word), because a refused place leaves an abort marker. A member's word is read with the streams it belongs to:
+//!   the same transaction has another place in each.
+//! - Places of one member may be stacked on one row (a later transaction is prepared before the decision on the
+//!   earlier one arrived), so they are replicated again in the order in which they first came (`order`), which a new
+//!   place does not change. A large one goes in pieces to members that lack it, and what is behind it waits; those
+//!   who hold it only hear of its new place.
+//! - Nothing decided is replicated again: a member that has published a transaction would apply it twice, above what
+//!   followed it.
+//! - Places of an older stream are never named in the new one: a publication that ends in a later view tells nobody
+//!   its place.
+//! - A transaction whose coordinator is lost has none ever after (`NOBODY`): a node that comes back under the same id
+//!   knows nothing of it.
 //! - A joining member reports and is replicated to like any other: it lacks old rows (`copy`), not what is undecided.
 
 pub(in crate::ldm) mod gather;
@@ -55,7 +63,7 @@ pub(in crate::ldm) struct Takeover {
     pub(in crate::ldm) line: Line,
     pub(in crate::ldm) streams: Streams,
     pub(in crate::ldm) stage: Stage,
-    /// What was handed over to it in the view before, and not taken.
+    /// Pieces that were handed over to it in the view before, and not taken.
     unread: Vec<(NodeId, HandOver)>,
     /// One-primary commits of a primary in the view before, that are to be replicated again.
     resumed: BTreeMap<TransactionId, PendingCommit>,
@@ -140,7 +148,7 @@ impl Takeover {
         }
     }
 
-    /// What a new primary waits for before it grants locks.
+    /// The things that a new primary waits for before it grants locks.
     fn opening_mut(&mut self) -> Option<&mut Opening> {
         match &mut self.stage {
             Stage::Open => None,
@@ -149,7 +157,7 @@ impl Takeover {
         }
     }
 
-    /// What is open of the line is at this primary.
+    /// The open transactions of the line are at this primary.
     fn has_taken(&self) -> bool {
         match &self.stage {
             Stage::Open => true,
@@ -172,7 +180,8 @@ impl Takeover {
         self.stage = Stage::Gathering(gathering);
     }
 
-    /// The line that this member had is over. A primary (it was that in the view before, and skipped one in which it was not) opens as a new one does.
+    /// The line that this member had is over. A primary (it was that in the view before, and skipped one in which it
+    /// was not) opens as a new one does.
     fn begin_again(&mut self, view: ViewNumber) {
         self.line.leads_since = view;
         if let Stage::Gathering(gathering) = &mut self.stage {
@@ -192,7 +201,7 @@ impl Takeover {
         (std::mem::take(&mut self.resumed), std::mem::take(&mut self.waiting))
     }
 
-    /// What a member hands over.
+    /// A piece of a hand-over is here.
     pub(in crate::ldm) fn keep_piece(&mut self, from: NodeId, piece: HandOver) {
         if let Stage::Gathering(gathering) = &mut self.stage
             && gathering.missing.contains(&from)

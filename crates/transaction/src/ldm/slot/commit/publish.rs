@@ -18,7 +18,7 @@ use storage::RowHandle;
 use storage::{Fragment, VersionState};
 use types::{Epoch, Sequence, TableId, TransactionId, ViewNumber};
 
-/// What is left to be carried out; worked off from the end.
+/// The rest of a publication; worked off from the end.
 #[derive(Debug)]
 pub(in crate::ldm) enum Rest {
     /// Of a transaction held here.
@@ -47,7 +47,7 @@ pub(in crate::ldm) struct Publish {
     pub(in crate::ldm) then: After,
 }
 
-/// What follows a publication.
+/// The step behind a publication.
 #[derive(Debug)]
 pub(in crate::ldm) enum After {
     /// Tell the client, and the backups: they know it by its place in this view's stream.
@@ -121,7 +121,7 @@ impl Slot {
         context: &mut Context<'_>,
     ) {
         let Some(held) = self.held.get_mut(&transaction) else { return };
-        // What has only locked here is recovered without an epoch.
+        // A transaction that has only locked here is recovered without an epoch.
         #[cfg(debug_assertions)]
         stdx::require!(
             held.rows == 0 || outcome.is_none_or(|epoch| epoch >= held.epoch),
@@ -308,7 +308,8 @@ impl Operation {
     }
 }
 
-/// Nothing has a lower epoch than what it overwrote. At a backup, a later transaction on the row may have been decided first: it is above this one.
+/// Nothing has a lower epoch than what it overwrote. At a backup, a later transaction on the row may have been
+/// decided first: it is above this one.
 #[cfg(debug_assertions)]
 fn check_epoch(fragment: &Fragment, row: RowHandle, transaction: TransactionId, epoch: Epoch) {
     let key = fragment.key_of(row);

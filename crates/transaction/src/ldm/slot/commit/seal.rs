@@ -38,11 +38,11 @@ pub(in crate::ldm) struct Mark {
     pub(in crate::ldm) transaction: TransactionId,
     /// Into the transaction's operations.
     pub(in crate::ldm) next: usize,
-    /// Who is told when it is done.
+    /// The module that is told when it is done.
     pub(in crate::ldm) then: Option<(Address, Signal)>,
 }
 
-/// What went ahead of a transaction's place.
+/// The pieces that went ahead of a transaction's place.
 #[derive(Clone, Copy)]
 pub(in crate::ldm) struct Shipped {
     pub(in crate::ldm) pieces: u32,
@@ -54,7 +54,7 @@ impl Shipped {
     pub(in crate::ldm) const NOTHING: Self = Self { pieces: 0, operations: 0 };
 }
 
-/// Who decides a transaction, and what its replicas keep of it.
+/// The decider of a transaction, and what its replicas keep of it.
 struct Terms {
     coordinator: Option<Address>,
     participants: Arc<Vec<SlotId>>,
@@ -191,7 +191,8 @@ impl Slot {
         (epoch, sequence)
     }
 
-    /// The transaction's changes from an operation on, up to a number of rows and bytes; also the operation behind the last.
+    /// The transaction's changes from an operation on, up to a number of rows and bytes; also the operation behind
+    /// the last.
     pub(in crate::ldm) fn replicated_writes(
         &self,
         transaction: TransactionId,
@@ -216,7 +217,7 @@ impl Slot {
         (writes, held.operations.len())
     }
 
-    // ---- preparing ----------------------------------------------------------------------------------------------------------------
+    // ---- preparing -----------------------------------------------------------------------------------------------
 
     /// Begins to mark at once.
     pub(in crate::ldm) fn mark_at_once(&mut self, mark: Mark, context: &mut Context<'_>) {
@@ -263,7 +264,7 @@ impl Slot {
         self.report_if_prepared(transaction, context);
     }
 
-    // ---- answers of backups -------------------------------------------------------------------------------------------------------
+    // ---- answers of backups --------------------------------------------------------------------------------------
 
     pub(in crate::ldm) fn on_applied(
         &mut self,

@@ -1,8 +1,10 @@
 //! Large transactions: their rows go ahead of their place, in pieces that wait for the backups' acknowledgements.
 //!
-//! Only the last, small piece takes an epoch and a sequence, so that a large transaction holds up neither an epoch nor the stream.
+//! Only the last, small piece takes an epoch and a sequence, so that a large transaction holds up neither an epoch
+//! nor the stream.
 //!
-//! Invariant: what is on its way to backups is bounded, for a transaction by [`PIECES_IN_FLIGHT`] and for a module by [`SHIPPED_BYTES_MAX`].
+//! Invariant: what is on its way to backups is bounded, for a transaction by [`PIECES_IN_FLIGHT`] and for a module by
+//! [`SHIPPED_BYTES_MAX`].
 
 use super::Ending;
 use super::seal::{Share, Shipped};
@@ -22,7 +24,8 @@ pub(in crate::ldm) const AHEAD_BYTES: u64 = 1 << 20;
 const PIECE: Share = Share { rows: 100, bytes: 128 * 1024 };
 /// Pieces on their way to a backup at a time.
 const PIECES_IN_FLIGHT: u32 = 8;
-/// Bytes of all pieces of all transactions that are on their way to backups at a time; one piece more than that is sent if it is larger.
+/// Bytes of all pieces of all transactions that are on their way to backups at a time; one piece more than that is
+/// sent if it is larger.
 const SHIPPED_BYTES_MAX: u64 = 16 << 20;
 
 /// A large transaction on its way to the backups.
@@ -58,7 +61,7 @@ impl Ship {
     }
 }
 
-/// What all large transactions of a module have on their way to backups.
+/// The room that all large transactions of a module have on their way to backups.
 #[derive(Debug, Default)]
 pub(in crate::ldm) struct ShipWindow {
     pub(in crate::ldm) bytes: u64,
@@ -147,7 +150,7 @@ impl Slot {
             Ending::Two { coordinator, .. } => {
                 Some((coordinator, self.prepared(ship.transaction, Epoch(0), true, Some(refusal))))
             }
-            // What is sealed may be committed: nobody refuses it any more.
+            // A sealed transaction may be committed: nobody refuses it any more.
             Ending::Again(_) => return,
         };
         self.undo_shipped(ship.transaction, answer, context);
@@ -188,8 +191,8 @@ impl Slot {
         }
     }
 
-    /// The session gave up before the prepare was sent, or the outcome is known. True if members that lacked it got it again: what is behind it
-    /// goes on when its rows are being published.
+    /// The session gave up before the prepare was sent, or the outcome is known. True if members that lacked it got
+    /// it again: what is behind it goes on when its rows are being published.
     pub(in crate::ldm) fn stop_shipping(
         &mut self,
         transaction: TransactionId,

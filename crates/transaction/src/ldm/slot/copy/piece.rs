@@ -1,20 +1,23 @@
 //! The rows and entries of a piece of a copy.
 //!
-//! Table after table: first its rows in the order of the primary key; then, index after index, the primary keys of its rows in the order of the index. The
-//! member makes an index's entries as they come, so it fills every index in ascending order, the primary one and all others.
+//! Table after table: first its rows in the order of the primary key; then, index after index, the primary keys of
+//! its rows in the order of the index. The member makes an index's entries as they come, so it fills every index in
+//! ascending order, the primary one and all others.
 //!
 //! **Memory.** The copy takes no more DataMemory than the rows took at the primary, whatever their history:
-//! - A copied row has one version, without the link to older ones. So heads, versions and entries have the sizes that they have at the primary, or 8 bytes
-//!   less.
-//! - An index that is filled in ascending order has full leaves (`storage`, `ordered_index.rs`): none can have fewer. Filled in the order of the *primary* key,
-//!   as rows come, an index has leaves that are two thirds full, which at the primary may be full: keys that ascend in time beside random primary keys.
+//! - A copied row has one version, without the link to older ones. So heads, versions and entries have the sizes that
+//!   they have at the primary, or 8 bytes less.
+//! - An index that is filled in ascending order has full leaves (`storage`, `ordered_index.rs`): none can have fewer.
+//!   Filled in the order of the *primary* key, as rows come, an index has leaves that are two thirds full, which at
+//!   the primary may be full: keys that ascend in time beside random primary keys.
 //! - The hash index has as many buckets as the number of rows asks for, or more where rows were deleted.
-//! - Nothing is freed on the way but what is used again by the next rows, so pages have no holes: at most the last page of each size of pieces and thread has
-//!   room left. Those are what is not proved; so are writes that come meanwhile, which split full leaves. Both are paid out of the last 5 % of
-//!   DataMemory, which are for restarts: statements at the primary could not use them.
+//! - Nothing is freed on the way but what is used again by the next rows, so pages have no holes: at most the last
+//!   page of each size of pieces and thread has room left. Those are what is not proved; so are writes that come
+//!   meanwhile, which split full leaves. Both are paid out of the last 5 % of DataMemory, which are for restarts:
+//!   statements at the primary could not use them.
 //!
-//! Invariant: an index is promised for a row (`CopyPiece::later`) only if it is public, hence complete at every primary, and is read behind all rows of its
-//! table.
+//! Invariant: an index is promised for a row (`CopyPiece::later`) only if it is public, hence complete at every
+//! primary, and is read behind all rows of its table.
 //!
 //! Deliberately not here: when pieces are sent, and what becomes of them (`copy`).
 
@@ -40,7 +43,7 @@ pub(in crate::ldm) struct Position {
     key: Box<[u8]>,
 }
 
-/// What one piece has of them.
+/// The rows and entries of one piece.
 #[derive(Default)]
 pub(in crate::ldm) struct Share {
     pub(in crate::ldm) rows: Vec<CopiedRow>,
@@ -62,7 +65,7 @@ impl Share {
     }
 }
 
-/// What comes behind a position, and where the next piece goes on: nowhere if there is no more.
+/// The share behind a position, and where the next piece goes on: nowhere if there is no more.
 pub(super) fn next_share(
     slot: SlotId,
     after: Option<Position>,

@@ -20,7 +20,7 @@ pub(in crate::ldm) struct Gathering {
     pub(super) missing: Vec<NodeId>,
     /// In the order of the nodes.
     pub(super) reports: Vec<(NodeId, GatherReport)>,
-    /// What members handed over.
+    /// The pieces that members handed over.
     pub(super) pieces: Vec<(NodeId, HandOver)>,
     /// A new primary grants no locks behind it either.
     pub(super) then: Option<Opening>,
@@ -38,12 +38,12 @@ impl Gathering {
 /// A place in the stream of a view.
 type StreamPlace = (ViewNumber, Sequence);
 
-/// What all members have reported of a slot.
+/// The reports of all members of a slot.
 struct Reported<'a> {
     reports: &'a [(NodeId, GatherReport)],
     /// Where each of them has what it does not know the outcome of.
     undecided: FixedMap<TransactionId, Vec<(NodeId, StreamPlace)>>,
-    /// Who hands the line over.
+    /// The member that hands the line over.
     claimant: Option<NodeId>,
 }
 
@@ -102,7 +102,8 @@ impl<'a> Reported<'a> {
         if undecided.iter().any(|(of, _)| *of == node) {
             return false;
         }
-        // Who is still being copied to may lack what an older stream left undecided: it was about to be replicated to it.
+        // A member that is still being copied to may lack what an older stream left undecided: it was about to be
+        // replicated to it.
         let oldest = report.streams.first().map(|(view, _)| *view).filter(|_| report.is_copied);
         let has_consumed = |place: StreamPlace| {
             let of_stream = report.streams.iter().find(|(view, _)| *view == place.0);
@@ -135,7 +136,7 @@ impl Slot {
         context.send(primary, Signal::Gather(Box::new(report)));
     }
 
-    /// What was replicated here and is undecided, in the order in which it came.
+    /// The undecided transactions that were replicated here, in the order in which they came.
     pub(in crate::ldm) fn applied_in_order(&self) -> Vec<(TransactionId, &Applied)> {
         let all = self.applied.iter().map(|(transaction, applied)| (*transaction, applied));
         let mut all: Vec<(TransactionId, &Applied)> = all.collect();
@@ -175,7 +176,8 @@ impl Slot {
         let mut gathering = self.takeover.end_gathering(gathering);
         let claimant = self.claimant(&gathering.reports, context);
         gathering.pieces.retain(|(from, _)| Some(*from) == claimant);
-        // What is being undone must be gone before it comes again with a piece, and what the claimant had published must be whole.
+        // A transaction that is being undone must be gone before it comes again with a piece, and those that the
+        // claimant had published must be whole.
         if claimant.is_some() && self.has_slices(context) {
             return self.takeover.gather_on(gathering);
         }
@@ -194,7 +196,7 @@ impl Slot {
         self.go_on_gathered(claimant, gathering, context);
     }
 
-    /// Who hands the line over: the last one to have taken it, if that is not this member.
+    /// The member that hands the line over: the last one to have taken it, if that is not this member.
     fn claimant(&self, reports: &[(NodeId, GatherReport)], context: &Context<'_>) -> Option<NodeId> {
         let since = context.map.view.place(self.id)?.since;
         let claims = reports.iter().filter_map(|(node, report)| Some((report.claim?.acquired, *node)));
@@ -236,7 +238,8 @@ impl Slot {
         }
     }
 
-    /// Transactions that end here and whose outcome is not known, as the primary of an earlier view left them, in their order.
+    /// Transactions that end here and whose outcome is not known, as the primary of an earlier view left them, in
+    /// their order.
     pub(super) fn sealed_before(&self, view: ViewNumber) -> Vec<TransactionId> {
         let mut transactions = self.sealed();
         transactions.retain(|transaction| self.held.get(transaction).is_some_and(|held| held.sealed < view));
@@ -252,15 +255,16 @@ impl Slot {
     }
 }
 
-/// What a member has recorded of a transaction.
+/// The outcome that a member has recorded of a transaction.
 fn outcome_in(report: &GatherReport, transaction: TransactionId) -> Option<Option<Epoch>> {
     let position = report.outcomes.partition_point(|(of, _)| *of < transaction);
     report.outcomes.get(position).filter(|(of, _)| *of == transaction).map(|(_, outcome)| *outcome)
 }
 
-/// Whether a member that has consumed so much of a place's stream has consumed the place. Streams older than the oldest it knows count as consumed: it
-/// joined behind them, and what they left undecided was replicated to it before it was copied to, or they were settled long ago. (One that has not been
-/// copied to yet may know nothing of them, and names no oldest.)
+/// Whether a member that has consumed so much of a place's stream has consumed the place. Streams older than the
+/// oldest it knows count as consumed: it joined behind them, and what they left undecided was replicated to it before
+/// it was copied to, or they were settled long ago. (One that has not been copied to yet may know nothing of them,
+/// and names no oldest.)
 pub(super) fn is_consumed(
     oldest: Option<ViewNumber>,
     consumed: Option<Sequence>,

@@ -15,7 +15,7 @@ use types::TransactionId;
 pub(in crate::ldm) struct Opening {
     /// Undecided transactions of earlier views.
     pub(super) inherited: BTreeSet<TransactionId>,
-    /// What is open of the line is here.
+    /// The open transactions of the line are here.
     pub(super) has_taken: bool,
 }
 
@@ -78,7 +78,7 @@ impl Slot {
             // An answer to a question comes before that to a request to undo what it asks about.
             Signal::OutcomeAsk { .. } | Signal::RollbackTo { .. } => is_gathering && !is_given_up,
             // Reports may still name as undecided what all have recorded since: the marker tells the answer.
-            // What is handed over is not here yet, and is undone all the same.
+            // A transaction that is handed over is not here yet, and is undone all the same.
             Signal::Forget { .. } | Signal::Abort { .. } | Signal::RecoveryAsk { .. } => is_gathering,
             _ => false,
         }
@@ -99,14 +99,14 @@ impl Slot {
         let id = self.id;
         let postponed = &mut *context.postponed;
         postponed.released.retain(|held_back| is_other(held_back) || slot_of(&held_back.1) != Some(id));
-        // What waited at an earlier primary, too.
+        // Also requests that waited at an earlier primary.
         postponed.resuming.retain(|run| run.transaction() != transaction || run.slot() != id);
         if let Some(hand_out) = self.role.hand_out_mut() {
             hand_out.drop_waits(transaction);
         }
     }
 
-    /// What would stage or lock as soon as it goes on: who asked, and for which transaction.
+    /// Requests that would stage or lock as soon as they go on: who asked, and for which transaction.
     pub(in crate::ldm) fn postponed(&self, context: &Context<'_>) -> Vec<(Address, TransactionId)> {
         let released =
             context.postponed.released.iter().filter(|(_, signal)| slot_of(signal) == Some(self.id));
@@ -119,8 +119,8 @@ impl Slot {
         held_back.chain(memory).chain(resuming).collect()
     }
 
-    /// From a member that is given up no report comes: what waits for it is looked at again, to be refused. Returns the commits that were to be
-    /// replicated again: nobody knows what becomes of them.
+    /// From a member that is given up no report comes: what waits for it is looked at again, to be refused. Returns
+    /// the commits that were to be replicated again: nobody knows what becomes of them.
     pub(in crate::ldm) fn give_up_takeover(
         &mut self,
         context: &mut Context<'_>,
@@ -133,7 +133,7 @@ impl Slot {
         resumed.map(|pending| (pending.transaction, pending.reply)).collect()
     }
 
-    /// What was held back is looked at again, after this handler's other work.
+    /// Requests that were held back are looked at again, after this handler's other work.
     pub(super) fn release(&mut self, context: &mut Context<'_>) {
         let waiting = &mut self.takeover.waiting;
         if !waiting.is_empty() {

@@ -1,4 +1,5 @@
-//! Transactions without coordinator: the primary reports them to the recoverer once all members hold them as prepared in the installed view.
+//! Transactions without coordinator: the primary reports them to the recoverer once all members hold them as prepared
+//! in the installed view.
 
 use crate::ldm::context::Context;
 use crate::ldm::slot::Slot;
@@ -62,7 +63,7 @@ impl Slot {
         self.report_if_prepared(transaction, context);
     }
 
-    /// Whoever decides, readers here wait for the outcome from now on.
+    /// Readers here wait for the outcome from now on, whichever module decides.
     pub(super) fn mark_orphan(&mut self, transaction: TransactionId, context: &mut Context<'_>) {
         if self.held.get(&transaction).is_some_and(|held| held.is_marked) {
             self.report_if_prepared(transaction, context);

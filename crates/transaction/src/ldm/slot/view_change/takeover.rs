@@ -1,5 +1,5 @@
-//! What a primary does when it knows what its members know: it tells them what is decided, drops what it lacks, and replicates again what is
-//! undecided, in its order.
+//! The work of a primary when it knows what its members know: it tells them what is decided, drops what it lacks, and
+//! replicates again what is undecided, in its order.
 
 use super::gather::Gathering;
 use crate::ldm::context::Context;
@@ -19,10 +19,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use types::{Epoch, NodeId, Sequence, TransactionId};
 
-/// What a primary replicates again.
+/// The transactions that a primary replicates again.
 #[derive(Debug)]
 pub(in crate::ldm) struct Resending {
-    /// What is left, in this order.
+    /// Those that are left, in this order.
     again: VecDeque<TransactionId>,
     /// Members that hold it.
     holders: BTreeMap<TransactionId, Vec<NodeId>>,
@@ -76,7 +76,7 @@ impl Slot {
         ships
     }
 
-    /// What was shipped ahead in the view before is void.
+    /// Pieces that went ahead in the view before are void.
     pub(in crate::ldm) fn drop_all_ahead(&mut self, context: &mut Context<'_>) {
         let mut ahead: Vec<TransactionId> = self.ahead.keys().copied().collect();
         ahead.sort_unstable();
@@ -85,7 +85,7 @@ impl Slot {
         }
     }
 
-    /// What is undecided is told, dropped or replicated again; what is open goes on.
+    /// Undecided transactions are told, dropped or replicated again; open ones go on.
     pub(super) fn go_on_gathered(
         &mut self,
         claimant: Option<NodeId>,
@@ -123,7 +123,8 @@ impl Slot {
         }
     }
 
-    /// Whoever claims the line may let go: the claim is here, or a newer one is. (Who claims nothing may have waited for this to leave.)
+    /// A member that claims the line may let go: the claim is here, or a newer one is. One that claims nothing may
+    /// have waited for this to leave.
     fn tell_all_taken(&self, context: &mut Context<'_>) {
         self.send_to_backups(Signal::Taken { slot: self.id }, context);
     }
@@ -139,7 +140,8 @@ impl Slot {
         match (claimed.and_then(|(_, report)| report.claim), own) {
             (Some(claim), _) => (line.since, line.acquired) = (claim.since.max(named), Some(view)),
             (None, Some(_)) => {}
-            // The line that the view names, or, if nobody is left to hand it over, one that nobody knew of before. It is claimed when it is open.
+            // The line that the view names, or, if nobody is left to hand it over, one that nobody knew of before. It
+            // is claimed when it is open.
             (None, None) => line.since = line.leads_since.max(named),
         }
         let is_claimed = line.acquired.is_some();
@@ -151,7 +153,7 @@ impl Slot {
         self.count_unsettled(context);
     }
 
-    // ---- telling and dropping -----------------------------------------------------------------------------------------------------
+    // ---- telling and dropping ------------------------------------------------------------------------------------
 
     /// Tells a member what became of something that it does not know the outcome of, unless that is unknown here too.
     fn tell(&mut self, node: NodeId, undecided: &UndecidedPlace, context: &mut Context<'_>) {
@@ -207,7 +209,7 @@ impl Slot {
         self.takeover.dropping.insert(transaction, Dropping { missing, is_one_primary });
     }
 
-    /// What was being dropped when the view changed is dropped by the members of the new one.
+    /// Transactions that were being dropped when the view changed are dropped by the members of the new one.
     fn drop_again(&mut self, context: &mut Context<'_>) {
         let dropping = self.takeover.dropping.iter();
         let dropping: Vec<(TransactionId, bool)> =
@@ -244,9 +246,10 @@ impl Slot {
         self.answer_askers(transaction, None, context);
     }
 
-    // ---- going on -----------------------------------------------------------------------------------------------------------------
+    // ---- going on ------------------------------------------------------------------------------------------------
 
-    /// What was applied here for the old primary is held here from now on. All that is to be replicated again, in order.
+    /// Transactions that were applied here for the old primary are held here from now on. Gives all that are to be
+    /// replicated again, in order.
     fn take_over(&mut self, context: &Context<'_>) -> Vec<TransactionId> {
         let mut again = self.sealed_before(context.map.view.number);
         let applied = self.applied_in_order().into_iter();
@@ -267,7 +270,8 @@ impl Slot {
         again
     }
 
-    /// Replicates the next again, and so on, until one is large. What was decided meanwhile is not undecided anywhere any more.
+    /// Replicates the next again, and so on, until one is large. What was decided meanwhile is not undecided anywhere
+    /// any more.
     pub(in crate::ldm) fn replicate_rest(&mut self, context: &mut Context<'_>) {
         let view = context.map.view.number;
         while let Some(transaction) = self.next_again() {

@@ -31,7 +31,8 @@ impl Slot {
         }
     }
 
-    /// Drops what is open: another member has it, or nobody goes on with it. At once: another member's places on the same rows may come next.
+    /// Drops what is open: another member has it, or nobody goes on with it. At once: another member's places on the
+    /// same rows may come next.
     pub(in crate::ldm) fn let_go(&mut self, context: &mut Context<'_>) {
         self.role.let_go();
         self.takeover.lose_claim();
@@ -76,7 +77,8 @@ impl Slot {
         }
     }
 
-    /// The view has begun another line, or nobody knows how far this one went elsewhere: what is open here is lost, and requests that wait are.
+    /// The view has begun another line, or nobody knows how far this one went elsewhere: what is open here is lost,
+    /// and requests that wait are.
     fn give_up_line(&mut self, context: &mut Context<'_>) {
         let waits = self.take_waits(context);
         self.takeover.begin_again(context.map.view.number);

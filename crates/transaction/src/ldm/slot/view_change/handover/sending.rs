@@ -23,7 +23,7 @@ const PIECE_OPERATIONS: usize = 500;
 /// Bytes after which a piece ends.
 const PIECE_BYTES: usize = 128 * 1024;
 
-/// What a transaction staged on a row, the newest first (None: it deleted it).
+/// The versions of a transaction on a row, the newest first (None: it deleted it).
 type StagedRow = VecDeque<Option<Arc<[u8]>>>;
 
 impl Slot {
@@ -50,7 +50,8 @@ impl Slot {
         self.report(context);
     }
 
-    /// Whether something goes on in slices that a report must not be ahead of: undoing, publishing, what was sealed here becoming a backup's.
+    /// Whether something goes on in slices that a report must not be ahead of: undoing, publishing, what was sealed
+    /// here becoming a backup's.
     pub(in crate::ldm) fn has_slices(&self, context: &Context<'_>) -> bool {
         context.jobs.of(self.id).any(|(_, work)| match work {
             Work::Publish(_) | Work::Undo(_) => true,

@@ -1,9 +1,10 @@
 //! A node that is about to stop leaves when nobody needs to hear anything from it any more.
 //!
-//! Sessions are told by signals to their modules; each such module gets a last word, and answers it in the view in which this node leads nothing, or a newer
-//! one. So do all others in reach, whether they were told anything or not: a request that one sent in the view before may be on its way here still, and with the
-//! answer it has come. (Nobody here knows how many modules an SQL node has: its `main` answers for those that have nothing here, when all use the view.)
-//! Invariant: a last word is sent behind everything that the module was told, and is answered by one.
+//! Sessions are told by signals to their modules; each such module gets a last word, and answers it in the view in
+//! which this node leads nothing, or a newer one. So do all others in reach, whether they were told anything or not:
+//! a request that one sent in the view before may be on its way here still, and with the answer it has come. (Nobody
+//! here knows how many modules an SQL node has: its `main` answers for those that have nothing here, when all use the
+//! view.) Invariant: a last word is sent behind everything that the module was told, and is answered by one.
 
 use crate::ldm::Ldm;
 use protocol::{Address, ModuleKind, NodeInfo, NodeRole, Outputs, Signal};
@@ -14,7 +15,7 @@ use types::{NodeId, SlotId};
 /// The node is about to stop, or was.
 #[derive(Debug, Default)]
 pub(in crate::ldm) struct StandingDown {
-    /// Who wants to know when nothing is left to be handed over or answered; none: nobody, or nobody any more.
+    /// The module that is told when nothing is left to be handed over or answered, if there still is one.
     pub(in crate::ldm) main: Option<Address>,
     /// Modules of sessions that were told of moves, or have something open here, and were sent no last word since.
     pub(super) told: BTreeSet<Address>,
@@ -49,7 +50,8 @@ impl StandingDown {
 }
 
 impl Ldm {
-    /// Says so once this module leads nothing, has nothing that another one waits for, and all sessions have heard what it said.
+    /// Says so once this module leads nothing, has nothing that another one waits for, and all sessions have heard
+    /// what it said.
     pub(in crate::ldm) fn stand_down(&mut self, outputs: &mut Outputs<Shared>) {
         let is_done = self
             .slots

@@ -1,4 +1,5 @@
-//! Stepping down: what a member does on installing the view in which another one is primary, and with requests that come to it afterwards.
+//! Stepping down: what a member does on installing the view in which another one is primary, and with requests that
+//! come to it afterwards.
 
 use super::{Room, lose_waits};
 use crate::ldm::context::Context;
@@ -24,7 +25,8 @@ impl Slot {
         )]
         match signal {
             Signal::Abort { transaction, .. } => {
-                // What is open is here until it is taken. (Whoever gets it next is in a newer view than this one was, or is primary.)
+                // An open transaction is here until it is taken. The next one to get this is in a newer view than
+                // this one was, or is primary.
                 self.on_abort(transaction, context);
                 self.pass_on(signal, context);
             }
@@ -128,7 +130,7 @@ impl Slot {
         }
     }
 
-    /// What is too much to travel inside a view change is lost, and undone in slices.
+    /// Transactions that are too large to travel inside a view change are lost, and undone in slices.
     fn give_up_large(&mut self, context: &mut Context<'_>) {
         let mut room = Room::default();
         let mut large: Vec<(NodeId, TransactionId)> = Vec::new();
@@ -252,7 +254,8 @@ impl Slot {
         }
     }
 
-    /// What was sealed here is held as if another primary had replicated it. (What only locked is open again: its coordinator asks the new primary.)
+    /// A sealed transaction is held as if another primary had replicated it. One that has only locked is open again:
+    /// its coordinator asks the new primary.
     pub(in crate::ldm) fn become_backup(&mut self, transaction: TransactionId, context: &mut Context<'_>) {
         let Some(held) = self.held.get_mut(&transaction) else { return };
         if !held.has_writes(self.id) {

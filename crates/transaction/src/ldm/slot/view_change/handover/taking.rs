@@ -56,8 +56,9 @@ impl Slot {
         }
     }
 
-    /// Requests that waited here when this member led before, and that the claimant has no more: it has given them up, or answered, and its word may be
-    /// lost with the connection that kept this member from hearing that they are there.
+    /// Requests that waited here when this member led before, and that the claimant has no more: it has given them
+    /// up, or answered, and its word may be lost with the connection that kept this member from hearing that they are
+    /// there.
     pub(in crate::ldm) fn lose_own_waits(
         &mut self,
         pieces: &[(NodeId, HandOver)],
@@ -68,8 +69,8 @@ impl Slot {
         self.lose_handed_waits(|run| !handed.contains(&(run.from(), run.request())), context);
     }
 
-    /// Requests that were on their way here from a member that is gone: they wait nowhere any more. (Their sessions may believe that they wait here: this
-    /// member let go of its own when it saw theirs.)
+    /// Requests that were on their way here from a member that is gone: they wait nowhere any more. (Their sessions
+    /// may believe that they wait here: this member let go of its own when it saw theirs.)
     pub(in crate::ldm) fn lose_unread(&mut self, reborn: &[NodeId], context: &mut Context<'_>) {
         let members = context.map.view.in_sync(self.id);
         let stays = |node: NodeId| members.contains(&node) && !reborn.contains(&node);
@@ -117,7 +118,7 @@ impl Slot {
             || self.held.get(&transaction).is_some_and(|held| held.stage != HeldStage::Open);
         let is_void = is_sealed || lost.contains(&transaction) || context.is_lost(session.node);
         if !is_void && let Some(void) = self.void.get_mut(&session.node) {
-            // What was lost here before is not, there.
+            // It was lost here before, but not there.
             void.remove(&transaction);
         }
         if is_void || self.stage_handed(transaction, session, operations, context).is_err() {
