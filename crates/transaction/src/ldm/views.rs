@@ -101,7 +101,7 @@ impl Ldm {
     /// its decider. That holds when the node is back already, too. Its next life may have begun here before this was
     /// known: such transactions go with the others, and are remembered as void, so that none goes on without what it
     /// had done.
-    fn abort_of_lost_sessions(&mut self, gone: &[NodeId], outputs: &mut Outputs<Shared>) {
+    pub fn abort_of_lost_sessions(&mut self, gone: &[NodeId], outputs: &mut Outputs<Shared>) {
         let (slots, mut context) = self.parts(outputs);
         let map = context.map;
         let is_lost = |session: Address| map.is_out(session.node) || gone.contains(&session.node);
