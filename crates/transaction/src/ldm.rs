@@ -8,7 +8,7 @@
 //! - `fragments`: the rows. `locks`, `waits`: row locks and who waits; a deadlock has waits in several slots.
 //! - `jobs`: work that is cut into slices (long reads; preparing, publishing and undoing of large transactions;
 //!   freeing memory); each slice is one `Continue`.
-//! - `context` is what slots see of all this.
+//! - [`Context`] is what slots see of all this.
 //!
 //! `views` installs maps, in the order that a view change needs, `schema` makes and drops fragments, `stamps` are its
 //! epochs, `deadlock` finds cycles, `reclaim` frees what nobody needs any more, `lease` keeps requests while the node
@@ -17,11 +17,8 @@
 //!
 //! Invariant: epoch stamps come from primaries only and are never below the highest epoch this module has heard of.
 
-mod context;
-mod deadlock;
 mod digest;
 mod information;
-mod jobs;
 mod lag;
 mod lease;
 mod reclaim;
@@ -31,30 +28,34 @@ mod stamps;
 mod views;
 
 use crate::locks::{Locks, WaitId};
-use context::{Context, Fragments, Postponed, Progress};
-use deadlock::PROBES_AT_ONCE;
-use jobs::{Job, Jobs};
 use lag::Lag;
 use memory::{Ledger, MemoryManager, Region};
-use protocol::program::Refusal;
+use protocol::program::{Refusal, TableRef};
 use protocol::signal::{CommitDone, CommitOutcome};
 use protocol::{Address, Budget, Envelope, Outputs, Signal};
 use query::{NodeMap, PublishedReader, Shared};
-use reclaim::Reclaim;
-use schema::Backfills;
+use reclaim::{Reclaim, Visits};
+use schema::{Backfill, Backfills};
 use slot::commit::prepared;
+use slot::commit::publish::Publish;
+use slot::commit::seal::Mark;
 use slot::commit::ship::{ShipWindow, ship_waiting};
-use slot::copy::{Copying, step_copy};
-use slot::lock_wait::{WaitAlarm, Waits};
-use slot::markers::MarkerTurns;
+use slot::copy::{Copy, Copying, step_copy};
+use slot::deadlock::PROBES_AT_ONCE;
+use slot::lock_wait::{Run, WaitAlarm, Waits};
+use slot::markers::{MarkerTurns, Sweep};
+use slot::read::PendingRead;
 use slot::stage::WriteRun;
+use slot::transaction::OPERATION_COST;
+use slot::undo::Undo;
 use slot::view_change::handover::StandingDown;
 use slot::{Slots, slot_of};
 use stamps::Stamps;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use stdx::{Duration, Instant, Now, earlier};
-use types::Epoch;
+use stdx::{Duration, FixedMap, Instant, Now, earlier};
+use storage::Fragment;
+use types::{Epoch, NodeId, SlotId, TableId, ViewNumber};
 
 /// How much is done at once, and what is too large for that.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +72,186 @@ impl Sizes {
 }
 /// The number of the `Continue` that lets requests go on that were held back: no job has it.
 const RELEASE: u64 = u64::MAX;
+
+/// Work of a module.
+enum Job {
+    /// A slot's work.
+    Slot(SlotId, Work),
+    Backfill(Box<Backfill>),
+    Copy(Copy),
+    /// Remove the rows of dropped tables.
+    Clear(Vec<Fragment>),
+    /// Free what readers have let go.
+    Visit(Visits),
+    /// Look at what other replicas owe; it was due at this moment.
+    Look(Instant),
+}
+
+/// Work of a slot.
+enum Work {
+    Read(Box<PendingRead>),
+    Publish(Box<Publish>),
+    Mark(Box<Mark>),
+    Undo(Box<Undo>),
+    /// Drop what became of old transactions.
+    Sweep(Sweep),
+}
+
+/// The jobs of a module, by number.
+#[derive(Default)]
+struct Jobs {
+    by_number: FixedMap<u64, Job>,
+    next: u64,
+}
+
+impl Jobs {
+    fn remove(&mut self, number: u64) -> Option<Job> {
+        self.by_number.remove(&number)
+    }
+
+    fn retain(&mut self, mut keep: impl FnMut(&Job) -> bool) {
+        self.by_number.retain(|_, job| keep(job));
+    }
+
+    fn len(&self) -> usize {
+        self.by_number.len()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (u64, &Job)> {
+        self.by_number.iter().map(|(number, job)| (*number, job))
+    }
+
+    /// The work that is under way in a slot, in no particular order.
+    fn of(&self, slot: SlotId) -> impl Iterator<Item = (u64, &Work)> {
+        self.by_number.iter().filter_map(move |(number, job)| match job {
+            Job::Slot(of, work) if *of == slot => Some((*number, work)),
+            Job::Slot(..)
+            | Job::Backfill(_)
+            | Job::Copy(_)
+            | Job::Clear(_)
+            | Job::Visit(_)
+            | Job::Look(_) => None,
+        })
+    }
+}
+
+impl Context<'_> {
+    /// Goes on with a job after everything that waits in the module's queue.
+    fn later(&mut self, job: Job) {
+        let number = self.jobs.next;
+        self.jobs.next += 1;
+        self.jobs.by_number.insert(number, job);
+        self.send(self.address, Signal::Continue(number));
+    }
+}
+
+/// The rows of a module, by table and slot.
+type Fragments = FixedMap<(TableId, SlotId), Fragment>;
+
+/// How far a module is in the installed view.
+#[derive(Default)]
+struct Progress {
+    /// Every data node has installed this view.
+    settled: ViewNumber,
+    /// Slots whose takeover is not over: while there are none, nothing is held back.
+    unsettled_count: usize,
+    /// A view is being installed: what ends in slices meanwhile is looked at when it is.
+    is_entering: bool,
+    /// Some slot is being copied to this node.
+    is_joining: bool,
+    /// This node cannot join: its process is about to end.
+    has_given_up: bool,
+}
+
+/// Requests that go on when something is over.
+#[derive(Default)]
+struct Postponed {
+    /// Requests that were held back and may go on.
+    released: VecDeque<(Address, Signal)>,
+    is_lease_awaited: bool,
+    /// Requests that waited at another primary, or here before it stepped down.
+    resuming: VecDeque<Run>,
+}
+
+/// The things that all slots of a module share, and the outputs of a call.
+struct Context<'a> {
+    now: Now,
+    address: Address,
+    sizes: Sizes,
+    map: &'a Arc<NodeMap>,
+    transaction_memory: &'a mut Ledger,
+    stamps: &'a mut Stamps,
+    fragments: &'a mut Fragments,
+    backfills: &'a mut Backfills,
+    locks: &'a mut Locks,
+    waits: &'a mut Waits,
+    reclaim: &'a mut Reclaim,
+    jobs: &'a mut Jobs,
+    copying: &'a mut Copying,
+    ship_window: &'a mut ShipWindow,
+    marker_turns: &'a mut MarkerTurns,
+    postponed: &'a mut Postponed,
+    progress: &'a mut Progress,
+    standing_down: &'a mut StandingDown,
+    outputs: &'a mut Outputs<Shared>,
+}
+
+impl Context<'_> {
+    #[inline]
+    fn send(&mut self, to: Address, signal: Signal) {
+        self.outputs.send(self.address, to, signal);
+    }
+
+    fn send_to_all(&mut self, to: &[Address], signal: Signal) {
+        if let Some((last, others)) = to.split_last() {
+            for address in others {
+                self.send(*address, signal.clone());
+            }
+            self.send(*last, signal);
+        }
+    }
+
+    /// A slice that is done at once.
+    fn at_once(&self) -> Budget {
+        Budget { rows: self.sizes.at_once }
+    }
+
+    /// Whether a statement bound to this version of a table may run: the installed version or the one before.
+    fn check_schema(&self, table: TableRef, slot: SlotId) -> Result<(), Refusal> {
+        let installed = self.map.table(table.id).map(|info| info.definition.version);
+        let floor = self.backfills.floor(table.id);
+        let is_known = installed.is_some_and(|installed| {
+            table.version <= installed && table.version + 1 >= installed && table.version >= floor
+        });
+        if is_known && self.fragments.contains_key(&(table.id, slot)) {
+            Ok(())
+        } else {
+            Err(Refusal::WrongSchema)
+        }
+    }
+
+    fn charge_operation(&mut self) -> Result<(), Refusal> {
+        self.transaction_memory.charge(OPERATION_COST).map_err(|full| region_full(&full))
+    }
+
+    fn release_operation(&mut self) {
+        self.transaction_memory.release(OPERATION_COST);
+    }
+
+    /// Nodes whose sessions and coordinators do not count any more.
+    fn is_lost(&self, node: NodeId) -> bool {
+        self.map.is_out(node)
+    }
+
+    /// A data node is given up: what is prepared may never be decided, so nobody waits for it.
+    fn has_lost_replicas(&self) -> bool {
+        !self.map.given_up.is_empty()
+    }
+}
+
+fn region_full(full: &memory::RegionFull) -> Refusal {
+    Refusal::RegionFull { region: full.name().to_owned() }
+}
 
 /// The block.
 pub struct Ldm {

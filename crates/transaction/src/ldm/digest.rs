@@ -5,11 +5,11 @@
 //! of jobs and waits that are in no message. (Waiting for locks and memory is told by its number only, as are large
 //! reads, new indexes and the freeing of memory: worlds that are enumerated have none of them.)
 
+use super::Fragments;
 use super::Ldm;
-use super::context::Fragments;
-use super::jobs::{Job, Work};
 use super::slot::Slot;
 use super::slot::transaction::{HeldStage, Operation};
+use super::{Job, Work};
 use memory::Guard;
 use std::fmt::{Debug, Write};
 use std::ops::Bound;

@@ -29,8 +29,8 @@
 //! (`takeover`): who undoes or publishes what is large sends them behind that, and answers probes meanwhile; modules
 //! that are no ldm: a thread that hangs ends its node (`runtime`, `watchdog`).
 
+use super::Job;
 use super::Ldm;
-use super::jobs::Job;
 use protocol::{Address, Outputs, Signal};
 use query::Shared;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

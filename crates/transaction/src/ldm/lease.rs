@@ -15,8 +15,8 @@
 //! what is kept); nothing is evaluated for a session while the lease has run out, not even for one whose turn for a
 //! lock has come.
 
+use super::Context;
 use super::Ldm;
-use super::context::Context;
 use super::slot::Slot;
 use super::slot::lock_wait::WaitAlarm;
 use super::slot::stage::WriteRun;

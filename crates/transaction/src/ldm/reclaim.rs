@@ -11,11 +11,10 @@
 //! request waits for memory or for a lock, never for both. When visits come depends on changes alone, not on when
 //! readers let go: a simulation repeats.
 
+use super::Fragments;
+use super::Job;
 use super::Ldm;
-use super::context::{Context, Fragments};
-use super::jobs::Job;
-use super::slot::Slot;
-use super::slot::lock_wait::WaitAlarm;
+use super::slot::lock_wait::{WaitAlarm, Waits};
 use super::slot::stage::WriteRun;
 use memory::MemoryManager;
 use protocol::program::Refusal;
@@ -125,6 +124,14 @@ impl Reclaim {
         now.monotonic < until && self.memory.announced() > 0
     }
 
+    /// A write that found DataMemory full, or whose functions take long, goes on a moment later.
+    pub(super) fn pause(&mut self, run: WriteRun, waits: &mut Waits, now: Now) {
+        if self.waiting.is_empty() {
+            waits.alarms.register(now.monotonic + WAIT_INTERVAL, WaitAlarm::Memory);
+        }
+        self.waiting.push(run);
+    }
+
     /// The writes of a transaction in a slot that wait for memory do so no longer.
     pub(super) fn take_waits(&mut self, transaction: TransactionId, slot: SlotId) -> Vec<WriteRun> {
         self.take_waits_if(|run| run.request.transaction == transaction && run.request.slot == slot)
@@ -147,17 +154,6 @@ impl Reclaim {
     /// Writes that wait for memory.
     pub(super) fn waiting(&self) -> &[WriteRun] {
         &self.waiting
-    }
-}
-
-impl Slot {
-    /// A write that found DataMemory full, or whose functions take long, goes on a moment later.
-    pub(super) fn pause_write(&self, mut run: WriteRun, context: &mut Context<'_>) {
-        run.request.known = run.request.known.max(self.operation_count(run.request.transaction));
-        if context.reclaim.waiting.is_empty() {
-            context.waits.alarms.register(context.now.monotonic + WAIT_INTERVAL, WaitAlarm::Memory);
-        }
-        context.reclaim.waiting.push(run);
     }
 }
 

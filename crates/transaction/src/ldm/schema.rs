@@ -4,10 +4,10 @@
 //! `main` readers of all of them. A dropped table's rows are freed when the last reader is gone; operations of open
 //! transactions on it are void, and their prepare is refused (`check_schema`).
 
+use super::Job;
 use super::Ldm;
-use super::context::{Context, region_full};
-use super::jobs::Job;
 use super::slot::transaction::HeldStage;
+use super::{Context, region_full};
 use protocol::program::{Refusal, TableRef};
 use protocol::signal::RequestId;
 use protocol::{Address, Budget, Outputs, Signal};

@@ -19,6 +19,7 @@
 pub(super) mod backup;
 pub(super) mod commit;
 pub(super) mod copy;
+pub(super) mod deadlock;
 pub(super) mod inspect;
 pub(super) mod lock_wait;
 pub(super) mod markers;
@@ -30,8 +31,8 @@ pub(super) mod transaction;
 pub(super) mod undo;
 pub(super) mod view_change;
 
-use super::context::Context;
-use super::jobs::{Job, Work};
+use super::Context;
+use super::{Job, Work};
 use backup::{Ahead, Applied};
 use commit::Reply;
 use commit::seal::PendingCommit;

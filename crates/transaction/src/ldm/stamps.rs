@@ -3,7 +3,7 @@
 //! Invariants: the current epoch never goes back; an epoch is reported as drained here, and nowhere else, when
 //! nothing below it is undecided.
 
-use super::context::Context;
+use super::Context;
 use crate::mutants::{self, Mutant};
 use protocol::{Address, Signal};
 use std::collections::BTreeMap;

@@ -6,8 +6,8 @@
 //! 4. Transactions of lost coordinators have none; large ones are shipped again.
 //! 5. Backups report, or hand over; primaries look whether they have all reports.
 
+use super::Context;
 use super::Ldm;
-use super::context::Context;
 use super::slot::commit::ship::{Ship, ShipWindow};
 use super::slot::{Slot, Slots};
 use crate::mutants::{self, Mutant};

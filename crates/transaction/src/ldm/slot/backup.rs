@@ -10,7 +10,7 @@
 use super::Slot;
 use super::commit::publish::{After, Publish, Rest};
 use super::markers::Marker;
-use crate::ldm::context::{Context, region_full};
+use crate::ldm::{Context, region_full};
 use crate::mutants::{self, Mutant};
 use protocol::program::{OperationResult, Refusal};
 use protocol::signal::{Replicate, ReplicateAhead, ReplicatedWrite};

@@ -15,7 +15,7 @@ pub(in crate::ldm) mod ship;
 
 use super::Slot;
 use super::transaction::{Held, HeldStage};
-use crate::ldm::context::Context;
+use crate::ldm::Context;
 use crate::mutants::{self, Mutant};
 use protocol::program::{OperationResult, Refusal};
 use protocol::signal::{

@@ -38,10 +38,10 @@ mod piece;
 
 use super::markers::Marker;
 use super::{Slot, Slots};
-use crate::ldm::context::Context;
-use crate::ldm::jobs::{Job, Work};
+use crate::ldm::Context;
 use crate::ldm::reclaim::{WAIT_INTERVAL, WAIT_MAX};
 use crate::ldm::slot::lock_wait::WaitAlarm;
+use crate::ldm::{Job, Work};
 use crate::mutants::{self, Mutant};
 use memory::{MIB, RegionFull};
 use piece::{Position, Share};

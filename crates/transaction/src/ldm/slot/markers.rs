@@ -14,8 +14,8 @@
 //! marker whatever its age.
 
 use super::Slot;
-use crate::ldm::context::Context;
-use crate::ldm::jobs::Work;
+use crate::ldm::Context;
+use crate::ldm::Work;
 use protocol::Budget;
 use protocol::program::OperationResult;
 use stdx::{Duration, FixedMap, Instant, Now};

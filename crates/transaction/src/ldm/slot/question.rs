@@ -10,7 +10,7 @@
 use super::Slot;
 use super::markers::Marker;
 use super::transaction::HeldStage;
-use crate::ldm::context::Context;
+use crate::ldm::Context;
 use crate::mutants::{self, Mutant};
 use protocol::program::{OperationResult, Refusal};
 use protocol::signal::{CommitDone, CommitOutcome, RequestId, WriteDone, WriteFailure, WriteSummary};

@@ -9,8 +9,8 @@
 use super::lock_wait::{Run, timeout_of};
 use super::transaction::Operation;
 use super::{Slot, Slots};
-use crate::ldm::context::Context;
-use crate::ldm::jobs::{Job, Work};
+use crate::ldm::Context;
+use crate::ldm::{Job, Work};
 use crate::locks::{self, LockKey};
 use crate::mutants::{self, Mutant};
 use protocol::program::{

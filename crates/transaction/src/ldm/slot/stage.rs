@@ -9,7 +9,7 @@ use super::Slot;
 use super::commit::Reply;
 use super::lock_wait::{Run, timeout_of};
 use super::transaction::{HeldStage, OPERATION_COST, Operation};
-use crate::ldm::context::{Context, region_full};
+use crate::ldm::{Context, region_full};
 use crate::locks::{self, LockKey, Locks};
 use crate::mutants::{self, Mutant};
 use memory::RegionFull;
@@ -192,6 +192,12 @@ impl Slot {
             }
         }
         self.finish_write(run, context);
+    }
+
+    /// A write goes on a moment later, if its transaction is still what it was.
+    fn pause_write(&self, mut run: WriteRun, context: &mut Context<'_>) {
+        run.request.known = run.request.known.max(self.operation_count(run.request.transaction));
+        context.reclaim.pause(run, context.waits, context.now);
     }
 
     /// Whether this primary may run a request now.

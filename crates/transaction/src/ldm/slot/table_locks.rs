@@ -13,7 +13,7 @@
 use super::Slot;
 use super::lock_wait::Waiting;
 use super::transaction::Operation;
-use crate::ldm::context::Context;
+use crate::ldm::Context;
 use crate::locks::{self, LockKey, Locks, WaitId};
 use protocol::program::LockMode;
 use types::{TableId, TransactionId};

@@ -9,8 +9,8 @@
 
 use super::Slot;
 use super::transaction::{HeldStage, Operation};
-use crate::ldm::context::Context;
-use crate::ldm::jobs::Work;
+use crate::ldm::Context;
+use crate::ldm::Work;
 use crate::locks::LockKey;
 use crate::mutants::{self, Mutant};
 use protocol::signal::RequestId;

@@ -3,8 +3,8 @@
 //! Invariant: a row is published, or what was prepared of it undone, in `publish_row` and nowhere else.
 
 use super::Reply;
-use crate::ldm::context::Context;
-use crate::ldm::jobs::Work;
+use crate::ldm::Context;
+use crate::ldm::Work;
 use crate::ldm::slot::Slot;
 use crate::ldm::slot::markers::Marker;
 use crate::ldm::slot::transaction::{HeldStage, Operation};

@@ -6,8 +6,8 @@
 
 use super::publish::After;
 use super::{Ending, Reply};
-use crate::ldm::context::Context;
-use crate::ldm::jobs::Work;
+use crate::ldm::Context;
+use crate::ldm::Work;
 use crate::ldm::slot::transaction::{Held, HeldStage, Operation};
 use crate::ldm::slot::{Slot, Stream};
 use crate::mutants::{self, Mutant};

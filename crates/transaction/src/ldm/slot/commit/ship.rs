@@ -8,8 +8,8 @@
 
 use super::Ending;
 use super::seal::{Share, Shipped};
+use crate::ldm::Context;
 use crate::ldm::Sizes;
-use crate::ldm::context::Context;
 use crate::ldm::slot::transaction::{Held, HeldStage};
 use crate::ldm::slot::{Slot, Slots};
 use protocol::program::Refusal;

@@ -21,7 +21,7 @@
 //!
 //! Deliberately not here: when pieces are sent, and what becomes of them (`copy`).
 
-use crate::ldm::context::Fragments;
+use crate::ldm::Fragments;
 use crate::mutants::{self, Mutant};
 use memory::Guard;
 use protocol::signal::{CopiedEntries, CopiedRow};

@@ -2,7 +2,7 @@
 
 use super::Stage;
 use super::opening::Opening;
-use crate::ldm::context::Context;
+use crate::ldm::Context;
 use crate::ldm::slot::Slot;
 use crate::ldm::slot::backup::Applied;
 use crate::ldm::slot::commit::publish::After;

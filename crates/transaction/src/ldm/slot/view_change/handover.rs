@@ -50,7 +50,7 @@ mod standing_down;
 mod stepping_down;
 mod taking;
 
-use crate::ldm::context::Context;
+use crate::ldm::Context;
 use crate::ldm::slot::lock_wait::Run;
 use protocol::{Address, Signal, View};
 use types::{Incarnation, NodeId, SlotId, TransactionId};

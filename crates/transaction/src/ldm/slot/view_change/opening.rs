@@ -1,8 +1,8 @@
 //! Opening: when a new primary grants locks, and requests that wait for that.
 
 use super::Stage;
+use crate::ldm::Context;
 use crate::ldm::RELEASE;
-use crate::ldm::context::Context;
 use crate::ldm::slot::commit::Reply;
 use crate::ldm::slot::{Slot, slot_of};
 use crate::mutants::{self, Mutant};

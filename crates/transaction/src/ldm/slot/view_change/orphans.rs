@@ -1,7 +1,7 @@
 //! Transactions without coordinator: the primary reports them to the recoverer once all members hold them as prepared
 //! in the installed view.
 
-use crate::ldm::context::Context;
+use crate::ldm::Context;
 use crate::ldm::slot::Slot;
 use crate::ldm::slot::commit::seal::Mark;
 use crate::ldm::slot::markers::Marker;

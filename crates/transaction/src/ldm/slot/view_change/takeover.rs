@@ -2,7 +2,7 @@
 //! replicates again what is undecided, in its order.
 
 use super::gather::Gathering;
-use crate::ldm::context::Context;
+use crate::ldm::Context;
 use crate::ldm::slot::Slot;
 use crate::ldm::slot::backup::{Applied, HELD_ALREADY};
 use crate::ldm::slot::commit::publish::After;

@@ -1,10 +1,10 @@
 //! Letting go: the open transactions of a line have another owner, or none, or are this member's again.
 
 use super::lose_waits;
-use crate::ldm::context::Context;
-use crate::ldm::jobs::{Job, Work};
+use crate::ldm::Context;
 use crate::ldm::slot::Slot;
 use crate::ldm::slot::transaction::HeldStage;
+use crate::ldm::{Job, Work};
 use crate::mutants::{self, Mutant};
 use protocol::Signal;
 use types::TransactionId;

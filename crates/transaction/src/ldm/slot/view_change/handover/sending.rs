@@ -1,13 +1,13 @@
 //! Sending: what is open, and what the new primary may lack, packed into pieces.
 
 use super::Room;
-use crate::ldm::context::{Context, Fragments};
-use crate::ldm::jobs::Work;
+use crate::ldm::Work;
 use crate::ldm::slot::Slot;
 use crate::ldm::slot::backup::Applied;
 use crate::ldm::slot::commit::ship::size_of_write;
 use crate::ldm::slot::lock_wait::Run;
 use crate::ldm::slot::transaction::Operation;
+use crate::ldm::{Context, Fragments};
 use protocol::Signal;
 use protocol::program::{LockMode, TableRef};
 use protocol::signal::{

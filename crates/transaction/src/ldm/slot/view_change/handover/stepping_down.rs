@@ -2,7 +2,7 @@
 //! come to it afterwards.
 
 use super::{Room, lose_waits};
-use crate::ldm::context::Context;
+use crate::ldm::Context;
 use crate::ldm::slot::backup::Applied;
 use crate::ldm::slot::commit::seal::Mark;
 use crate::ldm::slot::commit::{Ending, Reply};

@@ -1,6 +1,5 @@
 //! Taking: what comes in pieces is placed, staged, locked and waited for here.
 
-use crate::ldm::context::{Context, region_full};
 use crate::ldm::slot::Slot;
 use crate::ldm::slot::backup::Applied;
 use crate::ldm::slot::commit::publish::After;
@@ -8,6 +7,7 @@ use crate::ldm::slot::lock_wait::{Run, implicit_owner};
 use crate::ldm::slot::read::LockedRead;
 use crate::ldm::slot::stage::WriteRun;
 use crate::ldm::slot::transaction::{HeldStage, Operation};
+use crate::ldm::{Context, region_full};
 use crate::locks::LockKey;
 use crate::mutants::{self, Mutant};
 use protocol::program::{LockMode, Refusal};

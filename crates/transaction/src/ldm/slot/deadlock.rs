@@ -15,9 +15,8 @@
 //! the next ones; who asks is looked for among all of them), a session passes each probe on once in a while, and a
 //! deadline sends at most [`PROBES_AT_ONCE`] rounds.
 
-use super::Ldm;
-use super::context::Context;
-use super::slot::Slot;
+use super::Slot;
+use crate::ldm::{Context, Ldm};
 use crate::locks::{LockKey, WaitId};
 use crate::mutants::{self, Mutant};
 use protocol::program::Refusal;
@@ -32,7 +31,7 @@ const PROBE_HOPS: u8 = 64;
 /// Holders to whom a probe goes at a time.
 const FANOUT: usize = 64;
 /// Rounds of probes that one deadline sends.
-pub(super) const PROBES_AT_ONCE: u32 = 64;
+pub(in crate::ldm) const PROBES_AT_ONCE: u32 = 64;
 /// The first pause between two rounds of a wait.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 /// The longest.
@@ -41,13 +40,13 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 const ASKED: u64 = 0;
 
 /// The pause behind a wait's round of probes, counted from 0.
-pub(super) fn probe_pause(round: u32) -> Duration {
+pub(in crate::ldm) fn probe_pause(round: u32) -> Duration {
     PAUSE_MAX.min(PAUSE_MIN * (1 << round.min(7)))
 }
 
 impl Slot {
     /// A request that waits here looks for deadlocks.
-    pub(super) fn send_probes(&self, wait: WaitId, context: &mut Context<'_>) {
+    pub(in crate::ldm) fn send_probes(&self, wait: WaitId, context: &mut Context<'_>) {
         let Some(waiting) = context.waits.get(wait) else { return };
         let probe = Probe {
             initiator: waiting.transaction,
@@ -89,7 +88,7 @@ impl Slot {
 
 impl Context<'_> {
     /// A key that others wait for goes to this transaction, which may wait for them elsewhere.
-    pub(super) fn ask_to_probe(&mut self, key: &LockKey, holder: TransactionId) {
+    pub(in crate::ldm) fn ask_to_probe(&mut self, key: &LockKey, holder: TransactionId) {
         if self.locks.has_waiters(key) {
             self.ask(holder);
         }
@@ -108,7 +107,7 @@ impl Context<'_> {
 }
 
 impl Ldm {
-    pub(super) fn on_probe(&mut self, probe: Probe, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn on_probe(&mut self, probe: Probe, outputs: &mut Outputs<Shared>) {
         let (slots, mut context) = self.parts(outputs);
         for wait in context.waits.of(probe.transaction) {
             let slot = context.waits.get(wait).and_then(|waiting| slots.get(waiting.key.slot));
@@ -120,7 +119,7 @@ impl Ldm {
         }
     }
 
-    pub(super) fn on_probe_hit(
+    pub(in crate::ldm) fn on_probe_hit(
         &mut self,
         initiator: TransactionId,
         wait: WaitId,
@@ -136,7 +135,7 @@ impl Ldm {
     }
 
     /// It is time for a wait's next round of probes; false if none goes out.
-    pub(super) fn on_probe_alarm(&mut self, wait: WaitId, outputs: &mut Outputs<Shared>) -> bool {
+    pub(in crate::ldm) fn on_probe_alarm(&mut self, wait: WaitId, outputs: &mut Outputs<Shared>) -> bool {
         let (slots, mut context) = self.parts(outputs);
         let Some(waiting) = context.waits.get(wait) else { return false };
         let Some(slot) = slots.get_mut(waiting.key.slot) else { return false };
