@@ -24,18 +24,17 @@ pub(crate) mod finisher;
 mod members;
 mod passwords;
 
-use crate::environment::{Alarm, AlarmKind, Environment};
-use crate::execute::commit::{CommitRun, CommitStart, start_commit};
-use crate::execute::locked_reader::LockBatch;
-use crate::execute::table_reader::{Collector, Order, Pump, TableReader, Target};
-use crate::execute::write_set::{Origin, WriteSet};
-use crate::execute::{
-    Completion, Cx, Failure, Progress, conflicts, failure_of, lock_wait_timeout, table_ref,
-};
-use crate::inbox::{Reply, RequestKind};
+use crate::environment::Environment;
+use crate::statement::Cx;
 use backfill::UniqueBackfill;
 use catalogue::job::{InstallStep, JobName, JobOutcome, JobStep, Journal, StepWrite};
 use catalogue::{DdlJob, DdlRequest, SystemTables, system};
+use executor::commit::{CommitRun, CommitStart, start_commit};
+use executor::inbox::{Reply, RequestKind};
+use executor::locked_reader::LockBatch;
+use executor::table_reader::{Collector, Order, Pump, TableReader, Target};
+use executor::write_set::{Origin, WriteSet};
+use executor::{Completion, Failure, Progress, conflicts, failure_of, lock_wait_timeout, table_ref};
 use members::{MemberTask, Members};
 use passwords::PasswordHashing;
 use protocol::program::{
@@ -166,7 +165,7 @@ impl DdlRun {
     fn release(&mut self, env: &mut Environment<'_>) {
         let Some(transaction) = self.lock.take() else { return };
         env.module.ddl_locks.remove(&transaction);
-        if let Some(primary) = env.module.map.primary(SlotId(0)) {
+        if let Some(primary) = env.module.site.map.primary(SlotId(0)) {
             env.send(primary, Signal::Abort { transaction, slot: SlotId(0) });
         }
     }
@@ -233,7 +232,7 @@ impl DdlRun {
             Some(at) => {
                 let what = self.waits_for().unwrap_or_else(|| "Waiting for the catalogue".to_owned());
                 let summary = self.job.as_ref().map_or("DDL", |job| job.summary());
-                let message = format!("connection {}: {summary}: {what}", cx.core.id);
+                let message = format!("connection {}: {summary}: {what}", cx.core.client.id);
                 cx.env.outputs.event(Severity::Info, message);
                 at.max(now) + TELL_INTERVAL
             }
@@ -243,8 +242,7 @@ impl DdlRun {
         // (A run that waits often, and never for long, has one alarm.)
         if self.alarm_at.is_none_or(|alarm_at| alarm_at <= now) {
             self.alarm_at = Some(at);
-            let alarm = Alarm { connection_id: cx.core.id, kind: AlarmKind::Retry };
-            cx.env.module.deadlines.register(at, alarm);
+            cx.env.module.site.wakes.register(at, cx.core.client.id);
         }
     }
 
@@ -257,7 +255,7 @@ impl DdlRun {
 
     /// Those who use the tables already are waited for before anything is locked or written: there is nothing to undo if they do not end.
     fn start(&mut self, cx: &mut Cx<'_, '_>) -> Option<Progress> {
-        let schema = &cx.env.module.map.schema;
+        let schema = &cx.env.module.site.map.schema;
         let request = self.request.as_ref().filter(|_| self.own_job.is_none());
         let tables = request.map_or_else(Vec::new, |request| DdlJob::tables_of(request, schema));
         let any_version = |id: TableId| TableRef { id, version: u32::MAX };
@@ -272,12 +270,12 @@ impl DdlRun {
     }
 
     fn poll_users(&mut self, mut members: Members, cx: &mut Cx<'_, '_>) -> Result<Option<Progress>, Failure> {
-        if members.poll(cx)? {
+        if members.poll(&mut cx.executor())? {
             self.stage = Stage::Begin;
             return Ok(None);
         }
         if members.is_held_up(Self::patience(cx), cx.env.now.monotonic) {
-            members.forget(&mut cx.core.inbox);
+            members.forget(&mut cx.core.client.inbox);
             return Err(Failure::Error(lock_wait_timeout()));
         }
         self.stage = Stage::Users(members);
@@ -302,10 +300,10 @@ impl DdlRun {
     // ---- the lock -----------------------------------------------------------------------------------------------------------------
 
     fn begin(&mut self, cx: &mut Cx<'_, '_>) -> Result<Option<Progress>, Failure> {
-        let primary = cx.primary(SlotId(0))?;
-        let transaction = cx.env.module.next_transaction();
-        let request = cx.core.inbox.register(primary, RequestKind::Change);
-        let info = cx.hidden_info(system::DDL_LOCK)?;
+        let primary = cx.executor().primary(SlotId(0))?;
+        let transaction = cx.env.module.site.next_transaction();
+        let request = cx.core.client.inbox.register(primary, RequestKind::Change);
+        let info = cx.executor().hidden_info(system::DDL_LOCK)?;
         let program = ReadProgram {
             table: table_ref(&info.definition),
             filter: None,
@@ -333,7 +331,7 @@ impl DdlRun {
     }
 
     fn poll_lock(&mut self, request: RequestId, cx: &mut Cx<'_, '_>) -> Result<Option<Progress>, Failure> {
-        match cx.core.inbox.take(request) {
+        match cx.core.client.inbox.take(request) {
             None => {
                 self.stage = Stage::Lock(request);
                 Ok(Some(Progress::Wait))
@@ -352,10 +350,13 @@ impl DdlRun {
     // ---- reading ------------------------------------------------------------------------------------------------------------------
 
     fn read_table(&self, table: TableId, cx: &mut Cx<'_, '_>) -> Result<SystemRead, Failure> {
-        let info = cx.hidden_info(table)?;
+        let info = cx.executor().hidden_info(table)?;
         let program = TableReader::program(&info, None, ReadOutput::StoredRow, cx.statement);
         let target = Target::Ranges(IndexId(0), vec![KeyRange::all()]);
-        Ok(SystemRead { table, reader: TableReader::new(&info, program, target, Order::Any, None, cx) })
+        Ok(SystemRead {
+            table,
+            reader: TableReader::new(&info, program, target, Order::Any, None, &cx.executor()),
+        })
     }
 
     fn read_catalogue(&mut self, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
@@ -433,12 +434,12 @@ impl DdlRun {
         next: AfterInstall,
         cx: &mut Cx<'_, '_>,
     ) -> Result<Option<Progress>, Failure> {
-        if !members.poll(cx)? {
+        if !members.poll(&mut cx.executor())? {
             if !members.is_held_up(Self::patience(cx), cx.env.now.monotonic) {
                 self.stage = Stage::Install { step, members, next };
                 return Ok(Some(Progress::Wait));
             }
-            members.forget(&mut cx.core.inbox);
+            members.forget(&mut cx.core.client.inbox);
             if step.can_go_back {
                 return self.fail_job(Failure::Error(lock_wait_timeout()));
             }
@@ -446,9 +447,9 @@ impl DdlRun {
             let message = format!("DDL does not wait any longer: {}", members.waits_for());
             cx.env.outputs.event(Severity::Warning, message);
         }
-        if cx.env.module.map.schema.version < step.version {
+        if cx.env.module.site.map.schema.version < step.version {
             // This module's own map follows at once.
-            cx.retry_at(&mut self.attempts, "the schema was not installed here")?;
+            cx.executor().retry_at(&mut self.attempts, "the schema was not installed here")?;
             self.stage = Stage::Install { step, members, next };
             return Ok(Some(Progress::Wait));
         }
@@ -487,7 +488,7 @@ impl DdlRun {
             self.check(Box::new(StepWrite { expected: version, version, writes: Vec::new() }), cx)?;
             return Ok(None);
         };
-        if cx.env.module.map.schema.version != self.version {
+        if cx.env.module.site.map.schema.version != self.version {
             // A commit of whoever left was decided since the journal was read: the tables are newer than what that says.
             self.read_catalogue(cx)?;
             return Ok(None);
@@ -496,11 +497,11 @@ impl DdlRun {
         let Some(maker) = self.lock else {
             return Err(Failure::Error(SqlError::deadlock("the DDL lock is lost")));
         };
-        let job = DdlJob::new(request, &cx.env.module.map.schema, ids, maker)?;
+        let job = DdlJob::new(request, &cx.env.module.site.map.schema, ids, maker)?;
         self.own_job = Some(job.name());
         self.completion.affected_rows = job.affected_rows();
         for note in job.notes() {
-            cx.core.diagnostics.note(note.code, note.message.clone());
+            cx.core.client.diagnostics.note(note.code, note.message.clone());
         }
         self.job = Some(job);
         self.stage = Stage::NextStep;
@@ -517,7 +518,7 @@ impl DdlRun {
                 self.stage = Stage::Backfill(Members::new(MemberTask::Backfill { table, index }));
             }
             JobStep::BackfillUnique { table, index, hidden } => {
-                let run = UniqueBackfill::new(table, index, hidden, cx)?;
+                let run = UniqueBackfill::new(table, index, hidden, Self::patience(cx), &mut cx.executor())?;
                 self.stage = Stage::BackfillUnique(Box::new(run));
             }
             JobStep::Done if is_own => return Ok(Some(self.completion.clone())),
@@ -536,11 +537,17 @@ impl DdlRun {
 
     /// Locks the version row, to compare it before `step` is written.
     fn check(&mut self, step: Box<StepWrite>, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
-        let info = cx.hidden_info(system::SCHEMA_VERSION)?;
-        let program = conflicts::stored_rows(&info, None, cx);
-        let lock = (LockMode::Exclusive, cx.lock_wait());
-        cx.core.transaction.start_statement();
-        let batch = LockBatch::start(&info, &program, vec![self.system.schema_version_key()], lock, cx)?;
+        let info = cx.executor().hidden_info(system::SCHEMA_VERSION)?;
+        let program = conflicts::stored_rows(&info, None, &cx.executor());
+        let lock = (LockMode::Exclusive, cx.executor().lock_wait());
+        cx.core.client.transaction.start_statement();
+        let batch = LockBatch::start(
+            &info,
+            &program,
+            vec![self.system.schema_version_key()],
+            lock,
+            &mut cx.executor(),
+        )?;
         self.stage = Stage::Check { step, batch };
         Ok(())
     }
@@ -552,29 +559,29 @@ impl DdlRun {
         mut batch: LockBatch,
         cx: &mut Cx<'_, '_>,
     ) -> Result<Option<Progress>, Failure> {
-        let Some(rows) = batch.poll(cx)? else {
+        let Some(rows) = batch.poll(&mut cx.executor())? else {
             self.stage = Stage::Check { step, batch };
             return Ok(Some(Progress::Wait));
         };
-        let info = cx.hidden_info(system::SCHEMA_VERSION)?;
+        let info = cx.executor().hidden_info(system::SCHEMA_VERSION)?;
         let found = match rows.first() {
             Some(row) => conflicts::stored_bytes(row, &info)?,
             None => return Err(damaged(system::SCHEMA_VERSION)),
         };
         let found = self.system.schema_version(&found).map_err(|_| damaged(system::SCHEMA_VERSION))?;
         if found != step.expected {
-            cx.core.transaction.abort(cx.env);
+            cx.core.client.transaction.abort(&mut cx.env.executor());
             self.read_catalogue(cx)?;
             return Ok(None);
         }
         if step.writes.is_empty() {
-            cx.core.transaction.abort(cx.env);
+            cx.core.client.transaction.abort(&mut cx.env.executor());
             self.stage = Stage::NextStep;
             return Ok(None);
         }
         let mut set = WriteSet::default();
         for (number, write) in step.writes.into_iter().enumerate() {
-            let info = cx.hidden_info(write.table)?;
+            let info = cx.executor().hidden_info(write.table)?;
             let operation = match write.row {
                 // An insert takes the place of what is there: the row may be new or not.
                 Some(row) => {
@@ -582,27 +589,27 @@ impl DdlRun {
                 }
                 None => WriteOperation::Delete { key: write.key, filter: None },
             };
-            set.add(&info.definition, operation, Origin::row(number), cx);
+            set.add(&info.definition, operation, Origin::row(number), &cx.executor());
         }
-        set.send(false, cx)?;
+        set.send(false, &mut cx.executor())?;
         self.stage = Stage::Write(set);
         Ok(None)
     }
 
     fn poll_write(&mut self, mut set: WriteSet, cx: &mut Cx<'_, '_>) -> Result<Option<Progress>, Failure> {
-        let Some(outcome) = set.poll(cx) else {
+        let Some(outcome) = set.poll(&mut cx.executor()) else {
             self.stage = Stage::Write(set);
             return Ok(Some(Progress::Wait));
         };
         if let Some((_, failed)) = outcome.failed {
-            cx.core.transaction.abort(cx.env);
+            cx.core.client.transaction.abort(&mut cx.env.executor());
             return self.fail_job(failed.into_failure("the catalogue"));
         }
-        match start_commit(cx.core, cx.env) {
+        match start_commit(&mut cx.core.client, &mut cx.env.executor()) {
             CommitStart::Sent(commit) => self.stage = Stage::Commit(commit),
             CommitStart::Nothing => self.stage = Stage::NextStep,
             CommitStart::Refused(why) => {
-                cx.core.transaction.abort(cx.env);
+                cx.core.client.transaction.abort(&mut cx.env.executor());
                 return self.fail_job(Failure::Error(SqlError::deadlock(why)));
             }
         }
@@ -614,14 +621,14 @@ impl DdlRun {
         mut commit: CommitRun,
         cx: &mut Cx<'_, '_>,
     ) -> Result<Option<Progress>, Failure> {
-        let Some(outcome) = commit.poll(cx.core, cx.env) else {
+        let Some(outcome) = commit.poll(&mut cx.core.client, &mut cx.env.executor()) else {
             self.stage = Stage::Commit(commit);
             return Ok(Some(Progress::Wait));
         };
-        cx.core.transaction.end();
+        cx.core.client.transaction.end();
         match outcome {
             CommitOutcome::Committed(epoch) => {
-                cx.core.transaction.see(epoch);
+                cx.core.client.transaction.see(epoch);
                 self.stage = Stage::NextStep;
                 Ok(None)
             }
@@ -635,7 +642,7 @@ impl DdlRun {
     }
 
     fn poll_backfill(&mut self, mut members: Members, cx: &mut Cx<'_, '_>) -> Option<Progress> {
-        match members.poll(cx) {
+        match members.poll(&mut cx.executor()) {
             Ok(false) => {
                 self.stage = Stage::Backfill(members);
                 return Some(Progress::Wait);
@@ -652,7 +659,7 @@ impl DdlRun {
         mut run: Box<UniqueBackfill>,
         cx: &mut Cx<'_, '_>,
     ) -> Result<Option<Progress>, Failure> {
-        match run.step(cx) {
+        match run.step(&mut cx.executor()) {
             Ok(Progress::Done(_)) => {
                 self.stage = Stage::NextStep;
                 Ok(None)
@@ -662,7 +669,7 @@ impl DdlRun {
                 Ok(Some(progress))
             }
             Err(failure) => {
-                cx.core.transaction.abort(cx.env);
+                cx.core.client.transaction.abort(&mut cx.env.executor());
                 self.fail_job(failure)
             }
         }
@@ -694,8 +701,8 @@ impl DdlRun {
 }
 
 /// How long a backfill waits for rows that others have locked.
-fn row_wait(cx: &Cx<'_, '_>) -> LockWait {
-    let patience_ms = u32::try_from(DdlRun::patience(cx).as_millis()).unwrap_or(u32::MAX);
+fn row_wait(patience: Duration, cx: &executor::Cx<'_>) -> LockWait {
+    let patience_ms = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
     match cx.lock_wait() {
         LockWait::Wait { timeout_ms } => LockWait::Wait { timeout_ms: timeout_ms.min(patience_ms) },
         wait @ (LockWait::NoWait | LockWait::SkipLocked) => wait,
@@ -714,7 +721,7 @@ fn read_rows(
 ) -> Result<Option<Progress>, Failure> {
     loop {
         let mut collector = Collector::new(256, false);
-        let pump = reading.reader.pump(cx, &mut collector)?;
+        let pump = reading.reader.pump(&mut cx.executor(), &mut collector)?;
         for row in collector.rows {
             match row.values.into_iter().next() {
                 Some(Value::Bytes(bytes)) => rows.push(bytes),

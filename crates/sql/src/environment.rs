@@ -5,28 +5,27 @@ use crate::module::SqlConfig;
 use crate::nonce::NonceSource;
 use crate::orphans::Orphans;
 use crate::session::PrivilegeSets;
-use crate::session_locks::LocksOf;
 use crate::statement_cache::StatementCache;
 use crate::statement_counts::StatementCounts;
 use crate::variables::{Globals, globals};
+use executor::Site;
 use expression::{ShortIds, Volatile};
 use memory::{Ledger, MemoryManager, Region};
-use protocol::{Address, Budget, ConnectionId, KnownOutcomes, ModuleKind, Outputs, Signal};
+use protocol::{Address, Budget, ConnectionId, ModuleKind, Outputs, Signal};
 use query::{AccountNews, NodeMap, Shared};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use stdx::{Deadlines, FixedMap, IdRange, Instant, Now};
-use types::{NodeId, SlotId, TransactionId, Value};
+use stdx::{Deadlines, IdRange, Instant, Now};
+use types::{NodeId, SlotId, TransactionId};
 
 /// What the sessions of a module share.
 pub(crate) struct ModuleState {
-    pub(crate) address: Address,
+    /// What the executor sees of it.
+    pub(crate) site: Site,
     pub(crate) config: SqlConfig,
     pub(crate) memory: Arc<MemoryManager>,
     /// ClientMemory of all its sessions.
     pub(crate) client_memory: Ledger,
-    /// The newest map.
-    pub(crate) map: Arc<NodeMap>,
     pub(crate) cache: StatementCache,
     /// Numbers of the privilege sets that sessions have.
     pub(crate) privilege_sets: PrivilegeSets,
@@ -38,19 +37,14 @@ pub(crate) struct ModuleState {
     pub(crate) scratch: Vec<u8>,
     /// Key bytes of point reads.
     pub(crate) key: Vec<u8>,
-    next_transaction: u64,
     /// UUID_SHORT().
     short_ids: Option<Arc<IdRange>>,
-    /// The session of each transaction that has written or locked something; of each session the last one.
-    transactions: FixedMap<TransactionId, u32>,
     /// System variables as the configuration and SET GLOBAL have made them.
     pub(crate) globals: Arc<Globals>,
     /// Transactions that hold the DDL lock, or wait for it.
     pub(crate) ddl_locks: BTreeSet<TransactionId>,
     /// Commits whose sessions are gone.
     pub(crate) orphans: Orphans,
-    /// What primaries of other nodes committed alone, and its sessions know.
-    pub(crate) known: KnownOutcomes,
     /// What transactions held on nodes when those were lost. If they end before the connection is back, their aborts are lost too, and what they
     /// had asked for may have been waiting there for a view, unseen by those who undo what lost nodes hold: it is aborted (again) when the node is back.
     pub(crate) aborts_due: BTreeSet<(TransactionId, SlotId)>,
@@ -90,7 +84,6 @@ pub(crate) struct Counters {
     pub(crate) inserts: u64,
     pub(crate) updates: u64,
     pub(crate) deletes: u64,
-    pub(crate) commits: u64,
     pub(crate) rollbacks: u64,
 }
 
@@ -115,8 +108,6 @@ pub(crate) enum AlarmKind {
     Handshake,
     /// A login that had to wait may go on.
     Login,
-    /// A statement tries again.
-    Retry,
     /// wait_timeout.
     Idle,
     /// net_read_timeout.
@@ -139,25 +130,26 @@ impl ModuleState {
         seed: [u8; 32],
     ) -> Self {
         Self {
-            address: Address::new(config.node, protocol::ModuleKind::Sql, config.instance),
             globals: Arc::new(globals(&config.globals, &map.schema.variables)),
             cache: StatementCache::new(config.statement_cache_size),
             privilege_sets: PrivilegeSets::default(),
+            site: Site::new(
+                Address::new(config.node, ModuleKind::Sql, config.instance),
+                map,
+                config.lock_wait_timeout_max,
+                config.marker_time,
+            ),
             config,
             client_memory: Ledger::new(Arc::clone(&memory), Region::ClientMemory),
             memory,
-            map,
             nonces: NonceSource::new(seed),
             accounts: AccountBook::default(),
             deadlines: Deadlines::default(),
             scratch: Vec::new(),
             key: Vec::new(),
-            next_transaction: 1,
             short_ids: None,
-            transactions: FixedMap::default(),
             ddl_locks: BTreeSet::new(),
             orphans: Orphans::default(),
-            known: KnownOutcomes::default(),
             aborts_due: BTreeSet::new(),
             started: None,
             has_left_ddl: false,
@@ -170,12 +162,12 @@ impl ModuleState {
 
     /// This node.
     pub(crate) fn node(&self) -> NodeId {
-        self.address.node
+        self.site.node()
     }
 
     /// The schema may say other values that sessions which begin from now on have, and all show: true if it does.
     pub(crate) fn renew_globals(&mut self) -> bool {
-        let globals = globals(&self.config.globals, &self.map.schema.variables);
+        let globals = globals(&self.config.globals, &self.site.map.schema.variables);
         let is_changed = globals != *self.globals;
         if is_changed {
             self.globals = Arc::new(globals);
@@ -188,7 +180,7 @@ impl ModuleState {
         /// 2^24 numbers are a second's, as in MySQL, and all of 56 bits are the node's.
         const SECOND: u64 = 1 << 24;
         const NODE_BITS: u32 = 56;
-        let instance = self.address.instance;
+        let instance = self.site.address.instance;
         let node = u64::from(self.node().0 & 0xff) << NODE_BITS;
         let range = self.short_ids.get_or_insert_with(|| {
             let since = (now.wall.0 / 1_000_000).wrapping_mul(SECOND) & ((1 << NODE_BITS) - 1);
@@ -204,66 +196,6 @@ impl ModuleState {
     pub(crate) fn uptime_s(&self, now: Now) -> u64 {
         self.started.map_or(0, |started| now.monotonic.since(started).as_secs())
     }
-
-    /// An id that no transaction of this incarnation had.
-    pub(crate) fn next_transaction(&mut self) -> TransactionId {
-        let counter = self.next_transaction;
-        self.next_transaction += 1;
-        TransactionId::new(self.node(), self.map.incarnation, u16::from(self.address.instance), counter)
-    }
-
-    /// The same for a transaction of this session, whose last one is forgotten.
-    pub(crate) fn begin_transaction(
-        &mut self,
-        number: u32,
-        last: &mut Option<TransactionId>,
-    ) -> TransactionId {
-        let id = self.next_transaction();
-        self.forget_transaction(last.replace(id));
-        self.transactions.insert(id, number);
-        id
-    }
-
-    /// The same for locks of a session beside its transaction: the session forgets it.
-    pub(crate) fn begin_locks(&mut self, number: u32, of: LocksOf) -> TransactionId {
-        let id = self.next_transaction();
-        let id = if of == LocksOf::Tables { id.of_tables() } else { id };
-        self.transactions.insert(id, number);
-        id
-    }
-
-    /// Nobody asks for it any more.
-    pub(crate) fn forget_transaction(&mut self, transaction: Option<TransactionId>) {
-        if let Some(transaction) = transaction {
-            self.transactions.remove(&transaction);
-        }
-    }
-
-    /// What is kept of these transactions may go, wherever the slot's primary is by now.
-    pub(crate) fn send_forget(
-        &self,
-        slot: SlotId,
-        transactions: Vec<TransactionId>,
-        outputs: &mut Outputs<Shared>,
-    ) {
-        if let Some(primary) = self.map.primary(slot) {
-            outputs.send(self.address, primary, Signal::Forget { slot, transactions });
-        }
-    }
-
-    /// Each transaction and its session, as rows.
-    pub(crate) fn transaction_rows(&self) -> Vec<Vec<Value>> {
-        let mut transactions: Vec<(u64, u32)> =
-            self.transactions.iter().map(|(transaction, session)| (transaction.0, *session)).collect();
-        transactions.sort_unstable();
-        let row = |(transaction, session)| vec![Value::UInt(transaction), Value::UInt(u64::from(session))];
-        transactions.into_iter().map(row).collect()
-    }
-
-    /// Whose transaction this is, or was.
-    pub(crate) fn session_of(&self, transaction: TransactionId) -> Option<u32> {
-        self.transactions.get(&transaction).copied()
-    }
 }
 
 /// One handler call.
@@ -275,15 +207,26 @@ pub(crate) struct Environment<'a> {
 }
 
 impl Environment<'_> {
+    /// What the executor gets of it.
+    #[inline]
+    pub(crate) fn executor(&mut self) -> executor::Environment<'_> {
+        executor::Environment {
+            now: self.now,
+            budget: self.budget,
+            outputs: self.outputs,
+            site: &mut self.module.site,
+        }
+    }
+
     /// Sends a signal from this module.
     pub(crate) fn send(&mut self, to: Address, signal: Signal) {
-        self.outputs.send(self.module.address, to, signal);
+        self.outputs.send(self.module.site.address, to, signal);
     }
 
     /// Notes what was seen of an account, here and in the other `sql` modules of the node.
     pub(crate) fn tell(&mut self, news: AccountNews) {
         self.module.accounts.take(&news, self.now);
-        let (own, siblings) = (self.module.address, self.module.config.siblings);
+        let (own, siblings) = (self.module.site.address, self.module.config.siblings);
         if siblings > 1 {
             let news = Arc::new(news);
             for instance in (0..siblings).filter(|instance| *instance != own.instance) {
@@ -293,33 +236,9 @@ impl Environment<'_> {
         }
     }
 
-    /// The session will not ask what became of a transaction that a primary on node `committer` committed alone, or was asked to. If that is
-    /// another node, what is kept for the session may go.
-    pub(crate) fn confirm_to_primary(
-        &mut self,
-        committer: Option<NodeId>,
-        slot: SlotId,
-        transaction: TransactionId,
-    ) {
-        if committer == Some(self.module.node()) {
-            return;
-        }
-        if let Some(transactions) = self.module.known.note(slot, transaction) {
-            self.module.send_forget(slot, transactions, self.outputs);
-        }
-        self.module.known.watch(self.now);
-    }
-
-    /// The session will not ask what became of a transaction that another node's tc coordinates.
-    pub(crate) fn confirm_to_coordinator(&mut self, tc: Address, transaction: TransactionId) {
-        if tc.node != self.module.node() {
-            self.send(tc, Signal::Confirm { transaction });
-        }
-    }
-
     /// Puts the session behind the module's queue.
     pub(crate) fn continue_later(&mut self, connection_id: u32) {
-        let own = self.module.address;
+        let own = self.module.site.address;
         self.send(own, Signal::Continue(u64::from(connection_id)));
     }
 

@@ -1,18 +1,16 @@
 //! SQL over the MySQL protocol: sessions, statements and their execution.
 //!
 //! ```text
-//! bytes -> session (commands, one at a time) -> planner (text -> plan, by a cache) -> execute (operators) -> results -> bytes
-//!                        |                                   |
-//!                        +-- transaction_client              +-- reads of this node's replicas, signals to slots elsewhere
+//! bytes -> session (commands, one at a time) -> `planner` (text -> plan, by a cache) -> `executor` (plan -> rows) -> results -> bytes
 //! ```
 //! | module | what |
 //! | --- | --- |
 //! | `module` | [`SqlModule`]: all sessions of one thread, as the node drives them |
 //! | `session` | a connection: handshake, commands, the statement that runs |
 //! | `statement_cache` | plans by text |
-//! | `execute` | operators and statements as state machines |
-//! | `transaction_client`, `inbox` | the session's side of a transaction; requests and answers |
-//! | `results` | rows and column definitions as clients see them |
+//! | `statement` | a statement that runs, and what its steps use |
+//! | `locks` | LOCK TABLES, GET_LOCK: what a session locks beside its transaction |
+//! | `results`, `result_set` | rows and column definitions as clients see them; a result that is sent |
 //! | `show`, `variables` | SHOW, information_schema, ndbinfo; system variables |
 //! | `ddl_job` | DDL statements as jobs of the catalogue |
 //!
@@ -21,18 +19,17 @@
 mod accounts;
 mod ddl_job;
 mod environment;
-mod execute;
-mod inbox;
+mod locks;
 mod module;
 mod nonce;
 mod orphans;
+mod result_set;
 mod results;
 mod session;
-mod session_locks;
 mod show;
+mod statement;
 mod statement_cache;
 mod statement_counts;
-mod transaction_client;
 mod variables;
 
 pub use module::{INSTANCES_MAX, SqlConfig, SqlModule};

@@ -8,9 +8,9 @@
 
 use crate::ddl_job::finisher::Finisher;
 use crate::environment::{Alarm, Environment, ModuleState};
-use crate::inbox::{Inbox, Reply};
 use crate::session::{Session, SessionCore};
 use crate::variables::Globals;
+use executor::inbox::{Inbox, Reply};
 use memory::MemoryManager;
 use planner::TextLimits;
 use protocol::module::{ConnectionAction, Counts};
@@ -120,13 +120,14 @@ impl SqlModule {
     /// Its address.
     #[must_use]
     pub fn address(&self) -> Address {
-        self.state.address
+        self.state.site.address
     }
 
     /// When `Input::Deadline` must come.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        stdx::earlier(self.state.deadlines.next(), self.state.known.deadline())
+        let alarm = stdx::earlier(self.state.deadlines.next(), self.state.site.wakes.next());
+        stdx::earlier(alarm, self.state.site.known.deadline())
     }
 
     /// Takes one input.
@@ -142,7 +143,7 @@ impl SqlModule {
             && let Some(main) = self.state.draining.filter(|_| !self.is_drained)
         {
             self.is_drained = true;
-            outputs.send(self.state.address, main, Signal::Drained);
+            outputs.send(self.state.site.address, main, Signal::Drained);
         }
     }
 
@@ -213,7 +214,7 @@ impl SqlModule {
 
     /// The number that the finisher has in place of a connection's: no connection has it.
     fn finisher_number(&self) -> u32 {
-        u32::from(self.state.address.instance)
+        u32::from(self.state.site.address.instance)
     }
 
     fn finish_ddl(&mut self, now: Now, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
@@ -225,8 +226,9 @@ impl SqlModule {
 
     /// Whether this module looks after the DDL jobs of whoever has died: one in the cluster does.
     fn looks_after_ddl(&self) -> bool {
-        let primary = self.state.map.primary(SlotId(0));
-        self.state.address.instance == 0 && primary.is_some_and(|primary| primary.node == self.state.node())
+        let primary = self.state.site.map.primary(SlotId(0));
+        self.state.site.address.instance == 0
+            && primary.is_some_and(|primary| primary.node == self.state.node())
     }
 
     fn with_finisher(
@@ -341,7 +343,7 @@ impl SqlModule {
     fn next_number(&mut self) -> u32 {
         loop {
             self.last_number = (self.last_number + 1) % (u32::MAX / INSTANCES_MAX);
-            let number = self.last_number * INSTANCES_MAX + u32::from(self.state.address.instance);
+            let number = self.last_number * INSTANCES_MAX + u32::from(self.state.site.address.instance);
             if self.last_number > 0 && !self.sessions.contains_key(&number) {
                 return number;
             }
@@ -359,26 +361,29 @@ impl SqlModule {
         self.with_session(number, now, budget, outputs, |session, env| session.on_closed(env));
         if let Some(session) = self.sessions.remove(&number) {
             self.state.counters.logged_in -= u64::from(session.has_logged_in());
-            self.state.forget_transaction(session.core.last_transaction);
+            self.state.site.forget_transaction(session.core.client.last_transaction);
         }
         self.state.counters.connected -= 1;
         let (finisher, sessions) = (self.finisher_number(), &self.sessions);
-        let matters =
-            |alarm: &Alarm| alarm.connection_id == finisher || sessions.contains_key(&alarm.connection_id);
-        self.state.deadlines.prune(sessions.len(), matters);
+        self.state.deadlines.prune(sessions.len(), |alarm| sessions.contains_key(&alarm.connection_id));
+        let matters = |number: &u32| *number == finisher || sessions.contains_key(number);
+        self.state.site.wakes.prune(sessions.len(), matters);
     }
 
     fn on_deadline(&mut self, now: Now, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
-        for (slot, transactions) in self.state.known.take_due(now) {
-            self.state.send_forget(slot, transactions, outputs);
+        for (slot, transactions) in self.state.site.known.take_due(now) {
+            self.state.site.send_forget(slot, transactions, outputs);
         }
         while let Some(Alarm { connection_id, kind }) = self.state.deadlines.expired(now.monotonic) {
-            if connection_id == self.finisher_number() {
-                self.with_finisher(now, budget, outputs, |finisher, env| finisher.step(env));
-            }
             self.with_session(connection_id, now, budget, outputs, |session, env| {
                 session.on_alarm(env, kind)
             });
+        }
+        while let Some(number) = self.state.site.wakes.expired(now.monotonic) {
+            if number == self.finisher_number() {
+                self.with_finisher(now, budget, outputs, |finisher, env| finisher.step(env));
+            }
+            self.with_session(number, now, budget, outputs, |session, env| session.on_wake(env));
         }
     }
 
@@ -388,14 +393,14 @@ impl SqlModule {
             Shared::Account(news) => return self.state.accounts.take(&news, now),
             Shared::Tables(_) | Shared::Installed { .. } | Shared::Readers { .. } => return,
         };
-        let is_new_view = map.view.number > self.state.map.view.number;
-        let is_new_schema = map.schema.version > self.state.map.schema.version;
-        let lost = if map.lost == self.state.map.lost { Vec::new() } else { map.lost.clone() };
-        let before = std::mem::replace(&mut self.state.map, map);
-        let (map, members) = (Arc::clone(&self.state.map), Arc::clone(&before.view));
+        let is_new_view = map.view.number > self.state.site.map.view.number;
+        let is_new_schema = map.schema.version > self.state.site.map.schema.version;
+        let lost = if map.lost == self.state.site.map.lost { Vec::new() } else { map.lost.clone() };
+        let before = std::mem::replace(&mut self.state.site.map, map);
+        let (map, members) = (Arc::clone(&self.state.site.map), Arc::clone(&before.view));
         let life = |view: &View, node| view.node(node).map(|info| info.incarnation);
         let is_out = |node| map.is_out(node) || life(&members, node) != life(&map.view, node);
-        self.state.orphans.on_lost(is_out, &map, self.state.address, outputs);
+        self.state.orphans.on_lost(is_out, &map, self.state.site.address, outputs);
         self.abort_again(&before, outputs);
         if is_new_schema && self.state.renew_globals() {
             for session in self.sessions.values_mut() {
@@ -422,15 +427,16 @@ impl SqlModule {
     /// Nodes that were lost are back: what ended meanwhile is aborted there.
     fn abort_again(&mut self, before: &NodeMap, outputs: &mut Outputs<Shared>) {
         for (transaction, slot) in std::mem::take(&mut self.state.aborts_due) {
-            let map = &self.state.map;
+            let map = &self.state.site.map;
             let is_back = |node: &NodeId| map.view.number > before.view.number || before.lost.contains(node);
             let Some(primary) = map.primary_in_reach(slot).filter(|primary| is_back(&primary.node)) else {
                 self.state.aborts_due.insert((transaction, slot));
                 continue;
             };
-            let session = self.state.session_of(transaction).and_then(|number| self.sessions.get(&number));
+            let session =
+                self.state.site.session_of(transaction).and_then(|number| self.sessions.get(&number));
             if session.is_none_or(|session| !session.is_in(transaction)) {
-                outputs.send(self.state.address, primary, Signal::Abort { transaction, slot });
+                outputs.send(self.state.site.address, primary, Signal::Abort { transaction, slot });
             }
         }
     }
@@ -478,7 +484,7 @@ impl SqlModule {
                 self.with_all(now, budget, outputs, |session, env| session.drain(env, patience));
             }
             Signal::Returned(returned) => self.on_returned(*returned, now, budget, outputs),
-            Signal::LastWord => outputs.send(self.state.address, from, Signal::LastWordHeard),
+            Signal::LastWord => outputs.send(self.state.site.address, from, Signal::LastWordHeard),
             Signal::TransactionMoved { transaction, slot } => {
                 self.on_transaction_moved(from, (transaction, slot), outputs);
             }
@@ -509,7 +515,11 @@ impl SqlModule {
             }
             Signal::SchemaInstall { request, version, tables, used_for_ms } => {
                 let users = self.users_of(&tables, Duration::from_millis(used_for_ms.into()), now);
-                outputs.send(self.state.address, from, Signal::SchemaInstalled { request, version, users });
+                outputs.send(
+                    self.state.site.address,
+                    from,
+                    Signal::SchemaInstalled { request, version, users },
+                );
             }
             Signal::BackfillDone { request, refusal } => {
                 self.on_reply(request, Reply::Backfilled(refusal), now, budget, outputs);
@@ -523,16 +533,17 @@ impl SqlModule {
             Signal::ProbeSession(probe) => self.on_probe(probe, now, budget, outputs),
             Signal::PeerLost { node, incarnation } => {
                 self.with_all(now, budget, outputs, |session, _| {
-                    session.core.inbox.cut_off(node, incarnation)
+                    session.core.client.inbox.cut_off(node, incarnation)
                 });
                 self.with_finisher(now, budget, outputs, |finisher, _| {
-                    finisher.core.inbox.cut_off(node, incarnation);
+                    finisher.core.client.inbox.cut_off(node, incarnation);
                 });
-                let map = Arc::clone(&self.state.map);
-                self.state.orphans.on_lost(|lost| lost == node, &map, self.state.address, outputs);
+                let map = Arc::clone(&self.state.site.map);
+                self.state.orphans.on_lost(|lost| lost == node, &map, self.state.site.address, outputs);
                 self.on_node_lost(node, now, budget, outputs);
                 // No view tells of the end of an SQL node.
-                let is_sql = self.state.map.view.node(node).is_some_and(|info| info.role == NodeRole::Sql);
+                let is_sql =
+                    self.state.site.map.view.node(node).is_some_and(|info| info.role == NodeRole::Sql);
                 self.state.has_left_ddl |= is_sql && self.looks_after_ddl();
             }
             Signal::KillSession { connection, query_only, only_of, request } => {
@@ -541,7 +552,7 @@ impl SqlModule {
                     Ok(()) => Signal::InfoDone { request, rows: Vec::new() },
                     Err(error) => Signal::Failed { request, error },
                 };
-                outputs.send(self.state.address, from, signal);
+                outputs.send(self.state.site.address, from, signal);
             }
             Signal::InfoRequest { request, table } => {
                 self.on_info_request(from, request, table, now, outputs)
@@ -595,7 +606,7 @@ impl SqlModule {
         if number == self.finisher_number() {
             return self.finisher.as_mut().map(|finisher| finisher.inbox());
         }
-        self.sessions.get_mut(&number).map(|session| &mut session.core.inbox)
+        self.sessions.get_mut(&number).map(|session| &mut session.core.client.inbox)
     }
 
     /// A request came back: its slot has another primary, who has all that its transaction did there. (A commit is ended even if nobody waits for
@@ -608,8 +619,8 @@ impl SqlModule {
         outputs: &mut Outputs<Shared>,
     ) {
         let (request, slot) = returned.place();
-        let view = self.state.map.view.number;
-        let Some(primary) = self.state.map.primary_in_reach(slot) else {
+        let view = self.state.site.map.view.number;
+        let Some(primary) = self.state.site.map.primary_in_reach(slot) else {
             if let ReturnedRequest::CommitOne(commit) = &returned {
                 self.state.aborts_due.insert((commit.transaction, slot));
             }
@@ -617,13 +628,13 @@ impl SqlModule {
         };
         let is_awaited = self.inbox_of(request).is_some_and(|inbox| inbox.move_to(request, view, primary));
         if is_awaited || matches!(returned, ReturnedRequest::CommitOne(_)) {
-            outputs.send(self.state.address, primary, returned.into_signal());
+            outputs.send(self.state.site.address, primary, returned.into_signal());
         }
     }
 
     /// Only the session of the probe's transaction knows where it waits.
     fn on_probe(&mut self, probe: Probe, now: Now, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
-        if let Some(number) = self.state.session_of(probe.transaction) {
+        if let Some(number) = self.state.site.session_of(probe.transaction) {
             self.with_session(number, now, budget, outputs, |session, env| session.on_probe(env, probe));
         }
     }
@@ -637,15 +648,15 @@ impl SqlModule {
         outputs: &mut Outputs<Shared>,
     ) {
         let goes_on = |core: &SessionCore| {
-            core.transaction.takes_part(transaction, slot) || core.locks.takes_part(transaction, slot)
+            core.client.transaction.takes_part(transaction, slot) || core.locks.takes_part(transaction, slot)
         };
         let goes_on = self.state.ddl_locks.contains(&transaction)
-            || self.state.session_of(transaction).is_some_and(|number| match &self.finisher {
+            || self.state.site.session_of(transaction).is_some_and(|number| match &self.finisher {
                 Some(finisher) if number == self.finisher_number() => goes_on(&finisher.core),
                 _ => self.sessions.get(&number).is_some_and(|session| goes_on(&session.core)),
             });
-        if !goes_on || !transaction.is_of(self.state.map.incarnation) {
-            outputs.send(self.state.address, from, Signal::Abort { transaction, slot });
+        if !goes_on || !transaction.is_of(self.state.site.map.incarnation) {
+            outputs.send(self.state.site.address, from, Signal::Abort { transaction, slot });
         }
     }
 
@@ -661,7 +672,7 @@ impl SqlModule {
             ("INSERTS", counters.inserts),
             ("UPDATES", counters.updates),
             ("DELETES", counters.deletes),
-            ("COMMITS", counters.commits),
+            ("COMMITS", self.state.site.commits),
             ("ABORTS", counters.rollbacks),
         ]
     }
@@ -677,11 +688,11 @@ impl SqlModule {
         #[expect(clippy::wildcard_enum_match_arm, reason = "tables that other modules answer for")]
         let rows = match table {
             InfoTable::Processes => self.process_rows(now),
-            InfoTable::ServerTransactions => self.state.transaction_rows(),
+            InfoTable::ServerTransactions => self.state.site.transaction_rows(),
             InfoTable::UserLocks => self.user_lock_rows(),
             _ => Vec::new(),
         };
-        outputs.send(self.state.address, from, Signal::InfoDone { request, rows });
+        outputs.send(self.state.site.address, from, Signal::InfoDone { request, rows });
     }
 
     /// Connections that use one of the tables in an older version, and have for so long.
@@ -729,7 +740,7 @@ impl SqlModule {
                     let modes = session.core.variables.text_modes;
                     Value::text(&planner::without_secrets(first_characters(text, SHOWN_TEXT_MAX), modes))
                 }),
-                Value::UInt(self.state.address.node.0.into()),
+                Value::UInt(self.state.site.address.node.0.into()),
             ])
         };
         numbers.iter().filter_map(row).collect()
@@ -742,7 +753,7 @@ impl SqlModule {
             && self
                 .sessions
                 .values()
-                .all(|session| !session.is_busy() && !session.core.transaction.has_participants())
+                .all(|session| !session.is_busy() && !session.core.client.transaction.has_participants())
     }
 
     /// How many alarms are set.

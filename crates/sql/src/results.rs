@@ -8,6 +8,7 @@
 #[cfg(test)]
 mod tests;
 
+use executor::row::{formatted, shifted};
 use mysql_protocol::charset::BINARY;
 use mysql_protocol::result::{BinaryRow, RowFormat, TextRow};
 use mysql_protocol::{ColumnDefinition, ColumnFlags, ColumnType, PacketWriter};
@@ -16,7 +17,7 @@ use protocol::module::SEND_BUFFER_HIGH;
 use query::RowSink;
 use types::{
     BlobSize, CharacterSet, Collation, DateTime, DefaultValue, IndexDefinition, IndexKind, IntegerWidth,
-    Interval, NumberFormat, SqlType, Value, ValueRef,
+    NumberFormat, SqlType, ValueRef,
 };
 
 /// Column count and definitions as whole packets, to be appended with new numbers.
@@ -270,15 +271,6 @@ fn longest(members: &[String]) -> u32 {
     u32::try_from(longest).unwrap_or(u32::MAX)
 }
 
-/// A moment in UTC as a session `offset` seconds east of it sees it. The zero date stays.
-pub(crate) fn shifted(value: DateTime, offset: i32) -> DateTime {
-    if offset == 0 || value.date().has_zero_part() {
-        return value;
-    }
-    let interval = Interval { microseconds: i64::from(offset) * 1_000_000, ..Interval::default() };
-    value.add_interval(interval).unwrap_or(value)
-}
-
 /// Writes the rows of one result.
 pub(crate) struct RowWriter<'a> {
     pub(crate) packets: PacketWriter<'a>,
@@ -396,23 +388,6 @@ fn text_cell(
             row.bytes(scratch);
         }
     }
-}
-
-/// The text of a value in the session's time zone.
-fn formatted(value: ValueRef<'_>, sql_type: &SqlType, zone: i32, scratch: &mut Vec<u8>) {
-    scratch.clear();
-    let value = match (value, sql_type) {
-        (ValueRef::DateTime(moment), SqlType::Timestamp { .. }) => ValueRef::DateTime(shifted(moment, zone)),
-        (value, _) => value,
-    };
-    types::format_text(value, sql_type, scratch);
-}
-
-/// The text of a value as SHOW and messages print it.
-pub(crate) fn text_of(value: ValueRef<'_>, sql_type: &SqlType) -> String {
-    let mut text = Vec::new();
-    formatted(value, sql_type, 0, &mut text);
-    String::from_utf8_lossy(&text).into_owned()
 }
 
 fn signed_of(value: ValueRef<'_>) -> i64 {
@@ -539,9 +514,4 @@ fn wire_time(time: types::Time) -> mysql_protocol::Time {
         seconds: byte(time.second()),
         microseconds: time.microsecond(),
     }
-}
-
-/// Values of a made-up row (SHOW, information_schema) as borrowed ones.
-pub(crate) fn borrowed(values: &[Value]) -> impl Iterator<Item = ValueRef<'_>> {
-    values.iter().map(Value::as_ref)
 }

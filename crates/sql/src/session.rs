@@ -17,7 +17,7 @@
 //! | `prepared` | prepared statements and their parameters |
 //! | `named` | PREPARE, EXECUTE and DEALLOCATE PREPARE as texts |
 //! | `running` | the statement that runs: execution, commit, undoing, trying again |
-//! | `control` | SET, USE, transaction control, KILL |
+//! | `control`, `kill` | SET, USE, transaction control; KILL |
 //! | `foreign` | clients that do not speak UTF-8 |
 //! | `client_memory` | what is charged to ClientMemory |
 //! | `patience` | how long a client may take |
@@ -34,6 +34,7 @@ mod commands;
 mod connection;
 mod control;
 mod foreign;
+mod kill;
 mod login;
 mod named;
 mod patience;
@@ -46,14 +47,13 @@ mod running;
 pub(crate) use login::ROUNDS_PER_SLICE;
 
 use crate::environment::{Alarm, AlarmKind, Environment};
-use crate::execute::QueryMemory;
-use crate::inbox::{Inbox, Reply};
-use crate::session_locks::SessionLocks;
-use crate::transaction_client::TransactionClient;
+use crate::locks::SessionLocks;
 use crate::variables::{Scope, SessionVariables, UserVariables};
 pub use connection::too_many_connections;
-use expression::Warning;
-use expression::context::Severity;
+use executor::diagnostics::Level;
+use executor::inbox::Reply;
+use executor::transaction_client::TransactionClient;
+use executor::{Client, Options};
 use login::{LoginWait, Restriction};
 use memory::Holding;
 use mysql_protocol::result::{EndPacket, OkPacket};
@@ -93,95 +93,11 @@ const INACTIVITY_CHECK_MIN: Duration = Duration::from_millis(10);
 /// A session whose statement outlasts wait_timeout is looked at no more often than this.
 const IDLE_CHECK_MIN: Duration = Duration::from_secs(1);
 
-/// How a condition is shown.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Level {
-    Note,
-    Warning,
-    Error,
-}
-
-/// One line of SHOW WARNINGS.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Condition {
-    pub(crate) level: Level,
-    pub(crate) code: u16,
-    pub(crate) message: String,
-}
-
-/// Warnings and the error of the last statement.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Diagnostics {
-    pub(crate) conditions: Vec<Condition>,
-    count: u64,
-}
-
-impl Diagnostics {
-    pub(crate) fn clear(&mut self) {
-        self.conditions.clear();
-        self.count = 0;
-    }
-
-    fn push(&mut self, level: Level, code: u16, message: String) {
-        self.count += 1;
-        if self.conditions.len() < expression::context::WARNINGS_MAX {
-            self.conditions.push(Condition { level, code, message });
-        }
-    }
-
-    pub(crate) fn warn(&mut self, code: u16, message: String) {
-        self.push(Level::Warning, code, message);
-    }
-
-    pub(crate) fn note(&mut self, code: u16, message: String) {
-        self.push(Level::Note, code, message);
-    }
-
-    fn error(&mut self, error: &SqlError) {
-        self.push(Level::Error, error.code, error.message.clone());
-    }
-
-    /// Warnings of an evaluation.
-    pub(crate) fn add_all(&mut self, (count, warnings): (u64, Vec<Warning>)) {
-        if count == 0 {
-            return;
-        }
-        let kept = warnings.len() as u64;
-        for warning in warnings {
-            let level = match warning.severity {
-                Severity::Note => Level::Note,
-                Severity::Warning => Level::Warning,
-            };
-            self.push(level, warning.code, warning.message);
-        }
-        self.count += count.saturating_sub(kept);
-    }
-
-    /// Those of a part of the statement.
-    fn append(&mut self, other: Self) {
-        let kept = other.conditions.len() as u64;
-        other
-            .conditions
-            .into_iter()
-            .for_each(|Condition { level, code, message }| self.push(level, code, message));
-        self.count += other.count - kept;
-    }
-
-    /// How many there were.
-    pub(crate) fn count(&self) -> u64 {
-        self.count
-    }
-
-    fn count_for_packet(&self) -> u16 {
-        u16::try_from(self.count).unwrap_or(u16::MAX)
-    }
-}
-
 /// What statements see and change of the session.
 #[derive(Debug)]
 pub(crate) struct SessionCore {
-    /// As clients see it: unique on the node.
-    pub(crate) id: u32,
+    /// What statements run for.
+    pub(crate) client: Client,
     pub(crate) connection: ConnectionId,
     /// What its TLS agreed on.
     pub(crate) tls: Option<TlsSession>,
@@ -197,20 +113,13 @@ pub(crate) struct SessionCore {
     pub(crate) database: Option<Arc<str>>,
     pub(crate) variables: SessionVariables,
     pub(crate) user_variables: UserVariables,
-    pub(crate) transaction: TransactionClient,
-    /// What it has locked beside that.
+    /// What it has locked beside its transaction.
     pub(crate) locks: SessionLocks,
-    /// The id of the last transaction that wrote or locked something, as the module knows it.
-    pub(crate) last_transaction: Option<TransactionId>,
     probes: ProbeLog,
-    pub(crate) inbox: Inbox,
-    pub(crate) diagnostics: Diagnostics,
-    pub(crate) last_insert_id: u64,
     /// ROW_COUNT().
     pub(crate) row_count: i64,
     /// FOUND_ROWS().
     pub(crate) found_rows: u64,
-    pub(crate) memory: QueryMemory,
     /// The number of the next packet.
     pub(crate) sequence: u8,
     /// Another result follows this one.
@@ -219,9 +128,9 @@ pub(crate) struct SessionCore {
 
 impl SessionCore {
     pub(crate) fn new(id: u32, connection: ConnectionId, env: &Environment<'_>) -> Self {
-        let memory = &env.module.memory;
+        let incarnation = env.module.site.map.incarnation;
         Self {
-            id,
+            client: Client::new(id, incarnation, &env.module.memory),
             connection,
             tls: None,
             capabilities: Capabilities::EMPTY,
@@ -232,51 +141,57 @@ impl SessionCore {
             database: None,
             variables: SessionVariables::new(&env.module.globals),
             user_variables: UserVariables::default(),
-            transaction: TransactionClient::default(),
             locks: SessionLocks::default(),
-            last_transaction: None,
             probes: ProbeLog::default(),
-            inbox: Inbox::new(id, env.module.map.incarnation),
-            diagnostics: Diagnostics::default(),
-            last_insert_id: 0,
             row_count: 0,
             found_rows: 0,
-            memory: QueryMemory::new(memory),
             sequence: 0,
             has_more_results: false,
         }
     }
 
+    /// What statements are told of the session's variables and its client.
+    pub(crate) fn options(&self) -> Options {
+        Options {
+            lock_wait_timeout_s: self.variables.lock_wait_timeout,
+            select_limit: self.variables.select_limit,
+            reads_stale: self.variables.reads_stale,
+            zero_draws: !self.variables.no_auto_value_on_zero,
+            counts_found: self.capabilities.contains(Capabilities::FOUND_ROWS),
+        }
+    }
+
     /// The status flags of the next OK or EOF packet.
     pub(crate) fn status(&self) -> StatusFlags {
-        let is_open = self.transaction.is_open();
+        let is_open = self.client.transaction.is_open();
         self.variables.status
             | StatusFlags::given(StatusFlags::IN_TRANSACTION, is_open)
             | StatusFlags::given(
                 StatusFlags::IN_READ_ONLY_TRANSACTION,
-                is_open && self.transaction.is_read_only(),
+                is_open && self.client.transaction.is_read_only(),
             )
             | StatusFlags::given(StatusFlags::MORE_RESULTS_EXISTS, self.has_more_results)
     }
 
     /// The end of columns or rows.
     pub(crate) fn end_packet(&self) -> EndPacket {
-        EndPacket { status: self.status(), warnings: self.diagnostics.count_for_packet() }
+        EndPacket { status: self.status(), warnings: self.client.diagnostics.count_for_packet() }
     }
 
     /// The value of something that a statement names.
     pub(crate) fn session_value(&self, name: &SessionValue) -> Option<Value> {
         match name {
             SessionValue::Variable(name) => match name.as_str() {
-                "warning_count" => Some(Value::UInt(self.diagnostics.count())),
+                "warning_count" => Some(Value::UInt(self.client.diagnostics.count())),
                 "error_count" => Some(Value::UInt(
-                    self.diagnostics
+                    self.client
+                        .diagnostics
                         .conditions
                         .iter()
                         .filter(|condition| condition.level == Level::Error)
                         .count() as u64,
                 )),
-                "last_insert_id" | "identity" => Some(Value::UInt(self.last_insert_id)),
+                "last_insert_id" | "identity" => Some(Value::UInt(self.client.last_insert_id)),
                 name => self.variables.get(name, Scope::Session).map(|(value, _)| value),
             },
             SessionValue::GlobalVariable(name) => {
@@ -319,7 +234,7 @@ impl SessionCore {
                 affected_rows,
                 last_insert_id,
                 status: core.status(),
-                warnings: core.diagnostics.count_for_packet(),
+                warnings: core.client.diagnostics.count_for_packet(),
                 info: info.as_bytes(),
             });
         });
@@ -348,16 +263,16 @@ impl SessionCore {
         let left_out =
             before.nodes.iter().filter(|info| before.is_in_sync(info.node) && !now.is_in_sync(info.node));
         for info in left_out {
-            self.inbox.node_lost(info.node);
+            self.client.inbox.node_lost(info.node);
         }
     }
 
     /// Some primaries are gone, and with them what was staged or locked there.
     fn lose(&mut self, is_gone: impl Fn(SlotId, ViewNumber) -> bool) {
-        self.transaction.lose_participants(&is_gone);
+        self.client.transaction.lose_participants(&is_gone);
         self.locks.lose(is_gone);
         if self.locks.has_lost_tables() {
-            self.transaction.doom();
+            self.client.transaction.doom();
         }
     }
 
@@ -370,34 +285,34 @@ impl SessionCore {
         to: Address,
     ) -> bool {
         let is_out = map.lost.contains(&to.node) || !map.view.is_in_sync(to.node);
-        let is_lost = self.inbox.follow(&map.view, request, moved_in, to);
-        (is_out && self.inbox.node_lost(to.node)) || is_lost
+        let is_lost = self.client.inbox.follow(&map.view, request, moved_in, to);
+        (is_out && self.client.inbox.node_lost(to.node)) || is_lost
     }
 
     /// Nobody waits for anything any more: reads that are on their way need not go on.
     fn forget_requests(&mut self, env: &mut Environment<'_>) {
-        for (to, request) in self.inbox.open_reads() {
+        for (to, request) in self.client.inbox.open_reads() {
             env.send(to, Signal::CancelRead { request });
         }
-        self.inbox.forget_all();
+        self.client.inbox.forget_all();
     }
 
     /// What COM_RESET_CONNECTION and COM_CHANGE_USER leave: an open transaction is aborted.
     fn reset(&mut self, env: &mut Environment<'_>) {
-        self.transaction.abort(env);
+        self.client.transaction.abort(&mut env.executor());
         self.locks.release_all(env);
-        self.transaction.set_locked_tables(false);
+        self.client.transaction.set_locked_tables(None);
         self.forget_requests(env);
         self.variables = SessionVariables::new(&env.module.globals);
         if let Some(name) = self.database.clone() {
-            self.enter_database(&Arc::clone(&env.module.map.schema), &name);
+            self.enter_database(&Arc::clone(&env.module.site.map.schema), &name);
         }
         self.user_variables.clear();
-        self.diagnostics.clear();
-        self.last_insert_id = 0;
+        self.client.diagnostics.clear();
+        self.client.last_insert_id = 0;
         self.row_count = 0;
         self.found_rows = 0;
-        self.memory.release_all();
+        self.client.memory.release_all();
     }
 }
 
@@ -519,17 +434,19 @@ impl Session {
     pub(crate) fn uses(&self, tables: &[TableRef], used_for: Duration, now: Instant) -> bool {
         let running = self.running.as_ref().and_then(|running| running.table());
         let running = running.map(|table| (table, self.active_since));
-        self.core.transaction.uses().chain(self.core.locks.uses()).chain(running).any(|(used, since)| {
-            let is_older = |table: &TableRef| table.id == used.id && used.version < table.version;
-            now.since(since) >= used_for && tables.iter().any(is_older)
-        })
+        self.core.client.transaction.uses().chain(self.core.locks.uses()).chain(running).any(
+            |(used, since)| {
+                let is_older = |table: &TableRef| table.id == used.id && used.version < table.version;
+                now.since(since) >= used_for && tables.iter().any(is_older)
+            },
+        )
     }
 
     /// A newer schema is installed. What a statement was bound to and the version after that fit each other, no later one: an index of that table may
     /// not be kept any more.
     pub(crate) fn leave_old_table(&mut self, env: &mut Environment<'_>) {
         let Some(used) = self.running.as_ref().and_then(|running| running.table()) else { return };
-        let installed = env.module.map.table(used.id).map(|info| info.definition.version);
+        let installed = env.module.site.map.table(used.id).map(|info| info.definition.version);
         if installed.is_some_and(|installed| used.version + 1 < installed) {
             self.is_outdated = true;
             self.run(env);
@@ -595,13 +512,12 @@ impl Session {
     /// connection was broken: what they would say, of tables that are there or not, may be wrong. Commands wait until the node is told, or until nobody
     /// awaits that any more: then what needs rows is refused.
     fn has_lease(&mut self, env: &mut Environment<'_>) -> bool {
-        let map = &env.module.map;
+        let map = &env.module.site.map;
         let is_current = map.may_read(env.now.monotonic) && !map.is_behind;
         let may_answer = is_current || !map.given_up.is_empty();
         let is_watched = std::mem::replace(&mut self.awaits_lease, !may_answer);
         if self.awaits_lease && !is_watched {
-            let alarm = Alarm { connection_id: self.core.id, kind: AlarmKind::Retry };
-            env.module.deadlines.register(env.now.monotonic + LEASE_PAUSE, alarm);
+            env.module.site.wakes.register(env.now.monotonic + LEASE_PAUSE, self.core.client.id);
         }
         may_answer
     }
@@ -678,7 +594,7 @@ impl Session {
     fn later(&mut self, env: &mut Environment<'_>) {
         if !self.is_continue_sent {
             self.is_continue_sent = true;
-            env.continue_later(self.core.id);
+            env.continue_later(self.core.client.id);
         }
     }
 
@@ -709,14 +625,14 @@ impl Session {
 
     /// An answer.
     pub(crate) fn on_reply(&mut self, env: &mut Environment<'_>, request: RequestId, reply: Reply) {
-        if self.core.inbox.deliver(request, reply) {
+        if self.core.client.inbox.deliver(request, reply) {
             self.resume(env);
         }
     }
 
     /// Whether it is in this transaction, or holds locks by it.
     pub(crate) fn is_in(&self, transaction: TransactionId) -> bool {
-        self.core.transaction.id() == Some(transaction) || self.core.locks.has(transaction)
+        self.core.client.transaction.id() == Some(transaction) || self.core.locks.has(transaction)
     }
 
     /// A request waits at another primary now.
@@ -727,27 +643,27 @@ impl Session {
         moved_in: ViewNumber,
         to: Address,
     ) {
-        if self.core.follow_wait(&env.module.map, request, moved_in, to) {
+        if self.core.follow_wait(&env.module.site.map, request, moved_in, to) {
             self.resume(env);
         }
     }
 
     /// A node is lost: what the transaction had there is undone by that node, too, even if it is back at once.
     pub(crate) fn on_node_lost(&mut self, env: &mut Environment<'_>, node: NodeId) {
-        let map = &env.module.map;
-        env.module.aborts_due.extend(self.core.transaction.held_at(node, map));
+        let map = &env.module.site.map;
+        env.module.aborts_due.extend(self.core.client.transaction.held_at(node, map));
         env.module.aborts_due.extend(self.core.locks.held_at(node, map));
         let was_there = |slot| map.primary(slot).is_some_and(|primary| primary.node == node);
         self.core.lose(|slot, _| was_there(slot));
         self.end_if_name_lost(env);
-        if self.core.inbox.node_lost(node) {
+        if self.core.client.inbox.node_lost(node) {
             self.resume(env);
         }
     }
 
     /// Another view is installed.
     pub(crate) fn on_view_changed(&mut self, env: &mut Environment<'_>, before: &View) {
-        self.core.on_view_changed(before, &env.module.map.view);
+        self.core.on_view_changed(before, &env.module.site.map.view);
         self.end_if_name_lost(env);
         if self.running.is_some() {
             self.resume(env);
@@ -763,7 +679,7 @@ impl Session {
             self.core.sequence = 0;
         }
         // The end of a commit that is on its way is not known: such a client hears nothing but the end of its connection.
-        if !self.core.inbox.has_commit() {
+        if !self.core.client.inbox.has_commit() {
             self.core.reply_error(env, &SqlError::new(3169, why));
         }
         self.close(env);
@@ -778,13 +694,13 @@ impl Session {
         }
         // All that the session has it keeps until its wait is over, whichever of its transactions waits.
         let open = self.core.locks.open.as_ref().and_then(TransactionClient::id);
-        let Some(waiting) = open.or(self.core.transaction.id()) else { return };
+        let Some(waiting) = open.or(self.core.client.transaction.id()) else { return };
         if waiting == probe.initiator && waiting != probe.transaction {
             let Probe { initiator, home, wait, transaction: other, .. } = probe;
             return env.send(home, Signal::ProbeHit { initiator, wait, other });
         }
         let probe = Probe { transaction: waiting, ..probe };
-        for ldm in self.core.inbox.lock_waits() {
+        for ldm in self.core.client.inbox.lock_waits() {
             env.send(ldm, Signal::ProbeWait(probe));
         }
     }
@@ -800,13 +716,19 @@ impl Session {
         }
         // The end of a commit that is on its way is not known: such a client hears nothing but the end of its connection.
         let is_idle = self.is_ready() && self.running.is_none();
-        if !is_idle && !self.core.inbox.has_commit() {
+        if !is_idle && !self.core.client.inbox.has_commit() {
             self.core.reply_error(env, &SqlError::interrupted());
         }
         self.close(env);
     }
 
     // ---- the end ------------------------------------------------------------------------------------------------------------------
+
+    /// What it waits for may have come.
+    pub(crate) fn on_wake(&mut self, env: &mut Environment<'_>) {
+        self.awaits_lease = false;
+        self.resume(env);
+    }
 
     /// An idle client is told to go.
     pub(crate) fn on_alarm(&mut self, env: &mut Environment<'_>, kind: AlarmKind) {
@@ -818,10 +740,6 @@ impl Session {
                 }
             }
             AlarmKind::Login => self.resume(env),
-            AlarmKind::Retry => {
-                self.awaits_lease = false;
-                self.resume(env);
-            }
             AlarmKind::Inactive => {
                 self.is_inactivity_watched = false;
                 self.check_inactivity(env);
@@ -842,8 +760,8 @@ impl Session {
     fn is_at_rest(&self) -> bool {
         self.running.is_none()
             && self.queue.is_empty()
-            && !self.core.transaction.is_open()
-            && !self.core.transaction.has_participants()
+            && !self.core.client.transaction.is_open()
+            && !self.core.client.transaction.has_participants()
     }
 
     /// The next command outside of a transaction is answered by 1053. An idle client hears it after a moment, one in a transaction has more time.
@@ -851,7 +769,7 @@ impl Session {
         for (pause, kind) in [(DRAIN_IDLE.min(patience), AlarmKind::Drain), (patience, AlarmKind::DrainOpen)]
         {
             let at = env.now.monotonic + pause;
-            env.module.deadlines.register(at, Alarm { connection_id: self.core.id, kind });
+            env.module.deadlines.register(at, Alarm { connection_id: self.core.client.id, kind });
         }
     }
 
@@ -867,7 +785,7 @@ impl Session {
             return self.tell_shutdown(env);
         }
         // The end of a commit that is on its way is not known: such a client hears nothing but the end of its connection.
-        if !self.core.inbox.has_commit() {
+        if !self.core.client.inbox.has_commit() {
             self.core.reply_error(env, &SqlError::shutdown());
         }
         self.close(env);
@@ -877,22 +795,22 @@ impl Session {
     fn watch_inactivity(&mut self, env: &mut Environment<'_>) {
         if let Some(timeout) = env.module.config.transaction_inactive_timeout
             && !self.is_inactivity_watched
-            && self.core.transaction.has_participants()
+            && self.core.client.transaction.has_participants()
         {
             self.is_inactivity_watched = true;
             let at = self.active_since + timeout;
             let at = at.max(env.now.monotonic + INACTIVITY_CHECK_MIN);
             let kind = AlarmKind::Inactive;
-            env.module.deadlines.register(at, Alarm { connection_id: self.core.id, kind });
+            env.module.deadlines.register(at, Alarm { connection_id: self.core.client.id, kind });
         }
     }
 
     fn check_inactivity(&mut self, env: &mut Environment<'_>) {
         let Some(timeout) = env.module.config.transaction_inactive_timeout else { return };
         let is_inactive = self.running.is_none() && self.active_since + timeout <= env.now.monotonic;
-        if is_inactive && self.core.transaction.has_participants() {
+        if is_inactive && self.core.client.transaction.has_participants() {
             env.module.counters.rollbacks += 1;
-            return self.core.transaction.time_out(env);
+            return self.core.client.transaction.time_out(&mut env.executor());
         }
         // While a statement runs, its end begins the watch anew.
         if self.running.is_none() {
@@ -927,8 +845,10 @@ impl Session {
 
     /// The commit that is under way, if there is one.
     fn commit_under_way(&self) -> Option<CommitUnderWay> {
-        let transaction = self.core.transaction.id().filter(|_| self.core.inbox.has_commit())?;
-        let (to, participant) = (self.core.inbox.commit_waits_at(), self.core.transaction.only_participant());
+        let transaction =
+            self.core.client.transaction.id().filter(|_| self.core.client.inbox.has_commit())?;
+        let (to, participant) =
+            (self.core.client.inbox.commit_waits_at(), self.core.client.transaction.only_participant());
         Some(CommitUnderWay { transaction, to, participant })
     }
 
@@ -938,8 +858,10 @@ impl Session {
         self.login = None;
         let is_committing = self.running.as_ref().is_some_and(|running| running.is_committing());
         let coordinator = self.running.as_ref().and_then(|running| running.coordinator());
-        if let (Some((request, coordinator)), Some(transaction)) = (coordinator, self.core.transaction.id()) {
-            let participants = self.core.transaction.participants();
+        if let (Some((request, coordinator)), Some(transaction)) =
+            (coordinator, self.core.client.transaction.id())
+        {
+            let participants = self.core.client.transaction.participants();
             env.module.orphans.adopt(request, coordinator, transaction, participants);
         }
         if let Some(mut running) = self.running.take() {
@@ -948,15 +870,15 @@ impl Session {
         self.queue.clear();
         let under_way = self.commit_under_way();
         if is_committing {
-            self.core.transaction.end()
+            self.core.client.transaction.end()
         } else {
-            self.core.transaction.abort(env)
+            self.core.client.transaction.abort(&mut env.executor())
         }
         self.core.locks.release_all(env);
         // (Behind the abort, which drops a request that has not begun: what is left is held at its primary.)
         waive_outcome(env, under_way);
         self.core.forget_requests(env);
-        self.core.memory.release_all();
+        self.core.client.memory.release_all();
         self.pending = Vec::new();
         self.statements = PreparedStatements::default();
         self.named_statements = NamedStatements::default();
@@ -976,8 +898,8 @@ struct CommitUnderWay {
 fn waive_outcome(env: &mut Environment<'_>, under_way: Option<CommitUnderWay>) {
     let Some(CommitUnderWay { transaction, to, participant }) = under_way else { return };
     match (to, participant) {
-        (Some(tc), _) if tc.kind == ModuleKind::Tc => env.confirm_to_coordinator(tc, transaction),
-        (to, Some(slot)) => env.confirm_to_primary(to.map(|to| to.node), slot, transaction),
+        (Some(tc), _) if tc.kind == ModuleKind::Tc => env.executor().confirm_to_coordinator(tc, transaction),
+        (to, Some(slot)) => env.executor().confirm_to_primary(to.map(|to| to.node), slot, transaction),
         (_, None) => {}
     }
 }

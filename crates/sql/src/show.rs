@@ -41,7 +41,6 @@ mod statement;
 mod tests;
 pub(crate) mod virtual_tables;
 
-pub(crate) use engine_status::EngineReader;
 pub(crate) use reader::{VirtualReader, operator_of};
 pub(crate) use schema_rows::database_exists;
 pub(crate) use statement::{columns_of, field_list};

@@ -18,6 +18,7 @@ const ALL_BLOCKS: &[&str] = &[
     "transaction",
     "mysql_protocol",
     "planner",
+    "executor",
     "sql",
 ];
 
@@ -41,6 +42,10 @@ pub(super) const TABLE: &[(&str, &[&str])] = &[
     ("mysql_protocol", &["stdx"]),
     ("planner", &["stdx", "types", "expression", "protocol", "catalogue"]),
     (
+        "executor",
+        &["stdx", "types", "expression", "protocol", "memory", "storage", "query", "catalogue", "planner"],
+    ),
+    (
         "sql",
         &[
             "stdx",
@@ -53,6 +58,7 @@ pub(super) const TABLE: &[(&str, &[&str])] = &[
             "catalogue",
             "mysql_protocol",
             "planner",
+            "executor",
         ],
     ),
     ("node", ALL_BLOCKS),
@@ -73,6 +79,7 @@ pub(super) const TABLE: &[(&str, &[&str])] = &[
             "transaction",
             "mysql_protocol",
             "planner",
+            "executor",
             "sql",
             "node",
             "fixtures",

@@ -4,13 +4,13 @@
 //! run never disagree: whoever comes first inserts the entry, the other finds it there. An entry that points to another row is a duplicate: the
 //! index cannot be made (1062).
 
-use crate::execute::commit::{CommitRun, CommitStart, start_commit};
-use crate::execute::conflicts::{stored_bytes, stored_rows};
-use crate::execute::locked_reader::LockBatch;
-use crate::execute::row_builder::primary_key_of;
-use crate::execute::table_reader::{Collector, KeyedRow, Order, Pump, TableReader, Target};
-use crate::execute::write_set::{FailedWrite, HiddenIndexes, Origin, WriteSet, duplicate_error};
-use crate::execute::{Completion, Cx, Failure, Progress, failure_of};
+use executor::commit::{CommitRun, CommitStart, start_commit};
+use executor::conflicts::{stored_bytes, stored_rows};
+use executor::locked_reader::LockBatch;
+use executor::row_builder::primary_key_of;
+use executor::table_reader::{Collector, KeyedRow, Order, Pump, TableReader, Target};
+use executor::write_set::{FailedWrite, HiddenIndexes, Origin, WriteSet, duplicate_error};
+use executor::{Completion, Cx, Failure, Progress, failure_of};
 use protocol::SqlError;
 use protocol::program::{
     KeyRange, LockMode, OnDuplicate, OperationResult, ReadOutput, TableRef, WriteOperation,
@@ -18,6 +18,7 @@ use protocol::program::{
 use protocol::signal::CommitOutcome;
 use query::TableAccessInfo;
 use std::sync::Arc;
+use stdx::Duration;
 use types::IndexId;
 
 /// Rows of one transaction.
@@ -47,6 +48,8 @@ pub(super) struct UniqueBackfill {
     keys: TableReader,
     is_end: bool,
     stage: Stage,
+    /// How long it waits for rows that others have locked, at most.
+    patience: Duration,
 }
 
 impl UniqueBackfill {
@@ -54,7 +57,8 @@ impl UniqueBackfill {
         table: TableRef,
         index: IndexId,
         hidden: TableRef,
-        cx: &mut Cx<'_, '_>,
+        patience: Duration,
+        cx: &mut Cx<'_>,
     ) -> Result<Self, Failure> {
         let info = cx.hidden_info(table.id)?;
         let indexes = HiddenIndexes::of(&info, cx)?;
@@ -65,10 +69,10 @@ impl UniqueBackfill {
         program.with_primary_key = true;
         let target = Target::Ranges(IndexId(0), vec![KeyRange::all()]);
         let keys = TableReader::new(&info, program, target, Order::Any, None, cx);
-        Ok(Self { info, indexes, position, keys, is_end: false, stage: Stage::Find })
+        Ok(Self { info, indexes, position, keys, is_end: false, stage: Stage::Find, patience })
     }
 
-    pub(super) fn step(&mut self, cx: &mut Cx<'_, '_>) -> Result<Progress, Failure> {
+    pub(super) fn step(&mut self, cx: &mut Cx<'_>) -> Result<Progress, Failure> {
         loop {
             match std::mem::replace(&mut self.stage, Stage::Find) {
                 Stage::Find => {
@@ -110,15 +114,15 @@ impl UniqueBackfill {
                     }
                     Some(entries) => self.check(&entries, &rows, cx)?,
                 },
-                Stage::Commit(mut commit) => match commit.poll(cx.core, cx.env) {
+                Stage::Commit(mut commit) => match commit.poll(cx.client, &mut cx.env) {
                     None => {
                         self.stage = Stage::Commit(commit);
                         return Ok(Progress::Wait);
                     }
                     Some(outcome) => {
-                        cx.core.transaction.end();
+                        cx.client.transaction.end();
                         match outcome {
-                            CommitOutcome::Committed(epoch) => cx.core.transaction.see(epoch),
+                            CommitOutcome::Committed(epoch) => cx.client.transaction.see(epoch),
                             CommitOutcome::Aborted(refusal) => {
                                 return Err(failure_of(refusal, &self.info.definition.name));
                             }
@@ -135,7 +139,7 @@ impl UniqueBackfill {
     }
 
     /// Finds the next batch's keys; Some: poll again later.
-    fn find(&mut self, cx: &mut Cx<'_, '_>) -> Result<Option<Progress>, Failure> {
+    fn find(&mut self, cx: &mut Cx<'_>) -> Result<Option<Progress>, Failure> {
         let mut collector = Collector::new(BATCH_ROWS, true);
         let pump = self.keys.pump(cx, &mut collector)?;
         if collector.rows.is_empty() {
@@ -148,15 +152,15 @@ impl UniqueBackfill {
                 }
             }
         }
-        cx.core.transaction.start_statement();
+        cx.client.transaction.start_statement();
         let keys = collector.rows.into_iter().map(|row| row.primary_key).collect();
         let program = stored_rows(&self.info, None, cx);
-        let lock = (LockMode::Shared, super::row_wait(cx));
+        let lock = (LockMode::Shared, super::row_wait(self.patience, cx));
         self.stage = Stage::Lock(LockBatch::start(&self.info, &program, keys, lock, cx)?);
         Ok(None)
     }
 
-    fn insert(&mut self, locked: &[KeyedRow], cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+    fn insert(&mut self, locked: &[KeyedRow], cx: &mut Cx<'_>) -> Result<(), Failure> {
         let index = &self.indexes.0[self.position];
         let mut set = WriteSet::default();
         let mut rows = Vec::with_capacity(locked.len());
@@ -175,7 +179,7 @@ impl UniqueBackfill {
     }
 
     /// Reads the entries that were there.
-    fn compare(&mut self, rows: &[Vec<u8>], there: &[usize], cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+    fn compare(&mut self, rows: &[Vec<u8>], there: &[usize], cx: &mut Cx<'_>) -> Result<(), Failure> {
         if there.is_empty() {
             return self.commit(cx);
         }
@@ -183,13 +187,13 @@ impl UniqueBackfill {
         let rows: Vec<Vec<u8>> = there.iter().filter_map(|position| rows.get(*position).cloned()).collect();
         let keys = rows.iter().filter_map(|row| index.key_of(&self.info, row)).collect();
         let program = stored_rows(&index.hidden, None, cx);
-        let lock = (LockMode::Shared, super::row_wait(cx));
+        let lock = (LockMode::Shared, super::row_wait(self.patience, cx));
         let batch = LockBatch::start(&index.hidden, &program, keys, lock, cx)?;
         self.stage = Stage::Compare { batch, rows };
         Ok(())
     }
 
-    fn check(&mut self, entries: &[KeyedRow], rows: &[Vec<u8>], cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+    fn check(&mut self, entries: &[KeyedRow], rows: &[Vec<u8>], cx: &mut Cx<'_>) -> Result<(), Failure> {
         let index = &self.indexes.0[self.position];
         for row in rows {
             let key = index.key_of(&self.info, row);
@@ -207,8 +211,8 @@ impl UniqueBackfill {
         self.commit(cx)
     }
 
-    fn commit(&mut self, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
-        match start_commit(cx.core, cx.env) {
+    fn commit(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
+        match start_commit(cx.client, &mut cx.env) {
             CommitStart::Sent(commit) => self.stage = Stage::Commit(commit),
             CommitStart::Nothing => self.stage = Stage::Find,
             CommitStart::Refused(why) => return Err(Failure::Error(SqlError::deadlock(why))),

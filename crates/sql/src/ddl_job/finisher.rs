@@ -8,19 +8,16 @@
 //! that run may have looked already.
 
 use super::DdlRun;
-use crate::environment::{Alarm, AlarmKind, Environment};
-use crate::execute::{Cx, Progress, Statement};
-use crate::inbox::{Inbox, Reply};
+use crate::environment::Environment;
 use crate::session::SessionCore;
-use crate::statement_cache::CachedStatement;
+use crate::statement::Cx;
+use executor::inbox::{Inbox, Reply};
+use executor::{Progress, Statement};
 use expression::Settings;
-use mysql_protocol::result::RowFormat;
-use planner::plan::{Plan, Prepared};
 use protocol::signal::RequestId;
 use protocol::{Address, ConnectionId, View};
-use std::sync::Arc;
 use stdx::{Duration, Instant};
-use types::{NodeId, SchemaVersion, ViewNumber};
+use types::{NodeId, ViewNumber};
 
 /// How soon a run that failed is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
@@ -39,35 +36,20 @@ pub(crate) struct Finisher {
 impl Finisher {
     /// Its requests have `number` where those of sessions have the number of their connection.
     pub(crate) fn new(number: u32, env: &Environment<'_>) -> Self {
-        let prepared = Prepared {
-            schema: SchemaVersion(0),
-            plan: Plan::Nothing { note: None },
-            parameters: Vec::new(),
-            session_values: Vec::new(),
-            is_volatile: false,
-            columns: Arc::default(),
-            warnings: Vec::new(),
-        };
+        let core = SessionCore::new(number, ConnectionId { slot: 0, generation: 0 }, env);
         let statement = Statement {
-            volatile: None,
-            cached: Arc::new(CachedStatement::new(prepared, None)),
             parameters: Vec::new(),
-            format: RowFormat::Text,
             settings: Settings::default(),
             is_strict: true,
             connection_id: number,
             last_insert_id: 0,
             database: None,
             user: "".into(),
+            volatile: None,
+            table: None,
+            options: core.options(),
         };
-        Self {
-            core: SessionCore::new(number, ConnectionId { slot: 0, generation: 0 }, env),
-            statement,
-            run: None,
-            is_wanted: false,
-            pause_until: None,
-            is_continue_sent: false,
-        }
+        Self { core, statement, run: None, is_wanted: false, pause_until: None, is_continue_sent: false }
     }
 
     /// Somebody may have left a job.
@@ -81,7 +63,7 @@ impl Finisher {
     }
 
     pub(crate) fn on_reply(&mut self, env: &mut Environment<'_>, request: RequestId, reply: Reply) {
-        if self.core.inbox.deliver(request, reply) {
+        if self.core.client.inbox.deliver(request, reply) {
             self.step(env);
         }
     }
@@ -92,7 +74,7 @@ impl Finisher {
     }
 
     pub(crate) fn on_node_lost(&mut self, env: &mut Environment<'_>, node: NodeId) {
-        if self.core.inbox.node_lost(node) {
+        if self.core.client.inbox.node_lost(node) {
             self.step(env);
         }
     }
@@ -104,13 +86,13 @@ impl Finisher {
         moved_in: ViewNumber,
         to: Address,
     ) {
-        if self.core.follow_wait(&env.module.map, request, moved_in, to) {
+        if self.core.follow_wait(&env.module.site.map, request, moved_in, to) {
             self.step(env);
         }
     }
 
     pub(crate) fn on_view_changed(&mut self, env: &mut Environment<'_>, before: &View) {
-        self.core.on_view_changed(before, &env.module.map.view);
+        self.core.on_view_changed(before, &env.module.site.map.view);
         self.step(env);
     }
 
@@ -136,13 +118,13 @@ impl Finisher {
             match progress {
                 Ok(Progress::Wait) => {
                     // What was asked of a node after it was lost gets no answer from anybody else.
-                    if !self.core.inbox.nodes_lost(&env.module.map.lost) {
+                    if !self.core.client.inbox.nodes_lost(&env.module.site.map.lost) {
                         return;
                     }
                 }
                 Ok(Progress::Spent) => {
                     self.is_continue_sent = true;
-                    return env.continue_later(self.core.id);
+                    return env.continue_later(self.core.client.id);
                 }
                 Ok(Progress::Done(_)) => self.end(env),
                 Err(_) => {
@@ -150,8 +132,7 @@ impl Finisher {
                     self.is_wanted = true;
                     let at = env.now.monotonic + TRY_AGAIN;
                     self.pause_until = Some(at);
-                    let alarm = Alarm { connection_id: self.core.id, kind: AlarmKind::Retry };
-                    return env.module.deadlines.register(at, alarm);
+                    return env.module.site.wakes.register(at, self.core.client.id);
                 }
             }
         }
@@ -159,14 +140,14 @@ impl Finisher {
 
     /// What it waits for.
     pub(crate) fn inbox(&mut self) -> &mut Inbox {
-        &mut self.core.inbox
+        &mut self.core.client.inbox
     }
 
     fn end(&mut self, env: &mut Environment<'_>) {
         self.run = None;
-        self.core.transaction.abort(env);
-        self.core.inbox.forget_all();
-        self.core.memory.release_all();
-        self.core.diagnostics.clear();
+        self.core.client.transaction.abort(&mut env.executor());
+        self.core.client.inbox.forget_all();
+        self.core.client.memory.release_all();
+        self.core.client.diagnostics.clear();
     }
 }

@@ -14,9 +14,8 @@
 //!
 //! Invariants: a member has one open request at most; nothing is sent to a member that is out of reach.
 
-use crate::environment::{Alarm, AlarmKind};
-use crate::execute::{Cx, Failure, failure_of};
-use crate::inbox::{Inbox, Reply, RequestKind};
+use executor::inbox::{Inbox, Reply, RequestKind};
+use executor::{Cx, Failure, failure_of};
 use protocol::program::{Refusal, TableRef};
 use protocol::signal::RequestId;
 use protocol::{Address, NodeRole, Signal};
@@ -113,23 +112,23 @@ impl Members {
     }
 
     /// True when all have done it; asks whoever has not.
-    pub(super) fn poll(&mut self, cx: &mut Cx<'_, '_>) -> Result<bool, Failure> {
+    pub(super) fn poll(&mut self, cx: &mut Cx<'_>) -> Result<bool, Failure> {
         let progress = self.poll_members(cx);
         if progress.is_err() {
-            self.forget(&mut cx.core.inbox);
+            self.forget(&mut cx.client.inbox);
         }
         progress
     }
 
-    fn poll_members(&mut self, cx: &mut Cx<'_, '_>) -> Result<bool, Failure> {
+    fn poll_members(&mut self, cx: &mut Cx<'_>) -> Result<bool, Failure> {
         self.take_answers(cx)?;
-        let map = Arc::clone(&cx.env.module.map);
+        let map = Arc::clone(&cx.env.site.map);
         let missing: Vec<Member> =
             self.members(&map).into_iter().filter(|member| !self.done.contains(member)).collect();
         self.asked.retain(|asked| {
             let is_awaited = missing.contains(&asked.member);
             if !is_awaited && let Some(request) = asked.request {
-                cx.core.inbox.forget(request);
+                cx.client.inbox.forget(request);
             }
             is_awaited
         });
@@ -152,9 +151,11 @@ impl Members {
         Ok(false)
     }
 
-    fn take_answers(&mut self, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+    fn take_answers(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
         for asked in &mut self.asked {
-            let Some(reply) = asked.request.and_then(|request| cx.core.inbox.take(request)) else { continue };
+            let Some(reply) = asked.request.and_then(|request| cx.client.inbox.take(request)) else {
+                continue;
+            };
             asked.request = None;
             #[expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is none")]
             match reply {
@@ -182,7 +183,7 @@ impl Members {
     }
 
     /// Asks a member, unless it was asked a moment ago.
-    fn ask(&mut self, member: Member, cx: &mut Cx<'_, '_>) {
+    fn ask(&mut self, member: Member, cx: &mut Cx<'_>) {
         let now = cx.env.now.monotonic;
         let main = Address::main(member.0);
         let position = self.asked.iter().position(|asked| asked.member == member).unwrap_or_else(|| {
@@ -194,7 +195,7 @@ impl Members {
             return;
         }
         // The same request as before, if that was not lost: its receiver knows it.
-        let request = asked.request.unwrap_or_else(|| cx.core.inbox.register(main, RequestKind::Other));
+        let request = asked.request.unwrap_or_else(|| cx.client.inbox.register(main, RequestKind::Other));
         asked.request = Some(request);
         asked.again_at = now + ASK_AGAIN;
         let signal = match &self.task {
@@ -210,12 +211,11 @@ impl Members {
         cx.env.send(main, signal);
     }
 
-    fn wake_later(&mut self, cx: &mut Cx<'_, '_>) {
+    fn wake_later(&mut self, cx: &mut Cx<'_>) {
         let now = cx.env.now.monotonic;
         if self.wake_at.is_none_or(|at| at <= now) {
             self.wake_at = Some(now + ASK_AGAIN);
-            let alarm = Alarm { connection_id: cx.core.id, kind: AlarmKind::Retry };
-            cx.env.module.deadlines.register(now + ASK_AGAIN, alarm);
+            cx.env.site.wakes.register(now + ASK_AGAIN, cx.client.id);
         }
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! Invariant: a request that is done holds no password.
 
-use crate::execute::{Cx, Failure, Progress};
 use crate::session::ROUNDS_PER_SLICE;
+use crate::statement::Cx;
 use catalogue::{Credential, DdlRequest, UserName};
+use executor::{Failure, Progress};
 use mysql_protocol::auth::slow::SlowHash;
 use mysql_protocol::{AuthPlugin, Verifier};
 use protocol::SqlError;
@@ -68,7 +69,7 @@ impl PasswordHashing {
 
 /// The plugin that the statement names, else the account's own, else the default.
 fn plugin_of(named: Option<&str>, user: &UserName, cx: &Cx<'_, '_>) -> AuthPlugin {
-    let own = cx.env.module.map.schema.user(&user.name, &user.host).map(|user| user.plugin.as_str());
+    let own = cx.env.module.site.map.schema.user(&user.name, &user.host).map(|user| user.plugin.as_str());
     let name = named.or(own).unwrap_or_default();
     AuthPlugin::from_name(name.as_bytes()).unwrap_or(AuthPlugin::CachingSha2Password)
 }

@@ -53,7 +53,7 @@ impl SessionCore {
     fn with_bind_context<T>(&self, module: &ModuleState, bind: impl FnOnce(&BindContext<'_>) -> T) -> T {
         let facts = Facts { core: self };
         bind(&BindContext {
-            schema: &module.map.schema,
+            schema: &module.site.map.schema,
             database: self.database.as_deref(),
             user: (&self.account.0, &self.account.1),
             privileges: self.rights.set(),
@@ -134,7 +134,7 @@ impl SessionCore {
     }
 
     fn cached(&self, env: &mut Environment<'_>, digest: u128, text: &str) -> Option<Arc<CachedStatement>> {
-        let schema = env.module.map.schema.version;
+        let schema = env.module.site.map.schema.version;
         let bound = Bound {
             database: self.database.as_deref(),
             bind_key: self.variables.bind_key,

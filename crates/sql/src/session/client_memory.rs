@@ -88,7 +88,7 @@ impl Session {
             self.core.sequence = self.reassembler.answer_sequence(self.expected());
         }
         // The end of a commit that is on its way is not known: such a client hears nothing but the end of its connection.
-        if !self.core.inbox.has_commit() {
+        if !self.core.client.inbox.has_commit() {
             self.core.reply_error(env, error);
         }
         self.reject(env);

@@ -119,7 +119,7 @@ impl Session {
             }
             Err(error) => {
                 self.normalized = normalized;
-                self.core.diagnostics.clear();
+                self.core.client.diagnostics.clear();
                 self.end_with_error(env, &error);
             }
         }
@@ -143,13 +143,13 @@ impl Session {
         self.queue.clear();
         self.core.has_more_results = false;
         self.core.row_count = -1;
-        self.core.diagnostics.error(error);
+        self.core.client.diagnostics.error(error);
         self.core.reply_error(env, error);
     }
 
     fn on_init_database(&mut self, env: &mut Environment<'_>, name: &[u8]) {
         let name = String::from_utf8_lossy(name).into_owned();
-        self.core.diagnostics.clear();
+        self.core.client.diagnostics.clear();
         match self.core.use_database(env, &name) {
             Ok(()) => self.core.reply_ok(env, 0, 0, ""),
             Err(error) => self.end_with_error(env, &error),
@@ -159,7 +159,7 @@ impl Session {
     /// COM_FIELD_LIST: what completion in old clients asks for.
     fn on_field_list(&mut self, env: &mut Environment<'_>, table: &[u8], wildcard: &[u8]) {
         let table = String::from_utf8_lossy(table).into_owned();
-        let schema = std::sync::Arc::clone(&env.module.map.schema);
+        let schema = std::sync::Arc::clone(&env.module.site.map.schema);
         let database = self.core.database.clone().unwrap_or_else(|| "".into());
         self.core.renew_rights(env.module);
         let (is_free, rights) = (planner::privileges::is_free(&database, &table), self.core.rights.set());
@@ -197,7 +197,7 @@ impl Session {
         let (uptime_s, questions) = (env.module.uptime_s(env.now), counters.questions());
         // Three decimals, as MySQL has them.
         let thousandths = questions.saturating_mul(1_000) / uptime_s.max(1);
-        let (connected, tables) = (counters.connected, env.module.map.tables.len());
+        let (connected, tables) = (counters.connected, env.module.site.map.tables.len());
         let text = format!(
             "Uptime: {uptime_s}  Threads: {connected}  Questions: {questions}  Slow queries: 0  Opens: 0  Flush tables: 0  \
              Open tables: {tables}  Queries per second avg: {}.{:03}",

@@ -70,7 +70,7 @@ impl Session {
         let offers_tls = env.module.config.has_tls && transport == Transport::Tcp;
         let options = HandshakeOptions {
             server_version: crate::variables::VERSION,
-            connection_id: self.core.id,
+            connection_id: self.core.client.id,
             nonce: env.module.nonces.next(),
             capabilities: Capabilities::SERVER | Capabilities::given(Capabilities::SSL, offers_tls),
             collation: COLLATION,
@@ -107,7 +107,7 @@ impl Session {
         if logged_at.is_none_or(|at| env.now.monotonic.since(at) >= REFUSAL_LOG_PAUSE) {
             let message = format!(
                 "too many connections: {count} told 1040; {} are logged in at {}",
-                env.module.counters.logged_in, env.module.address
+                env.module.counters.logged_in, env.module.site.address
             );
             *count = 0;
             *logged_at = Some(env.now.monotonic);
@@ -126,7 +126,7 @@ impl Session {
     pub(super) fn await_login(&mut self, env: &mut Environment<'_>) {
         let timeout = Duration::from_millis(env.module.config.handshake_timeout_ms);
         self.handshake_until = env.now.monotonic + timeout;
-        let alarm = Alarm { connection_id: self.core.id, kind: AlarmKind::Handshake };
+        let alarm = Alarm { connection_id: self.core.client.id, kind: AlarmKind::Handshake };
         env.module.deadlines.register(self.handshake_until, alarm);
     }
 
@@ -194,7 +194,7 @@ impl Session {
     pub(super) fn on_accepted(&mut self, env: &mut Environment<'_>) {
         let Some(handshake) = &self.handshake else { return self.close(env) };
         let login = handshake.login().clone();
-        let schema = std::sync::Arc::clone(&env.module.map.schema);
+        let schema = std::sync::Arc::clone(&env.module.site.map.schema);
         self.core.activate_default_roles(env.module);
         if !self.has_logged_in {
             let limit = u64::from(env.module.config.max_connections) + u64::from(self.is_administrator());

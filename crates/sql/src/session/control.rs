@@ -5,12 +5,13 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "a value of another kind is refused")]
 
 use super::running::is_asleep;
-use super::{Diagnostics, Session, SessionCore};
+use super::{Session, SessionCore};
 use crate::environment::{Environment, ModuleState};
-use crate::execute::{Completion, Statement, warnings_of};
-use crate::transaction_client::SAVEPOINTS_MAX;
+use crate::statement::Statement;
 use crate::variables::{SessionVariables, UserVariables, checked_isolation};
 use catalogue::{VariableChange, VariableSetting};
+use executor::transaction_client::SAVEPOINTS_MAX;
+use executor::{Completion, Diagnostics, warnings_of};
 use expression::NoColumns;
 use planner::plan::{Plan, SetItem, SetTarget, TransactionStatement};
 use planner::{character_set_deprecation, collation_deprecation};
@@ -23,10 +24,10 @@ impl SessionCore {
     /// USE.
     pub(super) fn use_database(&mut self, env: &mut Environment<'_>, name: &str) -> Result<(), SqlError> {
         self.check_database(env.module, name)?;
-        if !crate::show::database_exists(&env.module.map.schema, name) {
+        if !crate::show::database_exists(&env.module.site.map.schema, name) {
             return Err(SqlError::new(1049, format!("Unknown database '{name}'")));
         }
-        let schema = Arc::clone(&env.module.map.schema);
+        let schema = Arc::clone(&env.module.site.map.schema);
         self.enter_database(&schema, name);
         Ok(())
     }
@@ -79,7 +80,7 @@ impl SessionCore {
             diagnostics: Diagnostics::default(),
             changes: Vec::new(),
         };
-        let context = statement.context();
+        let context = statement.run.context();
         context.volatile.inspect(|volatile| volatile.begin_row());
         for item in items {
             let value = match &item.value {
@@ -156,7 +157,7 @@ fn reset_persist(
     if_exists: bool,
     diagnostics: &mut Diagnostics,
 ) -> Result<Vec<VariableChange>, SqlError> {
-    let kept = module.map.schema.variables.iter();
+    let kept = module.site.map.schema.variables.iter();
     let mut kept: Vec<&str> =
         kept.filter(|(_, variable)| variable.persisted.is_some()).map(|(name, _)| name.as_str()).collect();
     if let Some(name) = name {
@@ -191,7 +192,7 @@ impl Session {
             Plan::Nothing { note } => {
                 if let Some(note) = note {
                     let (code, text) = note;
-                    self.core.diagnostics.note(*code, text.clone());
+                    self.core.client.diagnostics.note(*code, text.clone());
                 }
                 done()
             }
@@ -201,18 +202,20 @@ impl Session {
             }
             Plan::Transaction(transaction) => match transaction {
                 TransactionStatement::Rollback => {
-                    if self.core.transaction.has_participants() {
+                    if self.core.client.transaction.has_participants() {
                         return None;
                     }
-                    self.core.transaction.end();
+                    self.core.client.transaction.end();
                     env.module.counters.rollbacks += 1;
                     done()
                 }
                 TransactionStatement::Savepoint(name) => {
-                    if !self.core.variables.autocommit && !self.core.transaction.is_open() {
-                        self.core.transaction.begin(self.core.variables.is_read_only);
+                    if !self.core.variables.autocommit && !self.core.client.transaction.is_open() {
+                        self.core.client.transaction.begin(self.core.variables.is_read_only);
                     }
-                    if self.core.transaction.is_open() && !self.core.transaction.set_savepoint(name) {
+                    if self.core.client.transaction.is_open()
+                        && !self.core.client.transaction.set_savepoint(name)
+                    {
                         let text =
                             format!("Out of memory; a transaction has {SAVEPOINTS_MAX} savepoints at most");
                         return Some(Err(SqlError::new(1041, text)));
@@ -220,14 +223,14 @@ impl Session {
                     done()
                 }
                 TransactionStatement::Release(name) => {
-                    if self.core.transaction.release_savepoint(name) {
+                    if self.core.client.transaction.release_savepoint(name) {
                         done()
                     } else {
                         Err(no_savepoint(name))
                     }
                 }
                 TransactionStatement::RollbackTo(name) => {
-                    match self.core.transaction.rollback_to_savepoint(name) {
+                    match self.core.client.transaction.rollback_to_savepoint(name) {
                         None => Err(no_savepoint(name)),
                         Some(marks) if marks.is_empty() => done(),
                         Some(_) => return None,
@@ -236,18 +239,18 @@ impl Session {
                 TransactionStatement::Begin { .. } | TransactionStatement::Commit => {
                     // Without participants there is nobody to ask; START TRANSACTION unlocks tables.
                     let unlocks = matches!(transaction, TransactionStatement::Begin { .. })
-                        && self.core.transaction.has_locked_tables();
-                    if self.core.transaction.has_participants() || unlocks {
+                        && self.core.client.transaction.has_locked_tables();
+                    if self.core.client.transaction.has_participants() || unlocks {
                         return None;
                     }
-                    self.core.transaction.end();
+                    self.core.client.transaction.end();
                     if let TransactionStatement::Begin { read_only } = transaction {
-                        self.core.transaction.begin(*read_only || self.core.variables.is_read_only);
+                        self.core.client.transaction.begin(*read_only || self.core.variables.is_read_only);
                     }
                     done()
                 }
             },
-            Plan::UnlockTables if !self.core.transaction.has_locked_tables() => done(),
+            Plan::UnlockTables if !self.core.client.transaction.has_locked_tables() => done(),
             Plan::Kill { .. }
             | Plan::LockTables(_)
             | Plan::UnlockTables
@@ -275,7 +278,7 @@ impl Session {
             Err(error) => return Some(Err(error)),
         };
         let is_switched_on = assigned.variables.autocommit && !self.core.variables.autocommit;
-        if !assigned.changes.is_empty() || is_switched_on && self.core.transaction.has_participants() {
+        if !assigned.changes.is_empty() || is_switched_on && self.core.client.transaction.has_participants() {
             return None;
         }
         Some(self.assign(env, assigned).map(|()| Completion::default()))
@@ -285,7 +288,7 @@ impl Session {
     pub(super) fn assign(&mut self, env: &mut Environment<'_>, assigned: Assigned) -> Result<(), SqlError> {
         let Assigned { mut variables, last_insert_id, user_variables, diagnostics, changes: _ } = assigned;
         if variables.autocommit && !self.core.variables.autocommit {
-            self.core.transaction.end();
+            self.core.client.transaction.end();
         }
         if let Some(user_variables) = user_variables {
             let before = std::mem::replace(&mut self.core.user_variables, user_variables);
@@ -295,7 +298,7 @@ impl Session {
             }
         }
         if let Some(id) = last_insert_id {
-            self.core.last_insert_id = id;
+            self.core.client.last_insert_id = id;
         }
         variables.follow(&env.module.globals);
         let before = self.core.variables.bind_key;
@@ -304,7 +307,7 @@ impl Session {
         if self.core.variables.bind_key != before {
             self.statements.forget_plans();
         }
-        self.core.diagnostics.append(diagnostics);
+        self.core.client.diagnostics.append(diagnostics);
         Ok(())
     }
 }

@@ -58,7 +58,7 @@ impl Session {
         let (first, second) = match &texts {
             Ok((first, second)) => (first.as_bytes(), second.as_bytes()),
             Err(error) => {
-                self.core.diagnostics.clear();
+                self.core.client.diagnostics.clear();
                 return self.end_with_error(env, error);
             }
         };

@@ -97,7 +97,7 @@ impl Session {
     /// The account that the client gets if it knows the password; None if it can get none from where it comes.
     fn account_of_client(&self, env: &Environment<'_>) -> Option<User> {
         let name = self.login_name();
-        let schema = &env.module.map.schema;
+        let schema = &env.module.site.map.schema;
         if self.is_owner(&name)
             && let Some(user) = schema.user_named(OWNER, &self.hosts())
         {
@@ -123,7 +123,7 @@ impl Session {
         match env.module.accounts.guessing.admit(&self.host, &name, patience, now) {
             Admission::Now => self.find_account(env),
             Admission::At(at) => {
-                let alarm = Alarm { connection_id: self.core.id, kind: AlarmKind::Login };
+                let alarm = Alarm { connection_id: self.core.client.id, kind: AlarmKind::Login };
                 env.module.deadlines.register(at, alarm);
                 self.wait(LoginWait::Turn(at));
                 None
@@ -453,7 +453,7 @@ impl Session {
     /// The restriction is lifted as soon as the account has a new password.
     fn look_for_new_password(&mut self, env: &Environment<'_>) {
         let lifetime = self.global_number("default_password_lifetime");
-        let account = env.module.map.schema.user(&self.core.account.0, &self.core.account.1);
+        let account = env.module.site.map.schema.user(&self.core.account.0, &self.core.account.1);
         let is_expired = |user: &User| accounts::is_password_expired(user, lifetime, env.now);
         self.restriction.must_change_password &= account.is_some_and(is_expired);
         self.stage = self.stage_of_ready();

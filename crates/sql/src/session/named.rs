@@ -68,7 +68,7 @@ fn unknown(name: &str, verb: &str) -> SqlError {
 impl Session {
     /// Prepares, executes or forgets a statement.
     pub(super) fn named_statement(&mut self, env: &mut Environment<'_>, statement: &NamedStatement) {
-        self.core.diagnostics.clear();
+        self.core.client.diagnostics.clear();
         let done = match statement {
             NamedStatement::Prepare { name, source } => self.prepare_named(env, name, source),
             NamedStatement::Execute { name, using } => return self.execute_named(env, name, using),

@@ -54,7 +54,7 @@ impl Session {
     fn watch_reading(&mut self, env: &mut Environment<'_>) {
         self.pace.reading_since = Some((self.active_since, self.pace.received));
         let timeout = Duration::from_secs(self.core.variables.net_read_timeout.into());
-        let alarm = Alarm { connection_id: self.core.id, kind: AlarmKind::Reading };
+        let alarm = Alarm { connection_id: self.core.client.id, kind: AlarmKind::Reading };
         env.module.deadlines.register(env.now.monotonic + timeout, alarm);
     }
 
@@ -80,7 +80,7 @@ impl Session {
         self.pace.writing_until = Some((until, env.outputs.taken(self.core.connection)));
         if !self.pace.is_writing_watched {
             self.pace.is_writing_watched = true;
-            let alarm = Alarm { connection_id: self.core.id, kind: AlarmKind::Writing };
+            let alarm = Alarm { connection_id: self.core.client.id, kind: AlarmKind::Writing };
             env.module.deadlines.register(until, alarm);
         }
     }
@@ -94,7 +94,7 @@ impl Session {
         if until > env.now.monotonic {
             // It was blocked anew meanwhile.
             self.pace.is_writing_watched = true;
-            let alarm = Alarm { connection_id: self.core.id, kind: AlarmKind::Writing };
+            let alarm = Alarm { connection_id: self.core.client.id, kind: AlarmKind::Writing };
             env.module.deadlines.register(until, alarm);
             return;
         }
@@ -116,7 +116,7 @@ impl Session {
             self.idle_alarm_at = Some(until);
             env.module
                 .deadlines
-                .register(until, Alarm { connection_id: self.core.id, kind: AlarmKind::Idle });
+                .register(until, Alarm { connection_id: self.core.client.id, kind: AlarmKind::Idle });
         }
     }
 

@@ -8,9 +8,9 @@
 
 use super::SessionCore;
 use crate::environment::Environment;
-use crate::execute::{Failure, access};
 use crate::results::RowWriter;
 use crate::statement_cache::CachedStatement;
+use executor::{Failure, access};
 use expression::{Context, Settings};
 use memory::Guard;
 use mysql_protocol::PacketWriter;
@@ -72,8 +72,8 @@ impl PointSelect {
         env: &mut Environment<'_>,
     ) -> Result<Answered, Failure> {
         let module = &mut *env.module;
-        let Some(info) = module.map.table(self.table) else { return Ok(Answered::No) };
-        if info.definition.version != self.version || !module.map.may_read(env.now.monotonic) {
+        let Some(info) = module.site.map.table(self.table) else { return Ok(Answered::No) };
+        if info.definition.version != self.version || !module.site.map.may_read(env.now.monotonic) {
             return Ok(Answered::No);
         }
         let time_zone_offset_seconds = core.variables.time_zone_offset();
@@ -81,8 +81,8 @@ impl PointSelect {
             Settings { now_us: env.now.wall.0, time_zone_offset_seconds, sql_mode: core.variables.sql_mode };
         let context = Context {
             parameters,
-            connection_id: u64::from(core.id),
-            last_insert_id: core.last_insert_id,
+            connection_id: u64::from(core.client.id),
+            last_insert_id: core.client.last_insert_id,
             database: core.database.as_deref(),
             user: &core.user,
             ..Context::from_settings(settings)
@@ -103,11 +103,11 @@ impl PointSelect {
         drop(context);
         let guard = Guard::enter();
         let row = if is_possible {
-            let slot = module.map.slot_of_key(definition, &module.key);
-            if core.transaction.has_written(slot) {
+            let slot = module.site.map.slot_of_key(definition, &module.key);
+            if core.client.transaction.has_written(slot) {
                 return Ok(Answered::No);
             }
-            let Some(reader) = module.map.reader(self.table, slot) else { return Ok(Answered::No) };
+            let Some(reader) = module.site.map.reader(self.table, slot) else { return Ok(Answered::No) };
             match reader.get(&guard, &module.key, Visibility::Committed) {
                 Lookup::Found(row) => Some(row),
                 Lookup::Absent => None,
@@ -116,7 +116,7 @@ impl PointSelect {
         } else {
             None
         };
-        core.diagnostics.clear();
+        core.client.diagnostics.clear();
         let end = core.end_packet();
         let mut packets = PacketWriter::new(env.outputs.buffer(core.connection), core.sequence);
         packets.append_frames(&cached.column_frames);

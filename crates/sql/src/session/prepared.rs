@@ -210,7 +210,7 @@ fn unknown_statement(id: u32, command: &str) -> SqlError {
 
 impl Session {
     pub(super) fn on_prepare(&mut self, env: &mut Environment<'_>, text: &[u8]) {
-        self.core.diagnostics.clear();
+        self.core.client.diagnostics.clear();
         if self.statements.len() + self.named_statements.count() >= STATEMENTS_MAX {
             return self.end_with_error(env, &too_many_statements());
         }
@@ -309,7 +309,7 @@ impl Session {
                 self.core.reply(env, |writer, _| writer.error(&error.packet()));
             }
             Err(ExecuteError::Sql(error)) => {
-                self.core.diagnostics.clear();
+                self.core.client.diagnostics.clear();
                 self.end_with_error(env, &error);
             }
             Ok(cached) => {
@@ -349,7 +349,7 @@ impl PreparedStatement {
                 read_decimal(value).map_err(ExecuteError::Sql)?;
             }
         }
-        let schema = env.module.map.schema.version;
+        let schema = env.module.site.map.schema.version;
         if let Some(bound) = &self.bound
             && bound.prepared.schema == schema
             && self.bound_types == types

@@ -114,7 +114,7 @@ impl SessionCore {
 
     /// Login.
     pub(super) fn activate_default_roles(&mut self, module: &mut ModuleState) {
-        let schema = Arc::clone(&module.map.schema);
+        let schema = Arc::clone(&module.site.map.schema);
         let granted = self.granted_roles(&schema);
         let all = self.variables.get("activate_all_roles_on_login", Scope::Global);
         let is_all = all.is_some_and(|(value, _)| crate::variables::is_on(&value));
@@ -131,10 +131,10 @@ impl SessionCore {
 
     /// Brings the privilege set to the installed schema.
     pub(crate) fn renew_rights(&mut self, module: &mut ModuleState) {
-        if self.rights.schema == Some(module.map.schema.version) {
+        if self.rights.schema == Some(module.site.map.schema.version) {
             return;
         }
-        let schema = Arc::clone(&module.map.schema);
+        let schema = Arc::clone(&module.site.map.schema);
         let granted = self.granted_roles(&schema);
         self.rights.roles.retain(|role| granted.contains(role));
         let roles = self.rights.roles.iter().cloned();
@@ -156,7 +156,7 @@ impl SessionCore {
 impl Session {
     /// SET ROLE: the binder has looked whether these roles are granted.
     pub(super) fn set_role(&mut self, env: &mut Environment<'_>, roles: &SetRole) {
-        let schema = Arc::clone(&env.module.map.schema);
+        let schema = Arc::clone(&env.module.site.map.schema);
         let granted = self.core.granted_roles(&schema);
         self.core.rights.roles = match roles {
             SetRole::None => Vec::new(),

@@ -22,22 +22,25 @@ use super::control::Assigned;
 use super::point::Answered;
 use super::{Session, waive_outcome};
 
+use super::kill::KillRun;
 use crate::ddl_job::DdlRun;
-use crate::environment::{Alarm, AlarmKind, Environment};
-use crate::execute::commit::{CommitRun, CommitStart, start_commit};
-use crate::execute::insert::InsertRun;
-use crate::execute::kill::KillRun;
-use crate::execute::lock_tables::{LockTablesRun, Then};
-use crate::execute::modify::ModifyRun;
-use crate::execute::select::{Operator, SelectRun};
-use crate::execute::user_locks::{Called, UserLockRun};
-use crate::execute::{Completion, Cx, Failure, Progress, Retry, Statement, failure_of, table_ref};
-use crate::inbox::{Reply, RequestKind};
+use crate::environment::Environment;
+use crate::locks::lock_tables::{LockTablesRun, Then};
+use crate::locks::user_locks::{Called, UserLockRun};
+use crate::result_set::ResultSet;
+use crate::show::VirtualReader;
+use crate::statement::{Cx, Statement};
 use crate::statement_cache::CachedStatement;
 use catalogue::DdlRequest;
+use executor::commit::{CommitRun, CommitStart, start_commit};
+use executor::inbox::{Reply, RequestKind};
+use executor::insert::InsertRun;
+use executor::modify::ModifyRun;
+use executor::select::{Operator, RowSource, SelectRun};
+use executor::{Completion, Failure, Progress, Retry, failure_of, table_ref};
 use expression::{Settings, Woken};
 use mysql_protocol::result::RowFormat;
-use planner::plan::{Plan, SessionValue, Show, Source, TransactionStatement};
+use planner::plan::{InsertPlan, Plan, SessionValue, Show, Source, TransactionStatement};
 use protocol::program::{Refusal, TableRef};
 use protocol::signal::{CommitOutcome, RequestId};
 use protocol::{Address, Signal, SqlError};
@@ -63,7 +66,7 @@ pub(super) enum TextSource {
 }
 
 enum Execution {
-    Select(Box<SelectRun>),
+    Select(Box<ResultSet>),
     Insert(Box<InsertRun>),
     Modify(Box<ModifyRun>),
     Ddl(Box<DdlRun>),
@@ -73,6 +76,12 @@ enum Execution {
     Nothing(Completion),
     /// A SET or DO that sleeps.
     Set,
+}
+
+impl Execution {
+    fn select(run: SelectRun) -> Self {
+        Execution::Select(Box::new(ResultSet::new(run)))
+    }
 }
 
 /// A SLEEP of the statement.
@@ -191,7 +200,7 @@ impl Running {
 
     fn wake(&mut self, woken: Woken) {
         self.nap = None;
-        if let Some(volatile) = &self.statement.volatile {
+        if let Some(volatile) = &self.statement.run.volatile {
             volatile.wake(woken);
         }
     }
@@ -212,10 +221,10 @@ impl Session {
         format: RowFormat,
     ) -> bool {
         let Some(point) = &cached.point else { return false };
-        if self.core.transaction.is_marked() {
+        if self.core.client.transaction.is_marked() {
             return false;
         }
-        if !self.core.variables.autocommit && !self.core.transaction.is_open() {
+        if !self.core.variables.autocommit && !self.core.client.transaction.is_open() {
             return false;
         }
         match point.run(cached, parameters, format, &mut self.core, env) {
@@ -243,27 +252,27 @@ impl Session {
         let asks_for_diagnostics = cached.prepared.session_values.iter().any(is_count);
         let statement = self.statement_of(env, cached, parameters, format);
         if !keeps_diagnostics && !asks_for_diagnostics {
-            self.core.diagnostics.clear();
+            self.core.client.diagnostics.clear();
         }
         for (code, message) in &statement.cached.prepared.warnings {
-            self.core.diagnostics.warn(*code, message.clone());
+            self.core.client.diagnostics.warn(*code, message.clone());
         }
         self.is_query_killed = false;
         let is_rollback =
             matches!(&statement.cached.prepared.plan, Plan::Transaction(TransactionStatement::Rollback));
-        if self.core.transaction.is_timed_out() {
-            self.core.transaction.end();
+        if self.core.client.transaction.is_timed_out() {
+            self.core.client.transaction.end();
             if !is_rollback {
                 let why = "it was inactive for longer than TransactionInactiveTimeout";
                 return self.end_with_error(env, &SqlError::deadlock(why));
             }
         }
-        if self.core.transaction.is_doomed() && !is_rollback {
-            self.core.transaction.abort(env);
+        if self.core.client.transaction.is_doomed() && !is_rollback {
+            self.core.client.transaction.abort(&mut env.executor());
             env.module.counters.rollbacks += 1;
             return self.end_with_error(env, &lost_primary());
         }
-        if self.core.transaction.has_locked_tables() {
+        if self.core.client.transaction.has_locked_tables() {
             if self.core.locks.has_lost_tables() {
                 return self.lose_tables(env);
             }
@@ -285,7 +294,7 @@ impl Session {
                     source,
                     stage: Some(Stage::BeforeRun),
                     attempts: 0,
-                    view: env.module.map.view.number,
+                    view: env.module.site.map.view.number,
                     assigned: None,
                     draws: 0,
                     calls_user_locks,
@@ -312,8 +321,7 @@ impl Session {
             return None;
         }
         let until = env.now.monotonic + Duration::from_millis(time.into());
-        let alarm = Alarm { connection_id: self.core.id, kind: AlarmKind::Retry };
-        env.module.deadlines.register(until, alarm);
+        env.module.site.wakes.register(until, self.core.client.id);
         Some(until)
     }
 
@@ -331,22 +339,24 @@ impl Session {
         let variables = &self.core.variables;
         let is_volatile = cached.prepared.is_volatile;
         let volatile = is_volatile.then(|| Box::new(env.module.volatile(env.now, variables.is_strict)));
-        Statement {
-            volatile,
-            cached,
+        let table = if is_volatile { cached.prepared.plan.table().map(Arc::clone) } else { None };
+        let run = executor::Statement {
             parameters,
-            format,
             settings: Settings {
                 now_us: variables.timestamp.unwrap_or(env.now.wall.0),
                 time_zone_offset_seconds: variables.time_zone_offset(),
                 sql_mode: variables.sql_mode,
             },
             is_strict: variables.is_strict,
-            connection_id: self.core.id,
-            last_insert_id: self.core.last_insert_id,
+            connection_id: self.core.client.id,
+            last_insert_id: self.core.client.last_insert_id,
             database: self.core.database.clone(),
             user: Arc::clone(&self.core.user),
-        }
+            volatile,
+            table,
+            options: self.core.options(),
+        };
+        Statement { cached, format, run }
     }
 
     /// Runs the statement until it waits, its budget is spent, or it is answered; then those that follow it.
@@ -374,7 +384,7 @@ impl Session {
                 Step::Wait => {
                     self.running = Some(running);
                     // What was asked of a node after it was lost gets no answer from anybody else.
-                    if !self.core.inbox.nodes_lost(&env.module.map.lost) {
+                    if !self.core.client.inbox.nodes_lost(&env.module.site.map.lost) {
                         return;
                     }
                 }
@@ -384,7 +394,7 @@ impl Session {
                     return;
                 }
                 Step::Finished => {
-                    self.core.memory.release_all();
+                    self.core.client.memory.release_all();
                     if self.holding.bytes() > LARGE_HOLDING {
                         self.account_or_reject(env);
                     }
@@ -398,7 +408,7 @@ impl Session {
     fn leave_running(&mut self, env: &mut Environment<'_>, running: &mut Running) -> Option<Step> {
         match running.stage.take()? {
             Stage::Execute(execution)
-                if !matches!(execution, Execution::Ddl(_)) && !self.core.inbox.has_commit() =>
+                if !matches!(execution, Execution::Ddl(_)) && !self.core.client.inbox.has_commit() =>
             {
                 let has_answered = matches!(&execution, Execution::Select(run) if run.has_answered());
                 self.fail(env, running, Failure::WrongSchema, has_answered)
@@ -433,7 +443,7 @@ impl Session {
             stage @ (Stage::BeforeRun | Stage::UserLocks { .. } | Stage::Execute(_)) => {
                 let is_ddl = matches!(stage, Stage::Execute(Execution::Ddl(_)));
                 running.stage = Some(stage);
-                if self.core.inbox.has_commit() && !is_ddl {
+                if self.core.client.inbox.has_commit() && !is_ddl {
                     self.ask_to_stop(env, running);
                     return None;
                 }
@@ -449,26 +459,30 @@ impl Session {
 
     /// A statement that carries its commit: only its participant knows whether it still can be undone.
     fn ask_to_stop(&mut self, env: &mut Environment<'_>, running: &mut Running) {
-        let (Some(to), Some(transaction)) = (self.core.inbox.commit_waits_at(), self.core.transaction.id())
+        let (Some(to), Some(transaction)) =
+            (self.core.client.inbox.commit_waits_at(), self.core.client.transaction.id())
         else {
             return;
         };
-        let Some(slot) = self.core.transaction.only_participant().filter(|_| running.stop.is_none()) else {
+        let Some(slot) = self.core.client.transaction.only_participant().filter(|_| running.stop.is_none())
+        else {
             return;
         };
-        let request = self.core.inbox.register(to, RequestKind::Other);
+        let request = self.core.client.inbox.register(to, RequestKind::Other);
         env.send(to, Signal::RollbackTo { request, transaction, slot, operations: 0 });
         running.stop = Some(request);
     }
 
     /// Takes the answer: "undone" ends the statement, unless it was done before (then that answer came first).
     fn stopped(&mut self, env: &mut Environment<'_>, running: &mut Running) -> Option<Step> {
-        let reply = running.stop.and_then(|stop| self.core.inbox.take(stop))?;
+        let reply = running.stop.and_then(|stop| self.core.client.inbox.take(stop))?;
         running.stop = None;
-        if !matches!(reply, Reply::Rollback { held: true }) || self.core.inbox.commit_waits_at().is_none() {
+        if !matches!(reply, Reply::Rollback { held: true })
+            || self.core.client.inbox.commit_waits_at().is_none()
+        {
             return None;
         }
-        self.core.transaction.end();
+        self.core.client.transaction.end();
         self.core.forget_requests(env);
         self.report(env, &SqlError::interrupted())
     }
@@ -483,7 +497,7 @@ impl Session {
                 Stage::Execute(execution) => self.execute(env, running, execution),
                 Stage::Commit { commit, then } => self.poll_commit(env, running, commit, then),
                 Stage::Undo { open, after } => self.poll_undo(env, running, open, after),
-                Stage::Backoff(retry) if !retry.is_due(env) => {
+                Stage::Backoff(retry) if !retry.is_due(&env.executor()) => {
                     running.stage = Some(Stage::Backoff(retry));
                     Some(Step::Wait)
                 }
@@ -505,16 +519,16 @@ impl Session {
         mut next: usize,
         mut run: Option<Box<UserLockRun>>,
     ) -> Option<Step> {
-        self.core.transaction.start_statement();
+        self.core.client.transaction.start_statement();
         let cached = Arc::clone(&running.statement.cached);
         let values = &cached.prepared.session_values;
-        let first = running.statement.parameters.len().saturating_sub(values.len());
+        let first = running.statement.run.parameters.len().saturating_sub(values.len());
         while let Some(value) = values.get(next) {
             let SessionValue::UserLock(call) = value else {
                 next += 1;
                 continue;
             };
-            let mut cx = Cx { env, core: &mut self.core, statement: &running.statement };
+            let mut cx = Cx { env, core: &mut self.core, statement: &running.statement.run };
             let stepped = match &mut run {
                 Some(run) => run.step(&mut cx),
                 None => match UserLockRun::call(call, &mut cx) {
@@ -528,7 +542,7 @@ impl Session {
             };
             match stepped {
                 Ok(Some(value)) => {
-                    if let Some(parameter) = running.statement.parameters.get_mut(first + next) {
+                    if let Some(parameter) = running.statement.run.parameters.get_mut(first + next) {
                         *parameter = value;
                     }
                     (next, run) = (next + 1, None);
@@ -555,15 +569,15 @@ impl Session {
     fn before_run(&mut self, env: &mut Environment<'_>, running: &mut Running) -> Option<Step> {
         let plan = &running.statement.cached.prepared.plan;
         if let Plan::Transaction(TransactionStatement::RollbackTo(name)) = plan {
-            let marks = self.core.transaction.rollback_to_savepoint(name).unwrap_or_default();
+            let marks = self.core.client.transaction.rollback_to_savepoint(name).unwrap_or_default();
             return self.roll_back(env, running, marks, After::Reply(Completion::default()));
         }
         if matches!(plan, Plan::Transaction(TransactionStatement::Rollback)) {
-            let marks = self.core.transaction.undo_all();
+            let marks = self.core.client.transaction.undo_all();
             return self.roll_back(env, running, marks, After::End);
         }
         let sleeps =
-            running.statement.volatile.as_ref().is_some_and(|volatile| volatile.wanted_us().is_some());
+            running.statement.run.volatile.as_ref().is_some_and(|volatile| volatile.wanted_us().is_some());
         let ends_transaction = !sleeps
             && matches!(
                 plan,
@@ -586,8 +600,8 @@ impl Session {
 
     /// Starts the execution.
     fn start(&mut self, env: &mut Environment<'_>, running: &mut Running) -> Option<Step> {
-        running.view = env.module.map.view.number;
-        if self.core.transaction.has_locked_tables() && self.core.locks.has_lost_tables() {
+        running.view = env.module.site.map.view.number;
+        if self.core.client.transaction.has_locked_tables() && self.core.locks.has_lost_tables() {
             self.lose_tables(env);
             return Some(Step::Finished);
         }
@@ -595,7 +609,7 @@ impl Session {
         if let Err(error) = self.enter_transaction(&running.statement) {
             return self.report(env, &error);
         }
-        self.core.transaction.start_statement();
+        self.core.client.transaction.start_statement();
         match self.execution_of(env, running) {
             Ok(execution) => {
                 running.stage = Some(Stage::Execute(execution));
@@ -610,7 +624,7 @@ impl Session {
         let plan = &statement.cached.prepared.plan;
         let changes = matches!(plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_));
         let reads_table = matches!(plan, Plan::Select(select) if matches!(select.source, Source::Table(_)));
-        let transaction = &mut self.core.transaction;
+        let transaction = &mut self.core.client.transaction;
         if (changes || reads_table) && !self.core.variables.autocommit && !transaction.is_open() {
             transaction.begin(self.core.variables.is_read_only);
         }
@@ -650,20 +664,30 @@ impl Session {
             running.assigned = Some(Box::new(assigned));
             return Ok(Execution::Ddl(Box::new(DdlRun::new(Some(&request)))));
         }
-        let mut cx = Cx { env, core: &mut self.core, statement };
+        let mut cx = Cx { env, core: &mut self.core, statement: &statement.run };
         Ok(match &statement.cached.prepared.plan {
-            Plan::Select(plan) => Execution::Select(Box::new(SelectRun::new(plan, &mut cx)?)),
-            Plan::Insert(plan) => Execution::Insert(Box::new(InsertRun::new(plan, running.draws, &mut cx)?)),
-            Plan::Update(plan) => Execution::Modify(Box::new(ModifyRun::update(plan, &mut cx)?)),
-            Plan::Delete(plan) => Execution::Modify(Box::new(ModifyRun::delete(plan, &mut cx)?)),
+            Plan::Select(plan) => {
+                let made: Option<Box<dyn RowSource>> = match &plan.source {
+                    Source::Virtual { table, definition, filter } => {
+                        Some(Box::new(VirtualReader::new(table, definition, filter.as_ref(), &mut cx)?))
+                    }
+                    Source::Table(_) | Source::Nothing => None,
+                };
+                Execution::select(SelectRun::new(plan, made, &mut cx.executor())?)
+            }
+            Plan::Insert(plan) => {
+                Execution::Insert(Box::new(InsertRun::new(plan, running.draws, &mut cx.executor())?))
+            }
+            Plan::Update(plan) => Execution::Modify(Box::new(ModifyRun::update(plan, &mut cx.executor())?)),
+            Plan::Delete(plan) => Execution::Modify(Box::new(ModifyRun::delete(plan, &mut cx.executor())?)),
             Plan::Ddl(request) => Execution::Ddl(Box::new(DdlRun::new(Some(request)))),
             Plan::Show(plan) => {
                 let operator = crate::show::operator_of(plan, &mut cx)?;
-                Execution::Select(Box::new(SelectRun::of_operator(operator)))
+                Execution::select(SelectRun::of_operator(operator))
             }
             Plan::Explain { plan, format } => {
                 let rows = planner::explain::rows(plan, *format);
-                Execution::Select(Box::new(SelectRun::of_operator(Operator::rows(rows))))
+                Execution::select(SelectRun::of_operator(Operator::rows(rows)))
             }
             Plan::Kill { connection, query_only } => {
                 Execution::Kill(KillRun::new(*connection, *query_only, &mut cx)?)
@@ -675,14 +699,14 @@ impl Session {
                 Execution::LockTables(Box::new(LockTablesRun::new(&[], Then::Lock, &mut cx)?))
             }
             Plan::Transaction(TransactionStatement::Begin { read_only })
-                if cx.core.transaction.has_locked_tables() =>
+                if cx.core.client.transaction.has_locked_tables() =>
             {
                 let read_only = *read_only || cx.core.variables.is_read_only;
                 let then = Then::Begin { read_only };
                 Execution::LockTables(Box::new(LockTablesRun::new(&[], then, &mut cx)?))
             }
             Plan::Transaction(TransactionStatement::Begin { read_only }) => {
-                self.core.transaction.begin(*read_only || self.core.variables.is_read_only);
+                self.core.client.transaction.begin(*read_only || self.core.variables.is_read_only);
                 Execution::Nothing(Completion::default())
             }
             Plan::Transaction(_)
@@ -704,7 +728,7 @@ impl Session {
         mut execution: Execution,
     ) -> Option<Step> {
         // (A DDL job looks after its own transactions.)
-        if self.core.transaction.is_doomed() && !matches!(execution, Execution::Ddl(_)) {
+        if self.core.client.transaction.is_doomed() && !matches!(execution, Execution::Ddl(_)) {
             let has_answered = matches!(&execution, Execution::Select(run) if run.has_answered());
             return self.fail(env, running, Failure::ViewChanged(lost_primary()), has_answered);
         }
@@ -720,11 +744,11 @@ impl Session {
             };
         }
         let statement = &running.statement;
-        let mut cx = Cx { env, core: &mut self.core, statement };
+        let mut cx = Cx { env, core: &mut self.core, statement: &statement.run };
         let progress = match &mut execution {
-            Execution::Select(run) => run.step(&mut cx),
-            Execution::Insert(run) => run.step(&mut cx),
-            Execution::Modify(run) => run.step(&mut cx),
+            Execution::Select(run) => run.step(&statement.cached, statement.format, &mut cx),
+            Execution::Insert(run) => run.step(insert_plan(statement), &mut cx.executor()),
+            Execution::Modify(run) => run.step(&mut cx.executor()),
             Execution::Ddl(run) => run.step(&mut cx),
             Execution::LockTables(run) => run.step(&mut cx),
             Execution::Kill(run) => run.step(&mut cx),
@@ -746,7 +770,8 @@ impl Session {
                 {
                     return self.report(env, &error);
                 }
-                if !self.core.transaction.is_open() && self.core.transaction.has_participants() {
+                if !self.core.client.transaction.is_open() && self.core.client.transaction.has_participants()
+                {
                     return self.begin_commit(env, running, AfterCommit::Reply(completion));
                 }
                 self.finish(env, running, &completion)
@@ -766,7 +791,7 @@ impl Session {
         running: &mut Running,
         execution: Execution,
     ) -> Option<Step> {
-        let wanted_us = running.statement.volatile.as_ref().and_then(|volatile| volatile.wanted_us());
+        let wanted_us = running.statement.run.volatile.as_ref().and_then(|volatile| volatile.wanted_us());
         let until = env.now.monotonic + Duration::from_micros(wanted_us.unwrap_or(0));
         running.nap = Some(Nap { until, alarm_at: env.now.monotonic });
         running.stage = Some(Stage::Execute(execution));
@@ -783,8 +808,7 @@ impl Session {
         }
         if nap.alarm_at <= now {
             nap.alarm_at = nap.until.min(now + NAP_MAX);
-            let alarm = Alarm { connection_id: self.core.id, kind: AlarmKind::Retry };
-            env.module.deadlines.register(nap.alarm_at, alarm);
+            env.module.site.wakes.register(nap.alarm_at, self.core.client.id);
         }
         true
     }
@@ -834,7 +858,7 @@ impl Session {
         running: &mut Running,
         then: AfterCommit,
     ) -> Option<Step> {
-        match start_commit(&mut self.core, env) {
+        match start_commit(&mut self.core.client, &mut env.executor()) {
             CommitStart::Nothing => self.after_commit(env, running, then),
             CommitStart::Sent(commit) => {
                 running.stage = Some(Stage::Commit { commit, then });
@@ -845,7 +869,7 @@ impl Session {
     }
 
     fn commit_refused(&mut self, env: &mut Environment<'_>, why: &str) -> Option<Step> {
-        self.core.transaction.abort(env);
+        self.core.client.transaction.abort(&mut env.executor());
         self.report(env, &SqlError::deadlock(why))
     }
 
@@ -868,26 +892,27 @@ impl Session {
         mut commit: CommitRun,
         then: AfterCommit,
     ) -> Option<Step> {
-        let Some(outcome) = commit.poll(&mut self.core, env) else {
+        let Some(outcome) = commit.poll(&mut self.core.client, &mut env.executor()) else {
             running.stage = Some(Stage::Commit { commit, then });
             return Some(Step::Wait);
         };
         match outcome {
             CommitOutcome::Committed(epoch) => {
-                self.core.transaction.see(epoch);
-                self.core.transaction.end();
-                env.module.counters.commits += 1;
+                self.core.client.transaction.see(epoch);
+                self.core.client.transaction.end();
+                env.module.site.commits += 1;
                 self.after_commit(env, running, then)
             }
             CommitOutcome::Aborted(refusal) => {
-                let is_single = matches!(then, AfterCommit::Reply(_)) && !self.core.transaction.is_open();
+                let is_single =
+                    matches!(then, AfterCommit::Reply(_)) && !self.core.client.transaction.is_open();
                 if is_single && self.can_change_again(running, &refusal) {
                     running.attempts += 1;
-                    self.core.transaction.restart(env);
+                    self.core.client.transaction.restart(&mut env.executor());
                     return self.after_undo(env, running, After::RunAgain);
                 }
                 // A participant that the coordinator did not reach may hold it still.
-                self.core.transaction.abort(env);
+                self.core.client.transaction.abort(&mut env.executor());
                 let error = match failure_of(refusal, "") {
                     Failure::Error(error)
                     | Failure::Doomed(error)
@@ -914,7 +939,7 @@ impl Session {
 
     /// Nobody can say what became of the commit: the client must look, so its connection closes.
     fn outcome_unknown(&mut self, env: &mut Environment<'_>) -> Option<Step> {
-        self.core.transaction.end();
+        self.core.client.transaction.end();
         self.end_with_error(env, &unknown_outcome());
         self.close(env);
         Some(Step::Finished)
@@ -932,7 +957,7 @@ impl Session {
         // Whoever killed it does not want it to run again.
         let is_stopping = running.stop.take().is_some();
         let has_answered = has_answered || is_stopping;
-        let can_run_again = !has_answered && self.core.transaction.began_with_statement();
+        let can_run_again = !has_answered && self.core.client.transaction.began_with_statement();
         match failure {
             Failure::OutcomeUnknown => self.outcome_unknown(env),
             Failure::Asleep => self.undo(env, running, After::Report(SqlError::unsupported("SLEEP() here"))),
@@ -958,8 +983,8 @@ impl Session {
 
     /// A primary that held table locks is lost: so are they, and the transaction that relied on them.
     fn lose_tables(&mut self, env: &mut Environment<'_>) {
-        self.core.transaction.abort(env);
-        self.core.transaction.set_locked_tables(false);
+        self.core.client.transaction.abort(&mut env.executor());
+        self.core.client.transaction.set_locked_tables(None);
         self.core.locks.open_tables();
         self.core.locks.drop_open(env);
         env.module.counters.rollbacks += 1;
@@ -969,7 +994,7 @@ impl Session {
 
     /// The transaction is over everywhere.
     fn doom(&mut self, env: &mut Environment<'_>, error: &SqlError) -> Option<Step> {
-        self.core.transaction.abort(env);
+        self.core.client.transaction.abort(&mut env.executor());
         self.core.locks.drop_open(env);
         self.core.forget_requests(env);
         env.module.counters.rollbacks += 1;
@@ -978,20 +1003,20 @@ impl Session {
 
     /// Undoes what the statement did.
     fn undo(&mut self, env: &mut Environment<'_>, running: &mut Running, after: After) -> Option<Step> {
-        self.core.memory.release_all();
+        self.core.client.memory.release_all();
         self.core.locks.drop_open(env);
-        if !self.core.transaction.has_participants() {
+        if !self.core.client.transaction.has_participants() {
             self.core.forget_requests(env);
             return self.after_undo(env, running, after);
         }
-        if self.core.transaction.began_with_statement() {
+        if self.core.client.transaction.began_with_statement() {
             // The statement is all there is: its requests need not be answered, an abort overtakes none of them.
-            self.core.transaction.restart(env);
+            self.core.client.transaction.restart(&mut env.executor());
             self.core.forget_requests(env);
             return self.after_undo(env, running, after);
         }
         self.core.forget_requests(env);
-        let marks = self.core.transaction.undo_statement();
+        let marks = self.core.client.transaction.undo_statement();
         self.roll_back(env, running, marks, after)
     }
 
@@ -1003,18 +1028,18 @@ impl Session {
         marks: Vec<(SlotId, u32)>,
         after: After,
     ) -> Option<Step> {
-        let Some(transaction) = self.core.transaction.id() else {
+        let Some(transaction) = self.core.client.transaction.id() else {
             return self.after_undo(env, running, after);
         };
         let mut open = Vec::with_capacity(marks.len());
         for (slot, operations) in marks {
-            let Some(primary) = env.module.map.primary(slot) else {
+            let Some(primary) = env.module.site.map.primary(slot) else {
                 if matches!(after, After::End) {
                     continue;
                 }
                 return self.doom(env, &SqlError::deadlock("a slot has no primary"));
             };
-            let request = self.core.inbox.register(primary, RequestKind::Change);
+            let request = self.core.client.inbox.register(primary, RequestKind::Change);
             env.send(primary, Signal::RollbackTo { request, transaction, slot, operations });
             open.push((request, slot, operations));
         }
@@ -1031,10 +1056,10 @@ impl Session {
     ) -> Option<Step> {
         let mut still_open = Vec::new();
         for (request, slot, operations) in open {
-            match self.core.inbox.take(request) {
+            match self.core.client.inbox.take(request) {
                 None => still_open.push((request, slot, operations)),
                 Some(Reply::Rollback { held: true }) => {
-                    self.core.transaction.rolled_back(slot, operations);
+                    self.core.client.transaction.rolled_back(slot, operations);
                 }
                 // A node that is lost has undone it, too; one that did not hear of it is told again.
                 Some(_) if matches!(after, After::End) => {}
@@ -1056,7 +1081,7 @@ impl Session {
             After::Report(error) => self.report(env, &error),
             After::Reply(completion) => self.finish(env, running, &completion),
             After::End => {
-                self.core.transaction.abort(env);
+                self.core.client.transaction.abort(&mut env.executor());
                 env.module.counters.rollbacks += 1;
                 self.finish(env, running, &Completion::default())
             }
@@ -1066,10 +1091,14 @@ impl Session {
                 if is_draw {
                     return self.start(env, running);
                 }
-                if env.module.map.view.number > running.view {
+                if env.module.site.map.view.number > running.view {
                     return self.plan_again(env, running);
                 }
-                running.stage = Some(Stage::Backoff(Retry::after(ATTEMPT_INTERVAL, self.core.id, env)));
+                running.stage = Some(Stage::Backoff(Retry::after(
+                    ATTEMPT_INTERVAL,
+                    self.core.client.id,
+                    &mut env.executor(),
+                )));
                 None
             }
         }
@@ -1077,7 +1106,7 @@ impl Session {
 
     /// Plans the statement anew, for the schema that is installed now, and starts it again.
     fn plan_again(&mut self, env: &mut Environment<'_>, running: &mut Running) -> Option<Step> {
-        if running.statement.cached.prepared.schema != env.module.map.schema.version {
+        if running.statement.cached.prepared.schema != env.module.site.map.schema.version {
             let planned = match &running.source {
                 TextSource::Text(text) => {
                     let mut normalized = std::mem::take(&mut self.normalized);
@@ -1090,10 +1119,10 @@ impl Session {
                     let prepared = &running.statement.cached.prepared;
                     let (types, count) = (prepared.parameters.clone(), prepared.parameters.len());
                     let own_count = count.saturating_sub(prepared.session_values.len()).max(
-                        running.statement.parameters.len().saturating_sub(prepared.session_values.len()),
+                        running.statement.run.parameters.len().saturating_sub(prepared.session_values.len()),
                     );
                     let parameters =
-                        running.statement.parameters.get(..own_count).unwrap_or_default().to_vec();
+                        running.statement.run.parameters.get(..own_count).unwrap_or_default().to_vec();
                     let types = types.get(..own_count).unwrap_or(&types).to_vec();
                     self.core.plan_of_prepared(env, text, &types).map(|cached| (cached, parameters))
                 }
@@ -1107,6 +1136,17 @@ impl Session {
             }
         }
         self.start(env, running)
+    }
+}
+
+/// What an INSERT that runs was planned to do.
+fn insert_plan(statement: &Statement) -> &InsertPlan {
+    match &statement.cached.prepared.plan {
+        Plan::Insert(plan) => plan,
+        other => {
+            stdx::require!(false, "an INSERT runs with the plan of another statement: {other:?}");
+            unreachable!("required above")
+        }
     }
 }
 

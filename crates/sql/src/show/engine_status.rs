@@ -5,7 +5,9 @@
 
 use super::reader::VirtualReader;
 use super::virtual_tables::{Respondents, text};
-use crate::execute::{Cx, Failure, Pull, Row};
+use crate::statement::Cx;
+use executor::select::RowSource;
+use executor::{Failure, Pull, Row};
 use planner::plan::EngineForm;
 use protocol::signal::InfoTable;
 use std::collections::BTreeMap;
@@ -42,9 +44,11 @@ impl EngineReader {
         let answers = vec![Vec::new(); readers.len()];
         Ok(Self { form, readers, answers, is_done: false })
     }
+}
 
+impl RowSource for EngineReader {
     /// The rows, all at once.
-    pub(crate) fn next(&mut self, cx: &mut Cx<'_, '_>) -> Result<Pull, Failure> {
+    fn next(&mut self, cx: &mut executor::Cx<'_>) -> Result<Pull, Failure> {
         if self.is_done {
             return Ok(Pull::End);
         }
@@ -141,7 +145,7 @@ impl<'a> Facts<'a> {
     }
 
     /// The text of SHOW ENGINE INNODB STATUS.
-    fn as_text(&self, cx: &Cx<'_, '_>) -> String {
+    fn as_text(&self, cx: &executor::Cx<'_>) -> String {
         let mut text = String::new();
         let mut section = |title: &str, lines: Vec<String>| {
             let rule = "-".repeat(title.len());
@@ -157,7 +161,7 @@ impl<'a> Facts<'a> {
             .iter()
             .map(|row| format!("Node {}: {} {} {}", word(row, 1), word(row, 2), word(row, 3), word(row, 4)));
         let heading =
-            vec![format!("{data} data nodes, {ready} started, view {}", cx.env.module.map.view.number.0)];
+            vec![format!("{data} data nodes, {ready} started, view {}", cx.env.site.map.view.number.0)];
         section("CLUSTER", heading.into_iter().chain(nodes).collect());
         let transactions = self.transactions.iter().take(TRANSACTIONS_MAX).map(|(id, transaction)| {
             let Transaction { partitions, operations, session, .. } = transaction;
@@ -193,13 +197,13 @@ impl<'a> Facts<'a> {
     }
 
     /// The rows of SHOW ENGINE NDB STATUS.
-    fn as_rows(&self, cx: &Cx<'_, '_>) -> Vec<Row> {
+    fn as_rows(&self, cx: &executor::Cx<'_>) -> Vec<Row> {
         let row = |name: &str, status: String| vec![text("ndbcluster"), text(name), text(&status)];
         let (data, ready) = self.data_nodes();
         let connection = format!(
             "cluster_node_id={}, number_of_data_nodes={data}, number_of_ready_data_nodes={ready}, view={}",
-            cx.env.module.node(),
-            cx.env.module.map.view.number.0
+            cx.env.site.node(),
+            cx.env.site.map.view.number.0
         );
         let operations: u64 = self.transactions.values().map(|transaction| transaction.operations).sum();
         let mut rows = vec![

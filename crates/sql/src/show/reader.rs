@@ -11,13 +11,12 @@ use super::virtual_tables::Respondents;
 use super::{
     Diagnostic, Level, ShowContext, Status, VirtualRows, columns_of, estimated_row_count, rows, statement,
 };
-use crate::environment::{Alarm, AlarmKind};
-use crate::execute::select::Operator;
-use crate::execute::{Cx, Failure, Pull, Row, row_size};
-use crate::inbox::{Reply, RequestKind};
-use crate::session;
+use crate::statement::Cx;
+use executor::inbox::{Reply, RequestKind};
+use executor::select::{Operator, RowSource};
+use executor::{Failure, Pull, Row, row_size};
 use expression::Expression;
-use planner::plan::{Plan, Show, ShowPlan, Source, VirtualTable};
+use planner::plan::{Show, ShowPlan, VirtualTable};
 use protocol::signal::{INFO_ROWS_MAX, InfoTable, RequestId};
 use protocol::{Address, Signal};
 use std::collections::BTreeMap;
@@ -85,14 +84,15 @@ pub(crate) struct VirtualReader {
 }
 
 impl VirtualReader {
-    /// Begins to read `table` for the statement that runs; rows that its WHERE leaves out may still come.
+    /// Begins to read `table` for the statement that runs; rows that `filter` leaves out may still come.
     pub(crate) fn new(
         table: &VirtualTable,
         definition: &Arc<TableDefinition>,
+        filter: Option<&Expression>,
         cx: &mut Cx<'_, '_>,
     ) -> Result<Self, Failure> {
         let evaluation = cx.statement.context();
-        let filter = filter_of(&cx.statement.cached.prepared.plan).map(|filter| (filter, &evaluation));
+        let filter = filter.map(|filter| (filter, &evaluation));
         let made = with_show_context(cx, |context| rows(table, filter, context));
         Self::of(made, Some(definition.columns.len()), cx)
     }
@@ -114,7 +114,7 @@ impl VirtualReader {
         let (mut asked, mut transaction_at) = (None, None);
         let (answers, rows) = match made {
             VirtualRows::Now(rows) => {
-                charge(&rows, cx)?;
+                charge(&rows, &mut cx.executor())?;
                 (Vec::new(), rows)
             }
             VirtualRows::Ask(table, of) => {
@@ -131,15 +131,14 @@ impl VirtualReader {
         let hides_keys = !sees_all && asked.is_some_and(|table| TABLES_WITH_KEYS.contains(&table));
         let deadline = cx.env.now.monotonic + ANSWER_TIMEOUT;
         if !answers.is_empty() {
-            let alarm = Alarm { connection_id: cx.core.id, kind: AlarmKind::Retry };
-            cx.env.module.deadlines.register(deadline, alarm);
+            cx.env.module.site.wakes.register(deadline, cx.core.client.id);
         }
         let rows = rows.into_iter();
         Ok(Self { column_count, answers, deadline, only_of, asked, transaction_at, hides_keys, rows })
     }
 
     /// The next rows.
-    pub(crate) fn next(&mut self, cx: &mut Cx<'_, '_>) -> Result<Pull, Failure> {
+    fn next_batch(&mut self, cx: &mut executor::Cx<'_>) -> Result<Pull, Failure> {
         if !self.collect(cx)? {
             return Ok(Pull::Wait);
         }
@@ -149,12 +148,12 @@ impl VirtualReader {
     }
 
     /// Takes the answers that came; false while some are missing.
-    fn collect(&mut self, cx: &mut Cx<'_, '_>) -> Result<bool, Failure> {
+    fn collect(&mut self, cx: &mut executor::Cx<'_>) -> Result<bool, Failure> {
         let is_late = cx.env.now.monotonic >= self.deadline;
         let mut is_complete = true;
         for answer in &mut self.answers {
             let Answer::Awaited(node, request) = answer else { continue };
-            match cx.core.inbox.take(*request) {
+            match cx.client.inbox.take(*request) {
                 Some(Reply::Info(rows)) => {
                     charge(&rows, cx)?;
                     let may_be_cut = self.asked.is_some_and(|table| TABLES_WITH_KEYS.contains(&table));
@@ -162,14 +161,14 @@ impl VirtualReader {
                         let what = format!(
                             "Node {node} may have left rows out: each ldm gives {INFO_ROWS_MAX} at most"
                         );
-                        cx.core.diagnostics.warn(TEMPORARY_ERROR, what);
+                        cx.client.diagnostics.warn(TEMPORARY_ERROR, what);
                     }
                     *answer = Answer::Here(rows);
                 }
                 Some(Reply::Failed(error)) => return Err(Failure::Error(error)),
                 Some(_) => *answer = left_out(*node, "it is lost", cx),
                 None if is_late => {
-                    cx.core.inbox.forget(*request);
+                    cx.client.inbox.forget(*request);
                     *answer = left_out(*node, "it does not answer", cx);
                 }
                 None => is_complete = false,
@@ -201,21 +200,20 @@ impl VirtualReader {
     }
 }
 
-/// All rows of a virtual table are kept until they are read: many clients may ask for them at once.
-fn charge(rows: &[Row], cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
-    let size = rows.iter().map(|row| row_size(row)).sum();
-    Ok(cx.core.memory.charge(size)?)
+impl RowSource for VirtualReader {
+    fn next(&mut self, cx: &mut executor::Cx<'_>) -> Result<Pull, Failure> {
+        self.next_batch(cx)
+    }
 }
 
-/// The condition on the virtual table that a SELECT reads.
-fn filter_of(plan: &Plan) -> Option<&Expression> {
-    let Plan::Select(select) = plan else { return None };
-    let Source::Virtual { filter, .. } = &select.source else { return None };
-    filter.as_ref()
+/// All rows of a virtual table are kept until they are read: many clients may ask for them at once.
+fn charge(rows: &[Row], cx: &mut executor::Cx<'_>) -> Result<(), Failure> {
+    let size = rows.iter().map(|row| row_size(row)).sum();
+    Ok(cx.client.memory.charge(size)?)
 }
 
 fn ask(table: InfoTable, of: Respondents, cx: &mut Cx<'_, '_>) -> Vec<Answer> {
-    let map = Arc::clone(&cx.env.module.map);
+    let map = Arc::clone(&cx.env.module.site.map);
     let nodes: Vec<NodeId> = match of {
         Respondents::OwnNode => vec![map.node],
         Respondents::AllNodes => {
@@ -225,26 +223,26 @@ fn ask(table: InfoTable, of: Respondents, cx: &mut Cx<'_, '_>) -> Vec<Answer> {
     };
     let ask_one = |node: NodeId| {
         let to = Address::main(node);
-        let request = cx.core.inbox.register(to, RequestKind::Other);
+        let request = cx.core.client.inbox.register(to, RequestKind::Other);
         cx.env.send(to, Signal::InfoRequest { request, table });
         Answer::Awaited(node, request)
     };
     nodes.into_iter().map(ask_one).collect()
 }
 
-fn left_out(node: NodeId, why: &str, cx: &mut Cx<'_, '_>) -> Answer {
-    cx.core.diagnostics.warn(TEMPORARY_ERROR, format!("Node {node} is left out: {why}"));
+fn left_out(node: NodeId, why: &str, cx: &mut executor::Cx<'_>) -> Answer {
+    cx.client.diagnostics.warn(TEMPORARY_ERROR, format!("Node {node} is left out: {why}"));
     Answer::Here(Vec::new())
 }
 
 /// What a SHOW reads, filtered.
 pub(crate) fn operator_of(plan: &ShowPlan, cx: &mut Cx<'_, '_>) -> Result<Operator, Failure> {
     if let Show::EngineStatus(form) = plan.what {
-        return Ok(Operator::Engine(Box::new(EngineReader::new(form, cx)?)));
+        return Ok(Operator::Made(Box::new(EngineReader::new(form, cx)?)));
     }
     let made = with_show_context(cx, |context| statement::show(&plan.what, plan.like.as_deref(), context))?;
     let reader = VirtualReader::of(made, Some(columns_of(&plan.what).len()), cx)?;
-    let operator = Operator::Virtual(Box::new(reader));
+    let operator = Operator::Made(Box::new(reader));
     Ok(match &plan.filter {
         Some(condition) => Operator::Filter { input: Box::new(operator), condition: condition.clone() },
         None => operator,
@@ -253,7 +251,7 @@ pub(crate) fn operator_of(plan: &ShowPlan, cx: &mut Cx<'_, '_>) -> Result<Operat
 
 /// What this session knows.
 fn with_show_context<T>(cx: &Cx<'_, '_>, use_it: impl FnOnce(&ShowContext<'_>) -> T) -> T {
-    let map = &cx.env.module.map;
+    let map = &cx.env.module.site.map;
     let counters = &cx.env.module.counters;
     let status = Status {
         uptime_s: cx.env.module.uptime_s(cx.env.now),
@@ -266,15 +264,16 @@ fn with_show_context<T>(cx: &Cx<'_, '_>, use_it: impl FnOnce(&ShowContext<'_>) -
         connections: counters.connections,
         threads_connected: counters.connected,
         aborted_connects: counters.refused,
-        commits: counters.commits,
+        commits: cx.env.module.site.commits,
         rollbacks: counters.rollbacks,
     };
-    let diagnostics: Vec<Diagnostic<'_>> = cx.core.diagnostics.conditions.iter().map(diagnostic).collect();
+    let diagnostics: Vec<Diagnostic<'_>> =
+        cx.core.client.diagnostics.conditions.iter().map(diagnostic).collect();
     use_it(&ShowContext {
         schema: &map.schema,
         variables: &cx.core.variables,
         account: (&cx.core.account.0, &cx.core.account.1),
-        connection_id: cx.core.id,
+        connection_id: cx.core.client.id,
         connection_attributes: &cx.core.attributes,
         privileges: cx.core.rights.set(),
         active_roles: cx.core.rights.roles(),
@@ -285,11 +284,11 @@ fn with_show_context<T>(cx: &Cx<'_, '_>, use_it: impl FnOnce(&ShowContext<'_>) -
     })
 }
 
-fn diagnostic(condition: &session::Condition) -> Diagnostic<'_> {
+fn diagnostic(condition: &executor::diagnostics::Condition) -> Diagnostic<'_> {
     let level = match condition.level {
-        session::Level::Note => Level::Note,
-        session::Level::Warning => Level::Warning,
-        session::Level::Error => Level::Error,
+        executor::diagnostics::Level::Note => Level::Note,
+        executor::diagnostics::Level::Warning => Level::Warning,
+        executor::diagnostics::Level::Error => Level::Error,
     };
     Diagnostic { level, code: condition.code, message: &condition.message }
 }

@@ -7,8 +7,10 @@
 //!
 //! Invariants: rows that compare equal keep the order in which they came; what the buffer holds is charged, but for [`UNCHARGED_MAX`].
 
-use super::row_buffer::{RowAt, RowBuffer};
-use super::{Cx, Failure, UNCHARGED_MAX};
+use crate::cx::Cx;
+use crate::outcome::Failure;
+use crate::row::UNCHARGED_MAX;
+use crate::row_buffer::{RowAt, RowBuffer};
 use expression::context::TextWork;
 use expression::{compare_values, order_prefix};
 use protocol::Budget;
@@ -18,16 +20,16 @@ use types::{SqlType, ValueRef};
 
 /// One sort column.
 #[derive(Clone, Debug)]
-pub(crate) struct SortColumn {
+pub struct SortColumn {
     /// Position in the row.
-    pub(crate) position: usize,
-    pub(crate) sql_type: SqlType,
-    pub(crate) descending: bool,
+    pub position: usize,
+    pub sql_type: SqlType,
+    pub descending: bool,
 }
 
 /// What happens to rows that are equal in all sort columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Equals {
+pub enum Equals {
     /// All are kept.
     Kept,
     /// Only the first is: they are one row of a DISTINCT.
@@ -87,7 +89,7 @@ impl Sorting {
 
 /// Rows being sorted.
 #[derive(Debug)]
-pub(crate) struct Sorter {
+pub struct Sorter {
     columns: Vec<SortColumn>,
     equals: Equals,
     /// Rows of use: LIMIT and OFFSET together.
@@ -101,7 +103,7 @@ pub(crate) struct Sorter {
 }
 
 impl Sorter {
-    pub(crate) fn new(columns: Vec<SortColumn>, equals: Equals, limit: Option<u64>) -> Self {
+    pub fn new(columns: Vec<SortColumn>, equals: Equals, limit: Option<u64>) -> Self {
         let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
         Self {
             columns,
@@ -121,7 +123,7 @@ impl Sorter {
     }
 
     /// Pays for the rows that came, after dropping those that are behind the limit. False if that takes another slice.
-    pub(crate) fn settle(&mut self, cx: &mut Cx<'_, '_>) -> Result<bool, Failure> {
+    pub fn settle(&mut self, cx: &mut Cx<'_>) -> Result<bool, Failure> {
         // Twice the limit, so that each row is sorted a bounded number of times.
         let is_due = self.sorting.is_some() || self.entries.len() >= self.limit.saturating_mul(2).max(1024);
         let is_cut = !is_due || self.cut(cx.env.budget);
@@ -132,12 +134,12 @@ impl Sorter {
         Ok(is_cut)
     }
 
-    fn charge(&mut self, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+    fn charge(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
         let size = self.size();
         if size > self.charged {
-            cx.core.memory.charge(size - self.charged)?;
+            cx.client.memory.charge(size - self.charged)?;
         } else {
-            cx.core.memory.release(self.charged - size);
+            cx.client.memory.release(self.charged - size);
         }
         self.charged = size;
         Ok(())
@@ -265,7 +267,7 @@ impl Sorter {
     }
 
     /// All rows have come: they are given in order, or none are if that takes another slice.
-    pub(crate) fn finish(&mut self, cx: &mut Cx<'_, '_>) -> Result<Option<Sorted>, Failure> {
+    pub fn finish(&mut self, cx: &mut Cx<'_>) -> Result<Option<Sorted>, Failure> {
         let is_sorted = self.cut(cx.env.budget);
         self.charge(cx)?;
         Ok(is_sorted.then(|| self.take()))
@@ -294,20 +296,20 @@ impl RowSink for Sorter {
 
 /// Rows in order.
 #[derive(Debug)]
-pub(crate) struct Sorted {
+pub struct Sorted {
     buffer: RowBuffer,
     entries: std::vec::IntoIter<Entry>,
 }
 
 impl Sorted {
     /// The next row, for as long as `self` is borrowed.
-    pub(crate) fn next(&mut self) -> Option<impl Iterator<Item = ValueRef<'_>> + Clone> {
+    pub fn next(&mut self) -> Option<impl Iterator<Item = ValueRef<'_>> + Clone> {
         let entry = self.entries.next()?;
         Some(self.buffer.values(entry.at))
     }
 
     /// Gives rows to `sink` until it is full; true if there are more.
-    pub(crate) fn give(&mut self, sink: &mut dyn RowSink) -> bool {
+    pub fn give(&mut self, sink: &mut dyn RowSink) -> bool {
         while !sink.is_full() {
             let Some(entry) = self.entries.next() else { return false };
             self.buffer.lend(entry.at, |values| sink.row(&[], &[], values));
@@ -335,7 +337,7 @@ mod tests {
     }
 
     fn add(sorter: &mut Sorter, row: &[Value]) {
-        let values: Vec<ValueRef<'_>> = crate::results::borrowed(row).collect();
+        let values: Vec<ValueRef<'_>> = crate::row::borrowed(row).collect();
         sorter.row(&[], &[], &values);
     }
 

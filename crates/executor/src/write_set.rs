@@ -10,11 +10,12 @@
 //! answered; of several failures the one of the first row is reported; no request exceeds a frame.
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
 
-use super::commit::Question;
-use super::locked_reader::lost_lock;
-use super::row_builder::primary_key_of;
-use super::{Cx, Failure, failure_of, table_ref};
+use crate::commit::Question;
+use crate::cx::{Cx, table_ref};
 use crate::inbox::Reply;
+use crate::locked_reader::lost_lock;
+use crate::outcome::{Failure, failure_of};
+use crate::row_builder::primary_key_of;
 use protocol::SqlError;
 use protocol::program::{
     DeleteFilter, OnDuplicate, OperationResult, PROGRAM_SIZE_MAX, ROW_SIZE_MAX, Refusal, TableRef,
@@ -38,21 +39,21 @@ const OPERATION_BYTES_MAX: usize = ROW_SIZE_MAX + PROGRAM_SIZE_MAX + (1 << 20);
 
 /// What an operation is for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Origin {
+pub struct Origin {
     /// The row, by its number in the statement or batch.
-    pub(crate) row: u32,
+    pub row: u32,
     /// None: the row itself; else an entry of the n-th unique index of [`HiddenIndexes`].
-    pub(crate) entry: Option<u16>,
+    pub entry: Option<u16>,
 }
 
 impl Origin {
     /// The row itself.
-    pub(crate) fn row(row: usize) -> Self {
+    pub fn row(row: usize) -> Self {
         Self { row: u32::try_from(row).unwrap_or(u32::MAX), entry: None }
     }
 
     /// An entry of a unique index.
-    pub(crate) fn entry(row: usize, entry: usize) -> Self {
+    pub fn entry(row: usize, entry: usize) -> Self {
         Self { entry: u16::try_from(entry).ok(), ..Self::row(row) }
     }
 }
@@ -112,15 +113,15 @@ struct OpenRequest {
 
 /// What became of all operations.
 #[derive(Debug, Default)]
-pub(crate) struct WriteOutcome {
-    pub(crate) results: Vec<(Origin, OperationResult)>,
+pub struct WriteOutcome {
+    pub results: Vec<(Origin, OperationResult)>,
     /// The first row's failure.
-    pub(crate) failed: Option<(Origin, FailedWrite)>,
+    pub failed: Option<(Origin, FailedWrite)>,
 }
 
 /// Why an operation failed.
 #[derive(Debug)]
-pub(crate) enum FailedWrite {
+pub enum FailedWrite {
     Refused(Refusal),
     /// The node is lost, and what it held.
     Lost,
@@ -130,7 +131,7 @@ pub(crate) enum FailedWrite {
 
 /// The set.
 #[derive(Default)]
-pub(crate) struct WriteSet {
+pub struct WriteSet {
     groups: Vec<Group>,
     waiting: VecDeque<WaitingRequest>,
     open: Vec<OpenRequest>,
@@ -139,14 +140,8 @@ pub(crate) struct WriteSet {
 
 impl WriteSet {
     /// Adds an operation on a row of `table`.
-    pub(crate) fn add(
-        &mut self,
-        table: &TableDefinition,
-        operation: WriteOperation,
-        origin: Origin,
-        cx: &Cx<'_, '_>,
-    ) {
-        let slot = cx.env.module.map.slot_of_key(table, operation_key(&operation));
+    pub fn add(&mut self, table: &TableDefinition, operation: WriteOperation, origin: Origin, cx: &Cx<'_>) {
+        let slot = cx.env.site.map.slot_of_key(table, operation_key(&operation));
         let reference = table_ref(table);
         let known = self.groups.iter().position(|group| group.slot == slot && group.table.id == table.id);
         let position = known.unwrap_or_else(|| {
@@ -163,7 +158,7 @@ impl WriteSet {
     }
 
     /// Sends everything; if `is_whole` (nothing else belongs to this transaction) and one request is enough, it carries the commit.
-    pub(crate) fn send(&mut self, is_whole: bool, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+    pub fn send(&mut self, is_whole: bool, cx: &mut Cx<'_>) -> Result<(), Failure> {
         if let [group] = &self.groups[..]
             && group.deletes.len() + group.others.len() == 1
             && self.waiting.is_empty()
@@ -206,18 +201,18 @@ impl WriteSet {
     }
 
     /// The usual case, a statement of one operation: nothing is copied, or weighed.
-    fn send_only(&mut self, is_whole: bool, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+    fn send_only(&mut self, is_whole: bool, cx: &mut Cx<'_>) -> Result<(), Failure> {
         let Some(Group { slot, table, deletes, others }) = self.groups.pop() else { return Ok(()) };
         let Batch { operations, origins } = if others.len() == 0 { deletes } else { others };
         let is_alone = is_whole && cx.is_alone();
         let request = cx.write(slot, table, operations, is_alone)?;
-        let alone = is_alone.then(|| Question::new(cx.transaction_id(), slot, true, cx.env));
+        let alone = is_alone.then(|| Question::new(cx.transaction_id(), slot, true, &cx.env));
         self.open.push(OpenRequest { request: Some(request), slot, origins, size: 0, alone });
         Ok(())
     }
 
     /// Sends what may be under way.
-    fn send_waiting(&mut self, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+    fn send_waiting(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
         let mut under_way: usize = self.open.iter().map(|open| open.size).sum();
         while let Some(next) = self.waiting.front()
             && (self.open.is_empty() || under_way + next.size <= UNDER_WAY_BYTES_MAX)
@@ -226,7 +221,7 @@ impl WriteSet {
             let WaitingRequest { slot, table, operations, origins, size, is_alone } = next;
             let request = cx.write(slot, table, operations, is_alone)?;
             let transaction = cx.transaction_id();
-            let alone = is_alone.then(|| Question::new(transaction, slot, true, cx.env));
+            let alone = is_alone.then(|| Question::new(transaction, slot, true, &cx.env));
             self.open.push(OpenRequest { request: Some(request), slot, origins, size, alone });
             under_way += size;
         }
@@ -234,23 +229,23 @@ impl WriteSet {
     }
 
     /// What became of everything that was sent; None while answers are missing.
-    pub(crate) fn poll(&mut self, cx: &mut Cx<'_, '_>) -> Option<WriteOutcome> {
+    pub fn poll(&mut self, cx: &mut Cx<'_>) -> Option<WriteOutcome> {
         let mut position = 0;
         while let Some(open) = self.open.get_mut(position) {
             let reply = match (open.request, open.alone) {
-                (None, Some(question)) if question.is_hopeless(cx.env) => Some(Reply::Lost),
+                (None, Some(question)) if question.is_hopeless(&cx.env) => Some(Reply::Lost),
                 (None, Some(question)) => {
-                    open.request = question.ask(cx.core, cx.env);
+                    open.request = question.ask(cx.client, &mut cx.env);
                     None
                 }
-                (request, _) => request.and_then(|request| cx.core.inbox.take(request)),
+                (request, _) => request.and_then(|request| cx.client.inbox.take(request)),
             };
             match (reply, open.alone) {
                 (None, _) => position += 1,
                 // Somebody knows what became of it, or will.
-                (Some(Reply::Lost), Some(question)) if !question.is_hopeless(cx.env) => {
+                (Some(Reply::Lost), Some(question)) if !question.is_hopeless(&cx.env) => {
                     open.request = None;
-                    question.ask_later(cx.core, cx.env);
+                    question.ask_later(cx.client, &mut cx.env);
                     position += 1;
                 }
                 (Some(reply), _) => {
@@ -268,27 +263,27 @@ impl WriteSet {
         self.open.is_empty().then(|| std::mem::take(&mut self.outcome))
     }
 
-    fn on_reply(&mut self, open: OpenRequest, reply: Reply, cx: &mut Cx<'_, '_>) {
+    fn on_reply(&mut self, open: OpenRequest, reply: Reply, cx: &mut Cx<'_>) {
         match reply {
             Reply::Write(Ok(summary)) => {
                 cx.keep_raised(summary.raised);
                 match summary.committed {
                     Some(epoch) => {
                         if let Some(question) = open.alone {
-                            question.confirm(cx.env);
+                            question.confirm(&mut cx.env);
                         }
-                        cx.core.transaction.see(epoch);
-                        cx.core.transaction.end();
-                        cx.env.module.counters.commits += 1;
+                        cx.client.transaction.see(epoch);
+                        cx.client.transaction.end();
+                        cx.env.site.commits += 1;
                     }
-                    None => cx.core.transaction.holds(open.slot, summary.operations),
+                    None => cx.client.transaction.holds(open.slot, summary.operations),
                 }
                 self.outcome.results.extend(open.origins.into_iter().zip(summary.results));
             }
             Reply::Write(Err(failure)) => {
                 if open.alone.is_some() {
                     // The participant has undone it.
-                    cx.core.transaction.end();
+                    cx.client.transaction.end();
                 }
                 let origin = open.origins.get(failure.operation as usize).copied().unwrap_or(Origin::row(0));
                 self.fail(origin, FailedWrite::Refused(failure.refusal));
@@ -296,7 +291,7 @@ impl WriteSet {
             // A commit whose outcome the participant itself cannot know any more.
             Reply::Commit(_) | Reply::Lost if open.alone.is_some() => {
                 if let Some(question) = open.alone {
-                    question.confirm(cx.env);
+                    question.confirm(&mut cx.env);
                 }
                 self.fail(Origin::row(0), FailedWrite::Unknown)
             }
@@ -314,7 +309,7 @@ impl WriteSet {
 
 impl FailedWrite {
     /// As the statement fails by it; duplicates are for the caller, who knows the row.
-    pub(crate) fn into_failure(self, table: &str) -> Failure {
+    pub fn into_failure(self, table: &str) -> Failure {
         match self {
             FailedWrite::Refused(refusal) => failure_of(refusal, table),
             FailedWrite::Lost => lost_lock(),
@@ -367,20 +362,20 @@ fn weight_of<T: Wire>(last: &mut Option<(Arc<T>, usize)>, value: &Arc<T>) -> usi
 }
 
 /// A unique index of a table, with the hidden table that holds its entries.
-pub(crate) struct HiddenIndex {
-    pub(crate) name: String,
-    pub(crate) hidden: Arc<TableAccessInfo>,
+pub struct HiddenIndex {
+    pub name: String,
+    pub hidden: Arc<TableAccessInfo>,
     /// Of its key in rows of the base table.
-    pub(crate) encoder: KeyEncoder,
+    pub encoder: KeyEncoder,
     parts: Vec<types::KeyPart>,
     state: IndexState,
 }
 
 /// The unique indexes of a table, in whatever state.
-pub(crate) struct HiddenIndexes(pub(crate) Vec<HiddenIndex>);
+pub struct HiddenIndexes(pub Vec<HiddenIndex>);
 
 impl HiddenIndexes {
-    pub(crate) fn of(info: &TableAccessInfo, cx: &Cx<'_, '_>) -> Result<Self, Failure> {
+    pub fn of(info: &TableAccessInfo, cx: &Cx<'_>) -> Result<Self, Failure> {
         let mut indexes = Vec::new();
         for index in &info.definition.indexes {
             if let IndexKind::Unique { table } = index.kind {
@@ -396,19 +391,19 @@ impl HiddenIndexes {
         Ok(Self(indexes))
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// True if one of these columns is part of a unique index.
-    pub(crate) fn have_column(&self, column: types::ColumnIndex) -> bool {
+    pub fn have_column(&self, column: types::ColumnIndex) -> bool {
         self.0.iter().any(|index| index.parts.iter().any(|part| part.column == column))
     }
 }
 
 impl HiddenIndex {
     /// The key of a row's entry; None if it has none because of a NULL.
-    pub(crate) fn key_of(&self, info: &TableAccessInfo, row: &[u8]) -> Option<Box<[u8]>> {
+    pub fn key_of(&self, info: &TableAccessInfo, row: &[u8]) -> Option<Box<[u8]>> {
         if self.encoder.row_has_null(&info.layout, row) {
             return None;
         }
@@ -418,12 +413,12 @@ impl HiddenIndex {
     }
 
     /// True if new rows get an entry.
-    pub(crate) fn takes_entries(&self) -> bool {
+    pub fn takes_entries(&self) -> bool {
         self.state != IndexState::DeleteOnly
     }
 
     /// The entry of a row: the unique key's columns, then the primary key's.
-    pub(crate) fn entry_of(&self, info: &TableAccessInfo, row: &[u8]) -> Box<[u8]> {
+    pub fn entry_of(&self, info: &TableAccessInfo, row: &[u8]) -> Box<[u8]> {
         let primary = info.definition.primary_key();
         let columns = self.parts.iter().chain(primary).map(|part| info.layout.column(row, part.column));
         let values: Vec<ValueRef<'_>> = columns.collect();
@@ -433,7 +428,7 @@ impl HiddenIndex {
     }
 
     /// The primary key of the row that an entry (its columns behind the unique key's) points to.
-    pub(crate) fn primary_key_in(&self, info: &TableAccessInfo, entry: &[u8]) -> Option<Box<[u8]>> {
+    pub fn primary_key_in(&self, info: &TableAccessInfo, entry: &[u8]) -> Option<Box<[u8]>> {
         self.hidden.layout.check(entry).ok()?;
         let values = self.hidden.layout.decode(entry);
         let values: Vec<ValueRef<'_>> = values
@@ -452,13 +447,13 @@ impl HiddenIndex {
 }
 
 /// Adds the insertion of a row and its entries.
-pub(crate) fn add_insert(
+pub fn add_insert(
     set: &mut WriteSet,
     info: &TableAccessInfo,
     indexes: &HiddenIndexes,
     row: Box<[u8]>,
     number: usize,
-    cx: &Cx<'_, '_>,
+    cx: &Cx<'_>,
 ) {
     for (position, index) in indexes.0.iter().enumerate() {
         if let Some(key) = index.key_of(info, &row).filter(|_| index.takes_entries()) {
@@ -473,13 +468,13 @@ pub(crate) fn add_insert(
 }
 
 /// Adds the deletion of a row that was locked and read, and of its entries.
-pub(crate) fn add_delete(
+pub fn add_delete(
     set: &mut WriteSet,
     info: &TableAccessInfo,
     indexes: &HiddenIndexes,
     row: &[u8],
     number: usize,
-    cx: &Cx<'_, '_>,
+    cx: &Cx<'_>,
 ) {
     for (position, index) in indexes.0.iter().enumerate() {
         if let Some(key) = index.key_of(info, row) {
@@ -492,13 +487,13 @@ pub(crate) fn add_delete(
 }
 
 /// Adds the change of a row that was locked and read into another, and of its entries.
-pub(crate) fn add_change(
+pub fn add_change(
     set: &mut WriteSet,
     info: &TableAccessInfo,
     indexes: &HiddenIndexes,
     (old, new): (&[u8], Box<[u8]>),
     number: usize,
-    cx: &Cx<'_, '_>,
+    cx: &Cx<'_>,
 ) {
     let (old_key, new_key) = (primary_key_of(info, old), primary_key_of(info, &new));
     for (position, index) in indexes.0.iter().enumerate() {
@@ -532,7 +527,7 @@ pub(crate) fn add_change(
 }
 
 /// 1062 for a row's key.
-pub(crate) fn duplicate_error(
+pub fn duplicate_error(
     info: &TableAccessInfo,
     indexes: &HiddenIndexes,
     entry: Option<u16>,
@@ -552,14 +547,14 @@ pub(crate) fn duplicate_error(
         let column = info.definition.column_at(part.column);
         let value = match (info.layout.column(row, part.column), &column.sql_type) {
             (ValueRef::DateTime(moment), types::SqlType::Timestamp { .. }) => {
-                ValueRef::DateTime(crate::results::shifted(moment, time_zone))
+                ValueRef::DateTime(crate::row::shifted(moment, time_zone))
             }
             (value, _) => value,
         };
         if value.is_null() {
             shown.push_str("NULL");
         } else {
-            shown.push_str(&crate::results::text_of(value, &column.sql_type));
+            shown.push_str(&crate::row::text_of(value, &column.sql_type));
         }
     }
     let shown: String = shown.chars().take(SHOWN_MAX).collect();

@@ -2,8 +2,10 @@
 //!
 //! Invariant: what the seen rows hold is charged, but for [`UNCHARGED_MAX`].
 
-use super::row_buffer::{RowAt, RowBuffer};
-use super::{Cx, Failure, UNCHARGED_MAX};
+use crate::cx::Cx;
+use crate::outcome::Failure;
+use crate::row::UNCHARGED_MAX;
+use crate::row_buffer::{RowAt, RowBuffer};
 use expression::context::TextWork;
 use expression::{compare_values, hash_value};
 use query::RowSink;
@@ -11,7 +13,7 @@ use stdx::FixedMap;
 use types::{SqlType, ValueRef};
 
 /// Texts are hashed, and compared with one that is probably equal.
-pub(crate) fn pass_texts(row: &[ValueRef<'_>], work: &TextWork) {
+pub fn pass_texts(row: &[ValueRef<'_>], work: &TextWork) {
     for value in row {
         if let ValueRef::Bytes(text) = value {
             work.add(text.len());
@@ -20,13 +22,13 @@ pub(crate) fn pass_texts(row: &[ValueRef<'_>], work: &TextWork) {
 }
 
 /// The hash of the first values of a row.
-pub(crate) fn hash_row(row: &[ValueRef<'_>], types: &[SqlType]) -> u64 {
+pub fn hash_row(row: &[ValueRef<'_>], types: &[SqlType]) -> u64 {
     let hashes = row.iter().zip(types).map(|(value, sql_type)| hash_value(value, sql_type));
     hashes.fold(0, |hash: u64, value| (hash.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
 /// Whether the first values of two rows are equal.
-pub(crate) fn equal_rows<'l>(
+pub fn equal_rows<'l>(
     left: impl Iterator<Item = ValueRef<'l>>,
     right: &[ValueRef<'_>],
     types: &[SqlType],
@@ -44,7 +46,7 @@ struct Seen {
 
 /// The rows seen so far.
 #[derive(Debug)]
-pub(crate) struct Distinct {
+pub struct Distinct {
     types: Vec<SqlType>,
     rows: RowBuffer,
     seen: Vec<Seen>,
@@ -56,7 +58,7 @@ pub(crate) struct Distinct {
 
 impl Distinct {
     /// Compares the first values of each row, of these types.
-    pub(crate) fn new(types: Vec<SqlType>) -> Self {
+    pub fn new(types: Vec<SqlType>) -> Self {
         Self {
             types,
             rows: RowBuffer::default(),
@@ -74,9 +76,9 @@ impl Distinct {
     }
 
     /// Pays for the rows that came.
-    pub(crate) fn settle(&mut self, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+    pub fn settle(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
         let size = self.size();
-        cx.core.memory.charge(size.saturating_sub(self.charged))?;
+        cx.client.memory.charge(size.saturating_sub(self.charged))?;
         self.charged = size.max(self.charged);
         cx.env.budget.spend(self.text_work.take_rows());
         Ok(())
@@ -103,13 +105,13 @@ impl Distinct {
     }
 
     /// A sink that gives new rows on to another.
-    pub(crate) fn before<'a>(&'a mut self, sink: &'a mut dyn RowSink) -> DistinctSink<'a> {
+    pub fn before<'a>(&'a mut self, sink: &'a mut dyn RowSink) -> DistinctSink<'a> {
         DistinctSink { distinct: self, sink }
     }
 }
 
 /// See [`Distinct::before`].
-pub(crate) struct DistinctSink<'a> {
+pub struct DistinctSink<'a> {
     distinct: &'a mut Distinct,
     sink: &'a mut dyn RowSink,
 }

@@ -12,36 +12,43 @@
 //! Invariant: nothing is sent before the first row or the end is known, so an early error is a plain error packet.
 #![expect(clippy::wildcard_enum_match_arm, reason = "LIMIT takes whole numbers, nothing else")]
 
-use super::distinct::Distinct;
-use super::grouping::{GroupSink, Groups, Incoming};
-use super::held::Held;
-use super::locked_reader::{Candidates, LockedReader};
-use super::sort::{Equals, SortColumn, Sorted, Sorter};
-use super::table_reader::{Order, Pump, TableReader, Target};
-use super::unique_reader::UniqueReader;
-use super::{Completion, Cx, Failure, Progress, Pull, Row, Statement, access, warnings_of};
-use crate::results::{RowWriter, TranscodingWriter, borrowed};
-use crate::show::{EngineReader, VirtualReader};
+use crate::access;
+use crate::cx::{Cx, warnings_of};
+use crate::distinct::Distinct;
+use crate::grouping::{GroupSink, Groups, Incoming};
+use crate::held::Held;
+use crate::locked_reader::{Candidates, LockedReader};
+use crate::outcome::{Failure, Pull};
+use crate::row::Row;
+use crate::row::borrowed;
+use crate::sort::{Equals, SortColumn, Sorted, Sorter};
+use crate::statement::Statement;
+use crate::table_reader::{Order, Pump, TableReader, Target};
+use crate::unique_reader::UniqueReader;
 use expression::aggregate::AggregateCall;
 use expression::{ColumnSlot, Columns, Context, Expression, NoColumns};
-use mysql_protocol::PacketWriter;
 use planner::plan::{AccessPath, Grouping, SelectPlan, SortKey, Source, TableAccess};
+use protocol::SqlError;
 use protocol::program::{LockMode, LockWait, ROW_SIZE_MAX, ReadOutput};
-use protocol::{SqlError, module::SEND_BUFFER_HIGH};
 use query::{RowSink, TableAccessInfo};
 use std::sync::Arc;
 use types::{ColumnIndex, IndexId, KeyEncoder, Value, ValueRef};
 
+/// What makes rows that are not of stored tables; only its owner knows how.
+pub trait RowSource {
+    /// The next rows.
+    fn next(&mut self, cx: &mut Cx<'_>) -> Result<Pull, Failure>;
+}
+
 /// A node of the tree.
-pub(crate) enum Operator {
+pub enum Operator {
     /// Rows that are there.
     Rows(std::vec::IntoIter<Row>),
     Table(TableReader),
     Unique(Box<UniqueReader>),
     Locked(Box<LockedReader>),
-    Virtual(Box<VirtualReader>),
-    /// SHOW ENGINE … STATUS.
-    Engine(Box<EngineReader>),
+    /// Rows that are made when they are read: of virtual tables and of SHOW.
+    Made(Box<dyn RowSource>),
     /// Filter and projection of a statement with volatile functions.
     Held(Box<Held>),
     Filter {
@@ -74,12 +81,12 @@ pub(crate) enum Operator {
 
 impl Operator {
     /// Rows that are there.
-    pub(crate) fn rows(rows: Vec<Row>) -> Self {
+    pub fn rows(rows: Vec<Row>) -> Self {
         Operator::Rows(rows.into_iter())
     }
 
     /// Gives rows to `sink` until it is full, an answer must come, the budget is spent, or there are no more.
-    pub(crate) fn pump(&mut self, cx: &mut Cx<'_, '_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
+    pub fn pump(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
         match self {
             Operator::Rows(rows) => {
                 while !sink.is_full() {
@@ -94,8 +101,7 @@ impl Operator {
             Operator::Table(reader) => reader.pump(cx, sink),
             Operator::Unique(reader) => reader.pump(cx, sink),
             Operator::Locked(reader) => Ok(given(reader.next(cx)?, sink)),
-            Operator::Virtual(reader) => Ok(given(reader.next(cx)?, sink)),
-            Operator::Engine(reader) => Ok(given(reader.next(cx)?, sink)),
+            Operator::Made(source) => Ok(given(source.next(cx)?, sink)),
             Operator::Held(held) => held.pump(cx, sink),
             Operator::Filter { input, condition } => {
                 let context = cx.statement.context();
@@ -145,7 +151,7 @@ impl Operator {
         }
     }
 
-    fn pump_groups(&mut self, cx: &mut Cx<'_, '_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
+    fn pump_groups(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
         let Operator::Group { input, groups, grouping, is_partial } = self else { return Ok(Pump::End) };
         while let Some(running) = groups {
             let context = cx.statement.context();
@@ -183,13 +189,12 @@ impl Operator {
     }
 
     /// Nobody wants more rows.
-    pub(crate) fn close(&mut self, cx: &mut Cx<'_, '_>) {
+    pub fn close(&mut self, cx: &mut Cx<'_>) {
         match self {
             Operator::Rows(_)
             | Operator::Sorting(_)
             | Operator::Sorted(_)
-            | Operator::Virtual(_)
-            | Operator::Engine(_)
+            | Operator::Made(_)
             | Operator::Locked(_) => {}
             Operator::Table(reader) => reader.close(cx),
             Operator::Unique(reader) => reader.close(cx),
@@ -204,7 +209,7 @@ impl Operator {
 }
 
 /// Gives a row to a sink.
-pub(super) fn give(row: &[Value], sink: &mut dyn RowSink) {
+pub fn give(row: &[Value], sink: &mut dyn RowSink) {
     let values: Vec<ValueRef<'_>> = borrowed(row).collect();
     sink.row(&[], &[], &values);
 }
@@ -272,12 +277,12 @@ impl RowSink for ProjectSink<'_> {
 }
 
 /// What a pump says whose expressions have used up the slice.
-fn rested(pump: Pump, cx: &Cx<'_, '_>) -> Pump {
+fn rested(pump: Pump, cx: &Cx<'_>) -> Pump {
     if pump == Pump::Rows && cx.env.budget.is_spent() { Pump::Spent } else { pump }
 }
 
 /// A row's values. Each may be as large as a function makes it, so they are weighed as they are made.
-pub(super) fn projected(
+pub fn projected(
     expressions: &[Expression],
     values: &dyn Columns,
     context: &Context<'_>,
@@ -299,18 +304,14 @@ pub(super) fn projected(
 
 /// LIMIT and OFFSET of this execution.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Window {
-    pub(crate) skip: u64,
-    pub(crate) count: u64,
+pub struct Window {
+    pub skip: u64,
+    pub count: u64,
 }
 
 impl Window {
     /// Evaluates the clauses.
-    pub(crate) fn of(
-        limit: &planner::plan::Limit,
-        unlimited: u64,
-        statement: &Statement,
-    ) -> Result<Self, Failure> {
+    pub fn of(limit: &planner::plan::Limit, unlimited: u64, statement: &Statement) -> Result<Self, Failure> {
         let context = statement.context();
         let evaluate = |expression: &Option<Expression>, missing: u64| -> Result<u64, Failure> {
             let Some(expression) = expression else { return Ok(missing) };
@@ -323,7 +324,7 @@ impl Window {
     }
 
     /// Rows of use; None: all.
-    pub(crate) fn useful(self) -> Option<u64> {
+    pub fn useful(self) -> Option<u64> {
         (self.count != u64::MAX).then(|| self.skip.saturating_add(self.count))
     }
 }
@@ -351,18 +352,21 @@ fn whole_number(value: Value) -> Option<u64> {
 }
 
 /// A SELECT that runs.
-pub(crate) struct SelectRun {
+pub struct SelectRun {
     root: Operator,
-    window: Window,
-    is_header_sent: bool,
-    row_count: u64,
+    /// LIMIT and OFFSET are for who takes the rows.
+    pub window: Window,
 }
 
 impl SelectRun {
-    /// Builds the tree.
-    pub(crate) fn new(plan: &SelectPlan, cx: &mut Cx<'_, '_>) -> Result<Self, Failure> {
-        let window = Window::of(&plan.limit, cx.core.variables.select_limit, cx.statement)?;
-        let mut root = source_of(plan, window, cx)?;
+    /// Builds the tree; `made` are the rows of a virtual table.
+    pub fn new(
+        plan: &SelectPlan,
+        made: Option<Box<dyn RowSource>>,
+        cx: &mut Cx<'_>,
+    ) -> Result<Self, Failure> {
+        let window = Window::of(&plan.limit, cx.statement.options.select_limit, cx.statement)?;
+        let mut root = source_of(plan, made, window, cx)?;
         let columns = sort_columns(plan);
         let sorts_all = sorts_by_all_items(plan, &columns);
         if plan.distinct && !sorts_all {
@@ -374,106 +378,22 @@ impl SelectRun {
             let sorter = Sorter::new(columns, equals, window.useful());
             root = Operator::Sort { input: Box::new(root), sorter };
         }
-        Ok(Self { root, window, is_header_sent: false, row_count: 0 })
+        Ok(Self { root, window })
     }
 
     /// Rows that were made for a statement that is no SELECT (SHOW).
-    pub(crate) fn of_operator(root: Operator) -> Self {
-        Self { root, window: Window { skip: 0, count: u64::MAX }, is_header_sent: false, row_count: 0 }
+    pub fn of_operator(root: Operator) -> Self {
+        Self { root, window: Window { skip: 0, count: u64::MAX } }
     }
 
-    /// True once the client has got a part of the result.
-    pub(crate) fn has_answered(&self) -> bool {
-        self.is_header_sent
+    /// Gives rows to `sink` until it is full, an answer must come, the budget is spent, or there are no more.
+    pub fn pump(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
+        self.root.pump(cx, sink)
     }
 
-    /// Produces rows until the end, the budget, the client or a missing answer stops it.
-    pub(crate) fn step(&mut self, cx: &mut Cx<'_, '_>) -> Result<Progress, Failure> {
-        let connection = cx.core.connection;
-        loop {
-            if cx.env.is_congested(connection) {
-                return Ok(Progress::Wait);
-            }
-            // The writer needs the buffer while operators use everything else of the handler call.
-            let mut buffer = std::mem::take(cx.env.outputs.buffer(connection));
-            let mut scratch = std::mem::take(&mut cx.env.module.scratch);
-            let written = self.write_rows(cx, &mut buffer, &mut scratch);
-            cx.env.module.scratch = scratch;
-            *cx.env.outputs.buffer(connection) = buffer;
-            match written? {
-                Pump::Rows => {}
-                Pump::Wait => return Ok(Progress::Wait),
-                Pump::Spent => return Ok(Progress::Spent),
-                Pump::End => {
-                    return Ok(Progress::Done(Completion {
-                        is_result_set: true,
-                        row_count: self.row_count,
-                        ..Completion::default()
-                    }));
-                }
-            }
-        }
-    }
-
-    fn write_rows(
-        &mut self,
-        cx: &mut Cx<'_, '_>,
-        buffer: &mut Vec<u8>,
-        scratch: &mut Vec<u8>,
-    ) -> Result<Pump, Failure> {
-        let before = (buffer.len(), cx.core.sequence);
-        let cached = Arc::clone(&cx.statement.cached);
-        let mut packets = PacketWriter::new(buffer, cx.core.sequence);
-        if !self.is_header_sent {
-            packets.append_frames(&cached.column_frames);
-            packets.end_of_columns(cx.core.capabilities, cx.core.end_packet());
-        }
-        let mut writer = RowWriter {
-            packets,
-            format: cx.statement.format,
-            columns: &cached.prepared.columns,
-            time_zone: cx.statement.settings.time_zone_offset_seconds,
-            scratch,
-            count: 0,
-            skip: self.window.skip,
-            left: self.window.count,
-        };
-        let pump = self.pump(cx, &mut writer);
-        let (written, sequence) = (writer.count, writer.packets.sequence());
-        self.window = Window { skip: writer.skip, count: writer.left };
-        // The definitions alone may fill the buffer: then they go first, or this would begin with them for ever.
-        let is_answered = written > 0 || matches!(pump, Ok(Pump::End | Pump::Rows));
-        if self.is_header_sent || is_answered {
-            self.is_header_sent = true;
-            self.row_count += written;
-            cx.core.sequence = sequence;
-        } else {
-            // Nothing to show yet: the client hears nothing, so that an error may still stand alone.
-            buffer.truncate(before.0);
-            cx.core.sequence = before.1;
-        }
-        pump
-    }
-
-    fn pump(&mut self, cx: &mut Cx<'_, '_>, writer: &mut RowWriter<'_>) -> Result<Pump, Failure> {
-        loop {
-            if writer.left == 0 {
-                self.root.close(cx);
-                return Ok(Pump::End);
-            }
-            if writer.packets.buffer_size() >= SEND_BUFFER_HIGH {
-                return Ok(Pump::Rows);
-            }
-            let pump = match cx.statement.cached.results {
-                None => self.root.pump(cx, writer)?,
-                Some(set) => self.root.pump(cx, &mut TranscodingWriter { writer, set })?,
-            };
-            match pump {
-                Pump::Rows if cx.env.budget.is_spent() => return Ok(Pump::Spent),
-                Pump::Rows => {}
-                pump @ (Pump::Wait | Pump::Spent | Pump::End) => return Ok(pump),
-            }
-        }
+    /// Nobody wants more rows.
+    pub fn close(&mut self, cx: &mut Cx<'_>) {
+        self.root.close(cx);
     }
 }
 
@@ -523,16 +443,21 @@ fn output_expressions(plan: &SelectPlan) -> Vec<Expression> {
 }
 
 /// Rows in the shape of items and sort columns.
-fn source_of(plan: &SelectPlan, window: Window, cx: &mut Cx<'_, '_>) -> Result<Operator, Failure> {
+fn source_of(
+    plan: &SelectPlan,
+    made: Option<Box<dyn RowSource>>,
+    window: Window,
+    cx: &mut Cx<'_>,
+) -> Result<Operator, Failure> {
     match &plan.source {
         Source::Table(table) => table_source(plan, table, window, cx),
         Source::Nothing => {
             Ok(local_tail(plan, Operator::rows(vec![Vec::new()]), Vec::new(), Evaluation::of(cx)))
         }
-        Source::Virtual { table, definition, filter } => {
-            let reader = VirtualReader::new(table, definition, cx)?;
+        Source::Virtual { filter, .. } => {
+            let source = made.map_or_else(|| Operator::rows(Vec::new()), Operator::Made);
             let filter = filter.iter().cloned().collect();
-            Ok(local_tail(plan, Operator::Virtual(Box::new(reader)), filter, Evaluation::of(cx)))
+            Ok(local_tail(plan, source, filter, Evaluation::of(cx)))
         }
     }
 }
@@ -547,7 +472,7 @@ enum Evaluation {
 }
 
 impl Evaluation {
-    fn of(cx: &Cx<'_, '_>) -> Self {
+    fn of(cx: &Cx<'_>) -> Self {
         if cx.statement.volatile.is_some() { Evaluation::RowByRow } else { Evaluation::Flowing }
     }
 
@@ -665,7 +590,7 @@ fn volatile_source(
     plan: &SelectPlan,
     table: &TableAccess,
     info: &Arc<TableAccessInfo>,
-    cx: &mut Cx<'_, '_>,
+    cx: &mut Cx<'_>,
 ) -> Result<Operator, Failure> {
     let conjuncts = table.filter.clone().map(Expression::into_conjuncts).unwrap_or_default();
     let (mut conditions, pushed): (Vec<_>, Vec<_>) =
@@ -727,7 +652,7 @@ fn pushed_output(plan: &SelectPlan, statement: &Statement) -> ReadOutput {
 }
 
 /// WHERE, with HAVING if there is no grouping, and `extra`.
-pub(crate) fn conjunction_of(
+pub fn conjunction_of(
     conditions: impl IntoIterator<Item = Option<Expression>>,
     statement: &Statement,
 ) -> Option<Expression> {
@@ -744,7 +669,7 @@ fn table_source(
     plan: &SelectPlan,
     table: &TableAccess,
     window: Window,
-    cx: &mut Cx<'_, '_>,
+    cx: &mut Cx<'_>,
 ) -> Result<Operator, Failure> {
     let info = cx.info(&table.table)?;
     if matches!(table.path, AccessPath::Empty) {
@@ -789,7 +714,7 @@ fn locked_source(
     having: Option<Expression>,
     lock: (LockMode, LockWait),
     window: Window,
-    cx: &mut Cx<'_, '_>,
+    cx: &mut Cx<'_>,
 ) -> Result<Operator, Failure> {
     // Limits count rows that were locked, and only if no later step drops rows.
     let limit = if plan.grouping.is_none() && !plan.distinct { window.useful() } else { None };
@@ -813,7 +738,7 @@ fn locked_source(
 }
 
 /// A lock with the session's patience.
-fn locked_for(lock: (LockMode, LockWait), cx: &Cx<'_, '_>) -> (LockMode, LockWait) {
+fn locked_for(lock: (LockMode, LockWait), cx: &Cx<'_>) -> (LockMode, LockWait) {
     match lock {
         (mode, LockWait::Wait { .. }) => (mode, cx.lock_wait()),
         other => other,
@@ -821,23 +746,23 @@ fn locked_for(lock: (LockMode, LockWait), cx: &Cx<'_, '_>) -> (LockMode, LockWai
 }
 
 /// How candidates are found.
-pub(crate) struct CandidateOptions {
-    pub(crate) order: Order,
+pub struct CandidateOptions {
+    pub order: Order,
     /// Only rows that pass the filter now, even where the keys are in the statement.
-    pub(crate) must_match: bool,
+    pub must_match: bool,
     /// The filter's.
-    pub(crate) settings: expression::context::Settings,
+    pub settings: expression::context::Settings,
 }
 
 /// The rows that UPDATE, DELETE and locking reads look at: in order of an index, sorted, or as they come. With `must_match` each is read before it
 /// counts, even if its key is known.
-pub(crate) fn candidates(
+pub fn candidates(
     table: &TableAccess,
     info: &Arc<TableAccessInfo>,
     filter: Option<Expression>,
     options: CandidateOptions,
     sort: &[SortKey],
-    cx: &mut Cx<'_, '_>,
+    cx: &mut Cx<'_>,
 ) -> Result<Candidates, Failure> {
     let CandidateOptions { order, must_match, settings } = options;
     let is_sorted = !sort.is_empty();
@@ -873,17 +798,17 @@ pub(crate) fn candidates(
 }
 
 /// What an access path comes to in this execution.
-pub(crate) enum ReadTarget {
+pub enum ReadTarget {
     Direct(Target),
     /// Keys of a unique index.
     ByUnique(IndexId, Vec<Box<[u8]>>),
 }
 
 /// Evaluates an access path.
-pub(crate) fn read_target(
+pub fn read_target(
     path: &AccessPath,
     info: &TableAccessInfo,
-    cx: &mut Cx<'_, '_>,
+    cx: &mut Cx<'_>,
 ) -> Result<ReadTarget, Failure> {
     let definition = &info.definition;
     Ok(match path {

@@ -9,7 +9,8 @@
 #[cfg(test)]
 mod tests;
 
-use super::{Cx, Failure, warnings_of};
+use crate::cx::{Cx, warnings_of};
+use crate::outcome::Failure;
 use expression::{Context, Expression, NoColumns, compare_numbers, compare_values};
 use planner::plan::{Inclusive, KeyTemplate, RangeTemplate};
 use protocol::program::KeyRange;
@@ -22,10 +23,10 @@ use types::{
 };
 
 /// A constant expression's value as a column of this type holds it, and how it compares to what the expression gave.
-pub(crate) struct Fitted {
-    pub(crate) value: Value,
+pub struct Fitted {
+    pub value: Value,
     /// Of the column's value to the original.
-    pub(crate) order: Ordering,
+    pub order: Ordering,
 }
 
 /// The largest and smallest values of an integer column.
@@ -70,7 +71,7 @@ fn is_number(value: &Value) -> bool {
 }
 
 /// Brings a non-NULL value of an expression's type into a column's type.
-pub(crate) fn fit(value: Value, from: &SqlType, column: &ColumnDefinition, time_zone: i32) -> Fitted {
+pub fn fit(value: Value, from: &SqlType, column: &ColumnDefinition, time_zone: i32) -> Fitted {
     let to = &column.sql_type;
     match (&value, to) {
         (Value::Int(number), SqlType::Integer { width, unsigned }) => {
@@ -105,7 +106,7 @@ pub(crate) fn fit(value: Value, from: &SqlType, column: &ColumnDefinition, time_
 }
 
 /// A moment that was computed in the session's time zone, as a TIMESTAMP column stores it.
-pub(crate) fn to_utc(value: Value, from: &SqlType, to: &SqlType, time_zone: i32) -> Value {
+pub fn to_utc(value: Value, from: &SqlType, to: &SqlType, time_zone: i32) -> Value {
     match value {
         Value::DateTime(moment)
             if matches!(to, SqlType::Timestamp { .. }) && !matches!(from, SqlType::Timestamp { .. }) =>
@@ -119,12 +120,12 @@ pub(crate) fn to_utc(value: Value, from: &SqlType, to: &SqlType, time_zone: i32)
 }
 
 /// Evaluates keys; those that can match nothing (NULL, values that do not fit) are left out, duplicates too.
-pub(crate) fn evaluate_keys(
+pub fn evaluate_keys(
     templates: &[KeyTemplate],
     table: &TableDefinition,
     parts: &[KeyPart],
     encoder: &KeyEncoder,
-    cx: &mut Cx<'_, '_>,
+    cx: &mut Cx<'_>,
 ) -> Result<Vec<Box<[u8]>>, Failure> {
     let context = cx.statement.context();
     let mut keys: Vec<Box<[u8]>> = Vec::with_capacity(templates.len());
@@ -144,7 +145,8 @@ pub(crate) fn evaluate_keys(
 }
 
 /// Appends one key; false if no row can have it.
-pub(crate) fn append_key(
+#[inline]
+pub fn append_key(
     template: &KeyTemplate,
     table: &TableDefinition,
     parts: &[KeyPart],
@@ -181,11 +183,11 @@ pub(crate) fn append_key(
 }
 
 /// Evaluates the ranges of an index.
-pub(crate) fn evaluate_ranges(
+pub fn evaluate_ranges(
     templates: &[RangeTemplate],
     info: &TableAccessInfo,
     index: types::IndexId,
-    cx: &mut Cx<'_, '_>,
+    cx: &mut Cx<'_>,
 ) -> Result<Vec<KeyRange>, Failure> {
     let definition = info.definition.index(index).ok_or(Failure::WrongSchema)?;
     let encoder = info.index(index).ok_or(Failure::WrongSchema)?;
@@ -216,7 +218,7 @@ struct ColumnBounds {
 }
 
 /// The ranges of one template; `prefix` is empty, and is used for the key of the columns that are equal.
-pub(crate) fn append_ranges(
+pub fn append_ranges(
     template: &RangeTemplate,
     table: &TableDefinition,
     parts: &[KeyPart],
@@ -392,7 +394,7 @@ fn is_empty(range: &KeyRange) -> bool {
 }
 
 /// Ascending and disjoint: overlapping ranges become one.
-pub(crate) fn merged(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
+pub fn merged(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
     ranges.retain(|range| !is_empty(range));
     ranges.sort_unstable_by(|left, right| lower_rank(&left.lower).cmp(&lower_rank(&right.lower)));
     let mut merged: Vec<KeyRange> = Vec::with_capacity(ranges.len());
@@ -410,6 +412,6 @@ pub(crate) fn merged(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
 }
 
 /// The ranges of all index entries with these whole keys.
-pub(crate) fn key_ranges(keys: Vec<Box<[u8]>>) -> Vec<KeyRange> {
+pub fn key_ranges(keys: Vec<Box<[u8]>>) -> Vec<KeyRange> {
     merged(keys.iter().map(|key| prefix_range(key)).collect())
 }

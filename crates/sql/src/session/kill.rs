@@ -2,8 +2,9 @@
 //!
 //! The id names the module; connections of other nodes are not reached.
 
-use super::{Completion, Cx, Failure, Progress};
-use crate::inbox::{Reply, RequestKind};
+use crate::statement::Cx;
+use executor::inbox::{Reply, RequestKind};
+use executor::{Completion, Failure, Progress};
 use protocol::signal::RequestId;
 use protocol::{Address, ModuleKind, Signal, SqlError};
 use types::DynamicPrivileges;
@@ -26,13 +27,13 @@ impl KillRun {
         cx.core.renew_rights(cx.env.module);
         let may_end_all = cx.core.rights.set().is_super_or(DynamicPrivileges::CONNECTION_ADMIN);
         let only_of = (!may_end_all).then(|| cx.core.account.0.to_string());
-        let request = cx.core.inbox.register(module, RequestKind::Other);
+        let request = cx.core.client.inbox.register(module, RequestKind::Other);
         cx.env.send(module, Signal::KillSession { connection, query_only, only_of, request });
         Ok(Self { request })
     }
 
     pub(crate) fn step(&self, cx: &mut Cx<'_, '_>) -> Result<Progress, Failure> {
-        match cx.core.inbox.take(self.request) {
+        match cx.core.client.inbox.take(self.request) {
             None => Ok(Progress::Wait),
             Some(Reply::Failed(error)) => Err(Failure::Error(error)),
             Some(_) => Ok(Progress::Done(Completion::default())),

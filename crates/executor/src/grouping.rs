@@ -5,10 +5,12 @@
 //!
 //! Invariant: without GROUP BY there is exactly one group, also over no rows.
 
-use super::distinct::{equal_rows, hash_row, pass_texts};
-use super::table_reader::malformed;
-use super::{Cx, Failure, Row, UNCHARGED_MAX, row_size};
-use crate::results::borrowed;
+use crate::cx::Cx;
+use crate::distinct::{equal_rows, hash_row, pass_texts};
+use crate::outcome::Failure;
+use crate::row::borrowed;
+use crate::row::{Row, UNCHARGED_MAX, row_size};
+use crate::table_reader::malformed;
 use expression::aggregate::{AggregateCall, AggregateState};
 use expression::context::TextWork;
 use expression::{Context, Expression};
@@ -21,7 +23,7 @@ use types::{SqlType, Value, ValueRef};
 type Group = (Vec<Value>, Vec<AggregateState>);
 
 /// Groups so far.
-pub(crate) struct Groups {
+pub struct Groups {
     types: Vec<SqlType>,
     calls: Vec<AggregateCall>,
     groups: Vec<Group>,
@@ -32,7 +34,7 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    pub(crate) fn new(grouping: &Grouping) -> Self {
+    pub fn new(grouping: &Grouping) -> Self {
         Self {
             types: grouping.group_by.iter().map(|expression| expression.sql_type.clone()).collect(),
             calls: grouping.calls.clone(),
@@ -65,9 +67,9 @@ impl Groups {
     }
 
     /// Pays for what came.
-    pub(crate) fn settle(&mut self, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+    pub fn settle(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
         cx.env.budget.spend(self.text_work.take_rows());
-        Ok(cx.core.memory.charge(std::mem::take(&mut self.uncharged))?)
+        Ok(cx.client.memory.charge(std::mem::take(&mut self.uncharged))?)
     }
 
     /// Takes a partial aggregate: a group's values, then one encoded state per call.
@@ -105,7 +107,7 @@ impl Groups {
     }
 
     /// One row per group: its values, then the results of the calls.
-    pub(crate) fn finish(mut self, context: &Context<'_>) -> Result<Vec<Row>, Failure> {
+    pub fn finish(mut self, context: &Context<'_>) -> Result<Vec<Row>, Failure> {
         if self.types.is_empty() && self.groups.is_empty() {
             self.group(&[]);
         }
@@ -123,7 +125,7 @@ impl Groups {
 }
 
 /// What the rows are that come into groups.
-pub(crate) enum Incoming<'a> {
+pub enum Incoming<'a> {
     /// Partial aggregates.
     Partial,
     /// Rows of the source space.
@@ -131,10 +133,10 @@ pub(crate) enum Incoming<'a> {
 }
 
 /// Takes rows into groups, until one of them can't be.
-pub(crate) struct GroupSink<'a> {
-    pub(crate) groups: &'a mut Groups,
-    pub(crate) incoming: Incoming<'a>,
-    pub(crate) failure: Option<Failure>,
+pub struct GroupSink<'a> {
+    pub groups: &'a mut Groups,
+    pub incoming: Incoming<'a>,
+    pub failure: Option<Failure>,
 }
 
 impl RowSink for GroupSink<'_> {
@@ -162,7 +164,7 @@ impl RowSink for GroupSink<'_> {
 #[cfg(test)]
 mod tests {
     use super::Groups;
-    use crate::results::borrowed;
+    use crate::row::borrowed;
     use expression::aggregate::{AggregateCall, AggregateState};
     use expression::{ColumnSlot, Context, Expression};
     use planner::plan::Grouping;

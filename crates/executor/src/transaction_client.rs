@@ -15,7 +15,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::environment::Environment;
+use crate::site::Environment;
 use protocol::Signal;
 use protocol::program::TableRef;
 use protocol::signal::Participant;
@@ -25,7 +25,7 @@ use stdx::Instant;
 use types::{Epoch, NodeId, SlotId, TransactionId, ViewNumber};
 
 /// Savepoints of a transaction. Each keeps a number per slot, and each new one is compared with all of them.
-pub(crate) const SAVEPOINTS_MAX: usize = 4_096;
+pub const SAVEPOINTS_MAX: usize = 4_096;
 
 /// What a transaction has in one slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,12 +72,14 @@ const TABLES_LOCKED: u8 = 4;
 
 /// The transaction of one session.
 #[derive(Debug, Default)]
-pub(crate) struct TransactionClient {
+pub struct TransactionClient {
     id: Option<TransactionId>,
     mode: Mode,
     is_read_only: bool,
     /// What a statement must look at before it begins: DOOMED, TIMED_OUT, TABLES_LOCKED.
     marks: u8,
+    /// The transaction by which the session has locked tables.
+    tables: Option<TransactionId>,
     /// Its only request carries the commit: what became of it is asked, whatever happens to its primary.
     carries_commit: bool,
     participants: BTreeMap<SlotId, Held>,
@@ -87,12 +89,12 @@ pub(crate) struct TransactionClient {
     /// At the start of the running statement.
     statement_mark: Mark,
     /// The highest epoch this session has read or written.
-    pub(crate) epoch_seen: Epoch,
+    pub epoch_seen: Epoch,
 }
 
 /// What COMMIT has to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum CommitPlan {
+pub enum CommitPlan {
     /// Nothing was written or locked.
     Nothing,
     /// One participant.
@@ -103,71 +105,74 @@ pub(crate) enum CommitPlan {
 
 impl TransactionClient {
     /// BEGIN.
-    pub(crate) fn begin(&mut self, is_read_only: bool) {
+    pub fn begin(&mut self, is_read_only: bool) {
         self.mode = Mode::Open;
         self.is_read_only = is_read_only;
     }
 
     /// Between BEGIN and its end.
-    pub(crate) fn is_open(&self) -> bool {
+    #[inline]
+    pub fn is_open(&self) -> bool {
         self.mode == Mode::Open
     }
 
     /// START TRANSACTION READ ONLY.
-    pub(crate) fn is_read_only(&self) -> bool {
+    #[inline]
+    pub fn is_read_only(&self) -> bool {
         self.is_read_only
     }
 
     /// The id, if anything was written or locked.
-    pub(crate) fn id(&self) -> Option<TransactionId> {
+    #[inline]
+    pub fn id(&self) -> Option<TransactionId> {
         self.id
     }
 
     /// The id, made if this is the first write or lock.
-    pub(crate) fn id_or_new(&mut self, new: impl FnOnce() -> TransactionId) -> TransactionId {
+    pub fn id_or_new(&mut self, new: impl FnOnce() -> TransactionId) -> TransactionId {
         *self.id.get_or_insert_with(new)
     }
 
     /// A statement begins: what follows can be undone to here.
-    pub(crate) fn start_statement(&mut self) {
+    pub fn start_statement(&mut self) {
         self.statement_mark.clear();
         let held = self.participants.iter().map(|(slot, held)| (*slot, held.operations));
         self.statement_mark.extend(held);
     }
 
     /// A write or locking read is about to be sent; gives the number of operations that the slot is known to hold.
-    pub(crate) fn touch(&mut self, slot: SlotId, view: ViewNumber, writes: bool) -> u32 {
+    pub fn touch(&mut self, slot: SlotId, view: ViewNumber, writes: bool) -> u32 {
         let held = self.participants.entry(slot).or_insert(Held { operations: 0, view, has_writes: false });
         held.has_writes |= writes;
         held.operations
     }
 
     /// How many operations the slot is known to hold.
-    pub(crate) fn known(&self, slot: SlotId) -> u32 {
+    pub fn known(&self, slot: SlotId) -> u32 {
         self.participants.get(&slot).map_or(0, |held| held.operations)
     }
 
     /// A write or locking read of a table is about to be sent. (A statement that is a transaction of its own is seen while it runs.)
-    pub(crate) fn note_use(&mut self, table: TableRef, now: Instant) {
+    pub fn note_use(&mut self, table: TableRef, now: Instant) {
         if self.mode == Mode::Open && !self.uses.iter().any(|known| known.table == table) {
             self.uses.push(Use { table, since: now });
         }
     }
 
     /// Tables that its commit or rollback lets go of, and since when it has something there.
-    pub(crate) fn uses(&self) -> impl Iterator<Item = (TableRef, Instant)> {
+    pub fn uses(&self) -> impl Iterator<Item = (TableRef, Instant)> {
         self.uses.iter().map(|known| (known.table, known.since))
     }
 
     /// A participant has answered.
-    pub(crate) fn holds(&mut self, slot: SlotId, operations: u32) {
+    pub fn holds(&mut self, slot: SlotId, operations: u32) {
         if let Some(held) = self.participants.get_mut(&slot) {
             held.operations = held.operations.max(operations);
         }
     }
 
     /// A participant was rolled back to this number.
-    pub(crate) fn rolled_back(&mut self, slot: SlotId, operations: u32) {
+    pub fn rolled_back(&mut self, slot: SlotId, operations: u32) {
         if operations == 0 {
             self.participants.remove(&slot);
         } else if let Some(held) = self.participants.get_mut(&slot) {
@@ -176,17 +181,18 @@ impl TransactionClient {
     }
 
     /// Whether a slot may hold something of this transaction.
-    pub(crate) fn takes_part(&self, transaction: TransactionId, slot: SlotId) -> bool {
+    pub fn takes_part(&self, transaction: TransactionId, slot: SlotId) -> bool {
         self.id == Some(transaction) && self.participants.contains_key(&slot)
     }
 
     /// Whether this transaction's own rows are in the slot: it must be read at its primary.
-    pub(crate) fn has_written(&self, slot: SlotId) -> bool {
+    #[inline]
+    pub fn has_written(&self, slot: SlotId) -> bool {
         self.participants.get(&slot).is_some_and(|held| held.has_writes)
     }
 
     /// A newer view: what the transaction had in slots whose primary was lost is gone.
-    pub(crate) fn lose_participants(&mut self, is_gone: impl Fn(SlotId, ViewNumber) -> bool) {
+    pub fn lose_participants(&mut self, is_gone: impl Fn(SlotId, ViewNumber) -> bool) {
         let mut participants = self.participants.iter();
         let is_lost = participants.any(|(slot, held)| is_gone(*slot, held.view));
         if is_lost {
@@ -195,7 +201,7 @@ impl TransactionClient {
     }
 
     /// It must not commit. (What carries its commit has been committed, or will hear.)
-    pub(crate) fn doom(&mut self) {
+    pub fn doom(&mut self) {
         if self.has_participants() && !self.carries_commit {
             self.marks |= DOOMED;
         }
@@ -203,76 +209,82 @@ impl TransactionClient {
 
     /// Whether a statement has to be looked at before it begins.
     #[inline]
-    pub(crate) fn is_marked(&self) -> bool {
+    pub fn is_marked(&self) -> bool {
         self.marks != 0
     }
 
     /// Whether the session has locked tables.
     #[inline]
-    pub(crate) fn has_locked_tables(&self) -> bool {
+    pub fn has_locked_tables(&self) -> bool {
         self.marks & TABLES_LOCKED != 0
     }
 
-    /// The session has locked tables, or unlocked them.
-    pub(crate) fn set_locked_tables(&mut self, are_locked: bool) {
-        self.marks = self.marks & !TABLES_LOCKED | if are_locked { TABLES_LOCKED } else { 0 };
+    /// The transaction by which the session has locked tables.
+    #[inline]
+    pub fn tables(&self) -> Option<TransactionId> {
+        self.tables
+    }
+
+    /// The session has locked tables by this transaction, or unlocked them.
+    pub fn set_locked_tables(&mut self, by: Option<TransactionId>) {
+        self.marks = self.marks & !TABLES_LOCKED | if by.is_some() { TABLES_LOCKED } else { 0 };
+        self.tables = by;
     }
 
     /// A request is about to be sent that commits it.
-    pub(crate) fn carry_commit(&mut self) {
+    pub fn carry_commit(&mut self) {
         self.carries_commit = true;
     }
 
     /// It cannot commit any more.
-    pub(crate) fn is_doomed(&self) -> bool {
+    #[inline]
+    pub fn is_doomed(&self) -> bool {
         self.marks & DOOMED != 0
     }
 
     /// Who can be asked what became of its commit: a participant with writes, if there is any.
-    pub(crate) fn witness(&self) -> Option<(TransactionId, SlotId)> {
+    pub fn witness(&self) -> Option<(TransactionId, SlotId)> {
         let writes = self.participants.iter().find(|(_, held)| held.has_writes && held.operations > 0);
         let first = writes.or_else(|| self.participants.iter().next());
         Some((self.id?, *first?.0))
     }
 
     /// What it has, or may have, at primaries on a node.
-    pub(crate) fn held_at(
-        &self,
-        node: NodeId,
-        map: &NodeMap,
-    ) -> impl Iterator<Item = (TransactionId, SlotId)> {
+    pub fn held_at(&self, node: NodeId, map: &NodeMap) -> impl Iterator<Item = (TransactionId, SlotId)> {
         let is_there = move |slot: &&SlotId| map.primary(**slot).is_some_and(|primary| primary.node == node);
         let there = self.participants.keys().filter(is_there);
         there.filter_map(|slot| Some((self.id?, *slot)))
     }
 
     /// True if something was written or locked, or may have been.
-    pub(crate) fn has_participants(&self) -> bool {
+    #[inline]
+    pub fn has_participants(&self) -> bool {
         !self.participants.is_empty()
     }
 
     /// Where it has, or may have, something.
-    pub(crate) fn participants(&self) -> Vec<SlotId> {
+    pub fn participants(&self) -> Vec<SlotId> {
         self.participants.keys().copied().collect()
     }
 
     /// The slot, if there is exactly one.
-    pub(crate) fn only_participant(&self) -> Option<SlotId> {
+    #[inline]
+    pub fn only_participant(&self) -> Option<SlotId> {
         self.participants.keys().next().copied().filter(|_| self.participants.len() == 1)
     }
 
     /// True if the running statement is all there is: undoing it is aborting.
-    pub(crate) fn began_with_statement(&self) -> bool {
+    pub fn began_with_statement(&self) -> bool {
         self.statement_mark.is_empty()
     }
 
     /// Which participants must be rolled back, to how many operations, to undo the running statement.
-    pub(crate) fn undo_statement(&self) -> Mark {
+    pub fn undo_statement(&self) -> Mark {
         self.undo_to(&self.statement_mark)
     }
 
     /// Who must be asked to undo all of the transaction.
-    pub(crate) fn undo_all(&self) -> Mark {
+    pub fn undo_all(&self) -> Mark {
         self.undo_to(&Mark::new())
     }
 
@@ -284,7 +296,7 @@ impl TransactionClient {
     // ---- savepoints ---------------------------------------------------------------------------------------------------------------
 
     /// SAVEPOINT: one of the same name goes. False if there are [`SAVEPOINTS_MAX`].
-    pub(crate) fn set_savepoint(&mut self, name: &str) -> bool {
+    pub fn set_savepoint(&mut self, name: &str) -> bool {
         self.savepoints.retain(|savepoint| !types::equal_without_case(&savepoint.name, name));
         if self.savepoints.len() >= SAVEPOINTS_MAX {
             return false;
@@ -295,14 +307,14 @@ impl TransactionClient {
     }
 
     /// ROLLBACK TO: what must be rolled back; None if there is no such savepoint. Later savepoints go, this one stays.
-    pub(crate) fn rollback_to_savepoint(&mut self, name: &str) -> Option<Mark> {
+    pub fn rollback_to_savepoint(&mut self, name: &str) -> Option<Mark> {
         let position = self.savepoint(name)?;
         self.savepoints.truncate(position + 1);
         Some(self.undo_to(&self.savepoints[position].mark))
     }
 
     /// RELEASE SAVEPOINT: it and later ones go; false if there is none.
-    pub(crate) fn release_savepoint(&mut self, name: &str) -> bool {
+    pub fn release_savepoint(&mut self, name: &str) -> bool {
         let Some(position) = self.savepoint(name) else { return false };
         self.savepoints.truncate(position);
         true
@@ -315,7 +327,7 @@ impl TransactionClient {
     // ---- the end ------------------------------------------------------------------------------------------------------------------
 
     /// What COMMIT has to ask for.
-    pub(crate) fn commit_plan(&self) -> CommitPlan {
+    pub fn commit_plan(&self) -> CommitPlan {
         let Some(id) = self.id else { return CommitPlan::Nothing };
         let participants = self.participants.iter().filter(|(_, held)| held.operations > 0);
         let mut participants: Vec<Participant> = participants
@@ -334,12 +346,13 @@ impl TransactionClient {
     }
 
     /// The session has seen this epoch.
-    pub(crate) fn see(&mut self, epoch: Epoch) {
+    #[inline]
+    pub fn see(&mut self, epoch: Epoch) {
         self.epoch_seen = self.epoch_seen.max(epoch);
     }
 
     /// It is over; the next statement begins another.
-    pub(crate) fn end(&mut self) {
+    pub fn end(&mut self) {
         self.id = None;
         self.mode = Mode::Single;
         self.is_read_only = false;
@@ -352,18 +365,19 @@ impl TransactionClient {
     }
 
     /// Undoes everything, because no statement came for too long; the next one hears of it.
-    pub(crate) fn time_out(&mut self, env: &mut Environment<'_>) {
+    pub fn time_out(&mut self, env: &mut Environment<'_>) {
         self.abort(env);
         self.marks |= TIMED_OUT;
     }
 
     /// True if the client believes that it is in a transaction which is over.
-    pub(crate) fn is_timed_out(&self) -> bool {
+    #[inline]
+    pub fn is_timed_out(&self) -> bool {
         self.marks & TIMED_OUT != 0
     }
 
     /// Undoes everything at all participants; if it was begun by BEGIN it goes on, with nothing done so far.
-    pub(crate) fn restart(&mut self, env: &mut Environment<'_>) {
+    pub fn restart(&mut self, env: &mut Environment<'_>) {
         let (mode, is_read_only) = (self.mode, self.is_read_only);
         let savepoints = std::mem::take(&mut self.savepoints);
         self.abort(env);
@@ -374,19 +388,19 @@ impl TransactionClient {
 
     /// Undoes everything at all participants, and ends it. They do not answer.
     /// Participants without writes let go of their locks, if they have them still.
-    pub(crate) fn abort_locks(&self, env: &mut Environment<'_>) {
+    pub fn abort_locks(&self, env: &mut Environment<'_>) {
         let Some(transaction) = self.id else { return };
         for (slot, _) in self.participants.iter().filter(|(_, held)| !held.has_writes) {
-            if let Some(primary) = env.module.map.primary(*slot) {
+            if let Some(primary) = env.site.map.primary(*slot) {
                 env.send(primary, Signal::Abort { transaction, slot: *slot });
             }
         }
     }
 
-    pub(crate) fn abort(&mut self, env: &mut Environment<'_>) {
+    pub fn abort(&mut self, env: &mut Environment<'_>) {
         if let Some(transaction) = self.id {
             for slot in self.participants.keys() {
-                if let Some(primary) = env.module.map.primary(*slot) {
+                if let Some(primary) = env.site.map.primary(*slot) {
                     env.send(primary, Signal::Abort { transaction, slot: *slot });
                 }
             }

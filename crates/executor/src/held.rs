@@ -6,9 +6,11 @@
 //! ```
 //! Invariant: a row leaves when all of it is evaluated; nothing is evaluated of the rows behind it before.
 
-use super::select::{Operator, give, projected};
-use super::table_reader::Pump;
-use super::{Cx, Failure, Row, UNCHARGED_MAX, row_size, warnings_of};
+use crate::cx::{Cx, warnings_of};
+use crate::outcome::Failure;
+use crate::row::{Row, UNCHARGED_MAX, row_size};
+use crate::select::{Operator, give, projected};
+use crate::table_reader::Pump;
 use expression::{Context, Expression};
 use query::RowSink;
 use std::collections::VecDeque;
@@ -18,7 +20,7 @@ use types::{Value, ValueRef};
 const HELD_ROWS: usize = 64;
 
 /// A filter, and a projection if there are expressions.
-pub(crate) struct Held {
+pub struct Held {
     input: Box<Operator>,
     conditions: Vec<Expression>,
     expressions: Option<Vec<Expression>>,
@@ -27,16 +29,12 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    pub(crate) fn new(
-        input: Operator,
-        conditions: Vec<Expression>,
-        expressions: Option<Vec<Expression>>,
-    ) -> Self {
+    pub fn new(input: Operator, conditions: Vec<Expression>, expressions: Option<Vec<Expression>>) -> Self {
         Self { input: Box::new(input), conditions, expressions, rows: VecDeque::new(), has_ended: false }
     }
 
     /// As [`Operator::pump`].
-    pub(crate) fn pump(&mut self, cx: &mut Cx<'_, '_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
+    pub fn pump(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
         loop {
             while let Some(row) = self.rows.front() {
                 if sink.is_full() {
@@ -83,7 +81,7 @@ impl Held {
         projected(expressions, &row, context).map(Some)
     }
 
-    pub(crate) fn close(&mut self, cx: &mut Cx<'_, '_>) {
+    pub fn close(&mut self, cx: &mut Cx<'_>) {
         self.input.close(cx);
     }
 }

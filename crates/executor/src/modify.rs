@@ -13,18 +13,18 @@
 //!
 //! Invariant: LIMIT counts rows that matched; of candidates that were changed in the meantime fewer may.
 
-use super::conflicts::{Change, ConflictRun, RowOutcome, stored_bytes, stored_rows};
-use super::locked_reader::{Candidates, LockBatch};
-use super::row_builder::{default_of, store_in_column};
-use super::select::{CandidateOptions, Window, candidates, conjunction_of};
-use super::table_reader::{KeyedRow, Order};
-use super::write_set::{
+use crate::conflicts::{Change, ConflictRun, RowOutcome, stored_bytes, stored_rows};
+use crate::cx::{Cx, warnings_of};
+use crate::locked_reader::{Candidates, LockBatch};
+use crate::outcome::{Completion, Failure, Progress, Pull};
+use crate::row_builder::{default_of, store_in_column};
+use crate::select::{CandidateOptions, Window, candidates, conjunction_of};
+use crate::table_reader::{KeyedRow, Order};
+use crate::write_set::{
     FailedWrite, HiddenIndexes, Origin, WriteOutcome, WriteSet, add_change, add_delete, duplicate_error,
 };
-use super::{Completion, Cx, Failure, Progress, Pull, warnings_of};
 use expression::context::Warnings;
 use expression::{Expression, IntervalUnit};
-use mysql_protocol::Capabilities;
 use planner::plan::{
     AccessPath, ColumnAssignment, DeletePlan, InsertConflict, Limit, SortKey, TableAccess, UpdatePlan,
 };
@@ -58,7 +58,7 @@ enum Stage {
 }
 
 /// An UPDATE or DELETE that runs.
-pub(crate) struct ModifyRun {
+pub struct ModifyRun {
     kind: Kind,
     info: Arc<TableAccessInfo>,
     indexes: HiddenIndexes,
@@ -79,7 +79,7 @@ pub(crate) struct ModifyRun {
 }
 
 impl ModifyRun {
-    pub(crate) fn update(plan: &UpdatePlan, cx: &mut Cx<'_, '_>) -> Result<Self, Failure> {
+    pub fn update(plan: &UpdatePlan, cx: &mut Cx<'_>) -> Result<Self, Failure> {
         let info = cx.info(&plan.access.table)?;
         let indexes = HiddenIndexes::of(&info, cx)?;
         let is_key = |column| {
@@ -101,7 +101,7 @@ impl ModifyRun {
         Self::new(kind, info, indexes, rewrite, &plan.access, (&plan.order_by, &plan.limit), cx)
     }
 
-    pub(crate) fn delete(plan: &DeletePlan, cx: &mut Cx<'_, '_>) -> Result<Self, Failure> {
+    pub fn delete(plan: &DeletePlan, cx: &mut Cx<'_>) -> Result<Self, Failure> {
         let info = cx.info(&plan.access.table)?;
         let indexes = HiddenIndexes::of(&info, cx)?;
         let filter = plan.access.filter.clone();
@@ -128,7 +128,7 @@ impl ModifyRun {
         rewrite: Option<Arc<ReadProgram>>,
         access: &TableAccess,
         (order_by, limit): (&[SortKey], &Limit),
-        cx: &mut Cx<'_, '_>,
+        cx: &mut Cx<'_>,
     ) -> Result<Self, Failure> {
         let window = Window::of(limit, u64::MAX, cx.statement)?;
         // Without LIMIT the order of changes shows nowhere, unless who comes first gets a key.
@@ -163,7 +163,7 @@ impl ModifyRun {
         })
     }
 
-    pub(crate) fn step(&mut self, cx: &mut Cx<'_, '_>) -> Result<Progress, Failure> {
+    pub fn step(&mut self, cx: &mut Cx<'_>) -> Result<Progress, Failure> {
         loop {
             match std::mem::replace(&mut self.stage, Stage::Next) {
                 Stage::Gather(candidates) => {
@@ -199,7 +199,7 @@ impl ModifyRun {
                             return Ok(Progress::Wait);
                         }
                         Some(RowOutcome::Ignored(error)) => {
-                            cx.core.diagnostics.warn(error.code, error.message)
+                            cx.client.diagnostics.warn(error.code, error.message)
                         }
                         Some(_) => self.changed += 1,
                     }
@@ -216,11 +216,7 @@ impl ModifyRun {
     }
 
     /// Takes candidates; Some: poll again later.
-    fn gather(
-        &mut self,
-        mut candidates: Candidates,
-        cx: &mut Cx<'_, '_>,
-    ) -> Result<Option<Progress>, Failure> {
+    fn gather(&mut self, mut candidates: Candidates, cx: &mut Cx<'_>) -> Result<Option<Progress>, Failure> {
         if let Candidates::Keys(keys) = candidates {
             self.keys = keys;
             return Ok(None);
@@ -236,7 +232,7 @@ impl ModifyRun {
                 Ok(keys) if keys.is_empty() => return Ok(None),
                 Ok(keys) => {
                     let size: usize = keys.iter().map(|key| key.len() + 32).sum();
-                    cx.core.memory.charge(size)?;
+                    cx.client.memory.charge(size)?;
                     self.keys.extend(keys);
                 }
                 Err(pull) => {
@@ -251,7 +247,7 @@ impl ModifyRun {
         }
     }
 
-    fn next_batch(&mut self, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+    fn next_batch(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
         let size = if self.rewrite.is_some() { BATCH_ROWS } else { BATCH_KEYS };
         let count = size.min(self.keys.len());
         cx.env.budget.spend(u32::try_from(count).unwrap_or(u32::MAX));
@@ -279,7 +275,7 @@ impl ModifyRun {
     }
 
     /// Makes the new rows of a batch that was locked, and sends them.
-    fn rewrite_rows(&mut self, rows: &[KeyedRow], cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+    fn rewrite_rows(&mut self, rows: &[KeyedRow], cx: &mut Cx<'_>) -> Result<(), Failure> {
         let warnings = Warnings::default();
         self.rewritten.clear();
         for (number, row) in rows.iter().enumerate() {
@@ -311,7 +307,7 @@ impl ModifyRun {
     }
 
     /// Makes one locked row's new version, and looks whether its keys are free.
-    fn resolve_next(&mut self, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+    fn resolve_next(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
         let (Some(row), Kind::UpdateIgnoring(program)) = (self.unresolved.pop_front(), &self.kind) else {
             return Ok(());
         };
@@ -328,7 +324,7 @@ impl ModifyRun {
         Ok(())
     }
 
-    fn on_written(&mut self, outcome: WriteOutcome, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+    fn on_written(&mut self, outcome: WriteOutcome, cx: &mut Cx<'_>) -> Result<(), Failure> {
         if let Some((origin, failed)) = outcome.failed {
             if let FailedWrite::Refused(Refusal::Duplicate { .. }) = &failed {
                 let row = self.rewritten.get(origin.row as usize).map_or(&[][..], |row| row);
@@ -357,12 +353,12 @@ impl ModifyRun {
         Ok(())
     }
 
-    fn completion(&self, cx: &Cx<'_, '_>) -> Completion {
-        let (matched, changed, warnings) = (self.matched, self.changed, cx.core.diagnostics.count());
+    fn completion(&self, cx: &Cx<'_>) -> Completion {
+        let (matched, changed, warnings) = (self.matched, self.changed, cx.client.diagnostics.count());
         match self.kind {
             Kind::Delete(_) => Completion { affected_rows: changed, ..Completion::default() },
             Kind::Update(_) | Kind::UpdateIgnoring(_) => {
-                let counts_found = cx.core.capabilities.contains(Capabilities::FOUND_ROWS);
+                let counts_found = cx.statement.options.counts_found;
                 Completion {
                     affected_rows: if counts_found { matched } else { changed },
                     info: format!("Rows matched: {matched}  Changed: {changed}  Warnings: {warnings}"),
@@ -374,12 +370,12 @@ impl ModifyRun {
 }
 
 /// The program of SET: what it depends on of the session is folded in; values of TIMESTAMP columns come out in UTC.
-pub(crate) fn update_program(
+pub fn update_program(
     assignments: &[ColumnAssignment],
     filter: Option<Expression>,
     info: &TableAccessInfo,
     is_strict: bool,
-    cx: &mut Cx<'_, '_>,
+    cx: &mut Cx<'_>,
 ) -> Result<UpdateProgram, Failure> {
     let mut settings = cx.statement.settings;
     settings.sql_mode.strict = is_strict;
@@ -396,7 +392,7 @@ fn assigned_value(
     assignment: &ColumnAssignment,
     info: &TableAccessInfo,
     is_strict: bool,
-    cx: &mut Cx<'_, '_>,
+    cx: &mut Cx<'_>,
 ) -> Result<Expression, Failure> {
     let column = info.definition.column_at(assignment.column);
     let context = if is_strict { cx.statement.store_context() } else { cx.statement.context() };

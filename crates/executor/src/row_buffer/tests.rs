@@ -28,18 +28,18 @@ fn rows_come_back_as_they_were() {
         assert_eq!(buffer.len(), 0);
         let rows: Vec<Vec<Value>> =
             (0..400).map(|_| (0..width).map(|_| value(&mut prng)).collect()).collect();
-        let places: Vec<RowAt> = rows.iter().map(|row| buffer.push(crate::results::borrowed(row))).collect();
+        let places: Vec<RowAt> = rows.iter().map(|row| buffer.push(crate::row::borrowed(row))).collect();
         assert_eq!(buffer.len(), rows.len());
         assert!(places.is_sorted());
-        let bytes: usize = rows.iter().map(|row| crate::execute::row_size(row) / 2).sum();
+        let bytes: usize = rows.iter().map(|row| crate::row_size(row) / 2).sum();
         assert!(buffer.size() > bytes / 2);
         let mut next = Some(RowAt::default());
         for (place, row) in places.iter().zip(&rows) {
             assert_eq!(next, Some(*place));
-            assert!(buffer.values(*place).eq(crate::results::borrowed(row)));
+            assert!(buffer.values(*place).eq(crate::row::borrowed(row)));
             assert_eq!(buffer.value(*place, width - 1), row[width - 1].as_ref());
             assert!(buffer.value(*place, width).is_null());
-            buffer.lend(*place, |values| assert!(values.iter().copied().eq(crate::results::borrowed(row))));
+            buffer.lend(*place, |values| assert!(values.iter().copied().eq(crate::row::borrowed(row))));
             next = buffer.behind(*place);
         }
         assert_eq!(next, None);

@@ -9,10 +9,13 @@
 //! *Deadlocks.* The transactions of a session wait for each other's ends, though they are separate: a probe that asks for any of them goes on to
 //! where the session waits now (`Session::on_probe`).
 //!
-//! Deliberately not here: asking for the locks (`execute::lock_tables`, `execute::user_locks`).
+//! `lock_tables` and `user_locks` ask for the locks.
+
+pub(crate) mod lock_tables;
+pub(crate) mod user_locks;
 
 use crate::environment::Environment;
-use crate::transaction_client::TransactionClient;
+use executor::transaction_client::TransactionClient;
 use planner::plan::Plan;
 use protocol::SqlError;
 use protocol::program::{LockMode, TableRef};
@@ -153,7 +156,11 @@ impl SessionLocks {
         self.drop_open(env);
         let mut transaction = TransactionClient::default();
         transaction.begin(false);
-        transaction.id_or_new(|| env.module.begin_locks(connection_id, of));
+        let site = &mut env.module.site;
+        transaction.id_or_new(|| match of {
+            LocksOf::Tables => site.begin_table_locks(connection_id),
+            LocksOf::Name => site.begin_locks(connection_id),
+        });
         self.open = Some(transaction);
     }
 
@@ -172,6 +179,6 @@ impl SessionLocks {
 }
 
 fn release(transaction: &mut TransactionClient, env: &mut Environment<'_>) {
-    env.module.forget_transaction(transaction.id());
-    transaction.abort(env);
+    env.module.site.forget_transaction(transaction.id());
+    transaction.abort(&mut env.executor());
 }

@@ -17,9 +17,12 @@
 //! answered is asked again from where it stood, elsewhere if need be.
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is an error of the peer")]
 
-use super::row_buffer::{RowAt, RowBuffer};
-use super::{Cx, Failure, Place, Retry, Row, failure_of, table_ref};
+use crate::cx::{Cx, Place, table_ref};
 use crate::inbox::Reply;
+use crate::outcome::{Failure, failure_of};
+use crate::row::Row;
+use crate::row_buffer::{RowAt, RowBuffer};
+use crate::site::Retry;
 use planner::plan::ScanDirection;
 use protocol::program::{Access, KeyRange, ReadOutput, ReadProgram, ReadProgress, Refusal, RowBatch};
 use protocol::signal::{ReadBatch, RequestId};
@@ -36,7 +39,7 @@ const MERGE_BYTES: usize = 1 << 20;
 
 /// In which order rows come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Order {
+pub enum Order {
     /// Any.
     Any,
     /// By index key.
@@ -45,7 +48,7 @@ pub(crate) enum Order {
 
 /// Which rows.
 #[derive(Clone, Debug)]
-pub(crate) enum Target {
+pub enum Target {
     /// By primary key, ascending, without duplicates.
     Keys(Vec<Box<[u8]>>),
     /// By ranges of an index, ascending and disjoint.
@@ -54,15 +57,15 @@ pub(crate) enum Target {
 
 /// A row with the keys it was found by.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct KeyedRow {
-    pub(crate) primary_key: Box<[u8]>,
-    pub(crate) index_key: Box<[u8]>,
-    pub(crate) values: Row,
+pub struct KeyedRow {
+    pub primary_key: Box<[u8]>,
+    pub index_key: Box<[u8]>,
+    pub values: Row,
 }
 
 /// What a poll gives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Pump {
+pub enum Pump {
     /// The sink is full, or rows came: poll again.
     Rows,
     /// An answer must come first.
@@ -74,14 +77,14 @@ pub(crate) enum Pump {
 }
 
 /// A sink that keeps rows.
-pub(crate) struct Collector {
-    pub(crate) rows: Vec<KeyedRow>,
+pub struct Collector {
+    pub rows: Vec<KeyedRow>,
     limit: usize,
     with_keys: bool,
 }
 
 impl Collector {
-    pub(crate) fn new(limit: usize, with_keys: bool) -> Self {
+    pub fn new(limit: usize, with_keys: bool) -> Self {
         Self { rows: Vec::new(), limit, with_keys }
     }
 }
@@ -164,9 +167,9 @@ impl MergeBuffer {
     }
 
     /// Pays for the largest size that it had.
-    fn settle(&mut self, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+    fn settle(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
         let size = self.rows.size();
-        cx.core.memory.charge(size.saturating_sub(self.charged))?;
+        cx.client.memory.charge(size.saturating_sub(self.charged))?;
         self.charged = size.max(self.charged);
         Ok(())
     }
@@ -206,7 +209,7 @@ struct Common {
 }
 
 /// The reader.
-pub(crate) struct TableReader {
+pub struct TableReader {
     common: Common,
     order: Order,
     slots: Vec<SlotRead>,
@@ -215,18 +218,18 @@ pub(crate) struct TableReader {
 
 impl TableReader {
     /// Reads `target`; `limit` is how many rows of each slot can be of use.
-    pub(crate) fn new(
+    pub fn new(
         info: &Arc<TableAccessInfo>,
         program: ReadProgram,
         target: Target,
         order: Order,
         limit: Option<u64>,
-        cx: &Cx<'_, '_>,
+        cx: &Cx<'_>,
     ) -> Self {
         let mut program = program;
         program.with_index_key |= order != Order::Any;
         let is_backward = order == Order::Key(ScanDirection::Backward);
-        let map = &cx.env.module.map;
+        let map = &cx.env.site.map;
         let mut index = IndexId(0);
         let slots = match target {
             Target::Keys(mut keys) => {
@@ -259,7 +262,7 @@ impl TableReader {
     }
 
     /// A program over `info`'s table.
-    pub(crate) fn program(
+    pub fn program(
         info: &TableAccessInfo,
         filter: Option<expression::Expression>,
         output: ReadOutput,
@@ -276,7 +279,7 @@ impl TableReader {
     }
 
     /// Gives rows to `sink` until it is full, an answer must come, the budget is spent, or there are no more.
-    pub(crate) fn pump(&mut self, cx: &mut Cx<'_, '_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
+    pub fn pump(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
         self.start(cx)?;
         match self.order {
             Order::Any => self.pump_any(cx, sink),
@@ -285,17 +288,17 @@ impl TableReader {
     }
 
     /// Nobody wants more: answers on their way are dropped.
-    pub(crate) fn close(&mut self, cx: &mut Cx<'_, '_>) {
+    pub fn close(&mut self, cx: &mut Cx<'_>) {
         for read in &self.slots {
             if let State::Asked { request, .. } | State::Resolving { request, .. } = &read.state {
-                cx.core.inbox.forget(*request);
+                cx.client.inbox.forget(*request);
             }
         }
         self.slots.clear();
     }
 
     /// Asks all slots that are not here, so that their answers come at the same time.
-    fn start(&mut self, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+    fn start(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
         if self.is_started {
             return Ok(());
         }
@@ -308,7 +311,7 @@ impl TableReader {
         Ok(())
     }
 
-    fn pump_any(&mut self, cx: &mut Cx<'_, '_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
+    fn pump_any(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
         let mut position = 0;
         while position < self.slots.len() {
             if sink.is_full() {
@@ -330,7 +333,7 @@ impl TableReader {
     fn pump_merged(
         &mut self,
         direction: ScanDirection,
-        cx: &mut Cx<'_, '_>,
+        cx: &mut Cx<'_>,
         sink: &mut dyn RowSink,
     ) -> Result<Pump, Failure> {
         loop {
@@ -382,19 +385,19 @@ impl TableReader {
 
 /// Whether rows are read here as they are, because the session wants that and nothing better will come: this node has lost its lease, and no view that could
 /// give it another is awaited any more. The statement has a warning then.
-fn reads_stale(cx: &mut Cx<'_, '_>) -> bool {
-    let map = &cx.env.module.map;
+fn reads_stale(cx: &mut Cx<'_>) -> bool {
+    let map = &cx.env.site.map;
     let is_stale =
-        cx.core.variables.reads_stale && !map.given_up.is_empty() && !map.may_read(cx.env.now.monotonic);
-    if is_stale && cx.core.diagnostics.count() == 0 {
+        cx.statement.options.reads_stale && !map.given_up.is_empty() && !map.may_read(cx.env.now.monotonic);
+    if is_stale && cx.client.diagnostics.count() == 0 {
         let text = "latsdb_stale_reads: rows are shown as this node has them; it has lost others, and what they committed since may be missing";
-        cx.core.diagnostics.warn(1105, text.to_owned());
+        cx.client.diagnostics.warn(1105, text.to_owned());
     }
     is_stale
 }
 
 /// Keys grouped by the slot that owns them, in their order.
-pub(crate) fn by_slot<T: AsRef<[u8]>>(
+pub fn by_slot<T: AsRef<[u8]>>(
     keys: Vec<T>,
     mut slot_of: impl FnMut(&[u8]) -> SlotId,
 ) -> Vec<(SlotId, Vec<T>)> {
@@ -422,7 +425,7 @@ impl SlotRead {
     }
 
     /// Makes sure that a row is buffered: `Moved` if one is.
-    fn fill(&mut self, common: &Common, cx: &mut Cx<'_, '_>) -> Result<Poll, Failure> {
+    fn fill(&mut self, common: &Common, cx: &mut Cx<'_>) -> Result<Poll, Failure> {
         while self.merge.next.is_none() {
             let mut merge = std::mem::take(&mut self.merge);
             let polled = self.poll(common, cx, &mut merge);
@@ -437,20 +440,15 @@ impl SlotRead {
     }
 
     /// Begins the access; `Done` if it was begun before: then nothing is left of it.
-    fn begin(&mut self, common: &Common, cx: &mut Cx<'_, '_>) -> Result<Poll, Failure> {
+    fn begin(&mut self, common: &Common, cx: &mut Cx<'_>) -> Result<Poll, Failure> {
         let Some(access) = self.access.take() else { return Ok(Poll::Done) };
         self.begin_access(access, common, cx)
     }
 
-    fn begin_access(
-        &mut self,
-        access: Access,
-        common: &Common,
-        cx: &mut Cx<'_, '_>,
-    ) -> Result<Poll, Failure> {
+    fn begin_access(&mut self, access: Access, common: &Common, cx: &mut Cx<'_>) -> Result<Poll, Failure> {
         match cx.place(common.info.definition.id, self.slot, &self.refused) {
             // Rows may change elsewhere unseen. Whoever took over a moment ago answers instead, or this replica when it is let again.
-            Place::Here if !cx.env.module.map.may_read(cx.env.now.monotonic) && !reads_stale(cx) => {
+            Place::Here if !cx.env.site.map.may_read(cx.env.now.monotonic) && !reads_stale(cx) => {
                 self.delay(access, None, cx)?
             }
             Place::Here => {
@@ -467,7 +465,7 @@ impl SlotRead {
     }
 
     /// Asks again later.
-    fn delay(&mut self, access: Access, behind: Option<Behind>, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+    fn delay(&mut self, access: Access, behind: Option<Behind>, cx: &mut Cx<'_>) -> Result<(), Failure> {
         let what = format!("no replica of slot {} can be reached", self.slot);
         let retry = cx.retry_at(&mut self.attempts, &what)?;
         self.refused.clear();
@@ -475,30 +473,25 @@ impl SlotRead {
         Ok(())
     }
 
-    fn poll(
-        &mut self,
-        common: &Common,
-        cx: &mut Cx<'_, '_>,
-        sink: &mut dyn RowSink,
-    ) -> Result<Poll, Failure> {
+    fn poll(&mut self, common: &Common, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Poll, Failure> {
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Idle => self.begin(common, cx),
             State::Local(run) => self.step_local(run, common, cx, sink),
-            State::Asked { request, to, access } => match cx.core.inbox.take(request) {
+            State::Asked { request, to, access } => match cx.client.inbox.take(request) {
                 None => {
                     self.state = State::Asked { request, to, access };
                     Ok(Poll::Wait)
                 }
                 Some(reply) => self.on_batch(reply, to, access, common, cx, sink),
             },
-            State::Resolving { request, access, behind } => match cx.core.inbox.take(request) {
+            State::Resolving { request, access, behind } => match cx.client.inbox.take(request) {
                 None => {
                     self.state = State::Resolving { request, access, behind };
                     Ok(Poll::Wait)
                 }
                 Some(reply) => self.on_resolved(reply, access, behind, common, cx, sink),
             },
-            State::Delayed { retry, access, behind } if !retry.is_due(cx.env) => {
+            State::Delayed { retry, access, behind } if !retry.is_due(&cx.env) => {
                 self.state = State::Delayed { retry, access, behind };
                 Ok(Poll::Wait)
             }
@@ -511,10 +504,10 @@ impl SlotRead {
         &mut self,
         mut run: ReadRun,
         common: &Common,
-        cx: &mut Cx<'_, '_>,
+        cx: &mut Cx<'_>,
         sink: &mut dyn RowSink,
     ) -> Result<Poll, Failure> {
-        let map = Arc::clone(&cx.env.module.map);
+        let map = Arc::clone(&cx.env.site.map);
         let Some(reader) = map.reader(common.info.definition.id, self.slot) else {
             // The fragment went away under the read: the table was dropped, or the node left its group.
             return Err(Failure::WrongSchema);
@@ -545,9 +538,9 @@ impl SlotRead {
         access: Access,
         behind: Behind,
         common: &Common,
-        cx: &mut Cx<'_, '_>,
+        cx: &mut Cx<'_>,
     ) -> Result<Poll, Failure> {
-        let Some(primary) = cx.env.module.map.primary(self.slot) else {
+        let Some(primary) = cx.env.site.map.primary(self.slot) else {
             self.delay(access, Some(behind), cx)?;
             return Ok(Poll::Moved);
         };
@@ -562,7 +555,7 @@ impl SlotRead {
         to: Address,
         access: Access,
         common: &Common,
-        cx: &mut Cx<'_, '_>,
+        cx: &mut Cx<'_>,
         sink: &mut dyn RowSink,
     ) -> Result<Poll, Failure> {
         let Some(batch) = self.batch_of(reply, common)? else {
@@ -602,7 +595,7 @@ impl SlotRead {
         access: Access,
         behind: Behind,
         common: &Common,
-        cx: &mut Cx<'_, '_>,
+        cx: &mut Cx<'_>,
         sink: &mut dyn RowSink,
     ) -> Result<Poll, Failure> {
         // A primary that has stepped down since does not know either: the one of the next view does.
@@ -657,13 +650,13 @@ fn give(rows: &RowBatch, common: &Common, sink: &mut dyn RowSink) -> Result<(), 
         if row.values.len() != common.width {
             return Err(malformed());
         }
-        let values: Vec<ValueRef<'_>> = crate::results::borrowed(&row.values).collect();
+        let values: Vec<ValueRef<'_>> = crate::row::borrowed(&row.values).collect();
         sink.row(row.primary_key, row.index_key, &values);
     }
     Ok(())
 }
 
 /// A peer sent rows that are none.
-pub(crate) fn malformed() -> Failure {
+pub fn malformed() -> Failure {
     Failure::Error(protocol::SqlError::new(1815, "Internal error: rows from another node are malformed"))
 }

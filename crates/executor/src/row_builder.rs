@@ -5,8 +5,8 @@
 //!
 //! Invariant: a row that comes out has a value of its column's type in every column, NULL only where that is allowed.
 
-use super::Failure;
-use super::access::to_utc;
+use crate::access::to_utc;
+use crate::outcome::Failure;
 use expression::{Context, Expression, NoColumns};
 use planner::plan::InsertPlan;
 use protocol::SqlError;
@@ -20,7 +20,7 @@ use types::{
 
 /// What may be lost when a value is stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Strictness {
+pub enum Strictness {
     /// sql_mode has a STRICT mode.
     Strict,
     /// It has none.
@@ -40,28 +40,28 @@ impl Strictness {
 
 /// AUTO_INCREMENT values of one statement: consecutive.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct DrawnIds {
-    pub(crate) next: u64,
-    pub(crate) left: u64,
+pub struct DrawnIds {
+    pub next: u64,
+    pub left: u64,
 }
 
 /// No AUTO_INCREMENT value can be had.
-pub(crate) fn no_ids() -> SqlError {
+pub fn no_ids() -> SqlError {
     SqlError::new(1467, "Failed to read auto-increment value from storage engine")
 }
 
 /// A row as it will be stored.
 #[derive(Debug)]
-pub(crate) struct BuiltRow {
-    pub(crate) values: Vec<Value>,
+pub struct BuiltRow {
+    pub values: Vec<Value>,
     /// The value that was drawn for the AUTO_INCREMENT column.
-    pub(crate) generated: Option<u64>,
+    pub generated: Option<u64>,
     /// The value that the statement gave for it.
-    pub(crate) explicit: Option<u64>,
+    pub explicit: Option<u64>,
 }
 
 /// Builds the rows of one statement.
-pub(crate) struct RowBuilder {
+pub struct RowBuilder {
     info: Arc<TableAccessInfo>,
     columns: Vec<ColumnIndex>,
     /// Position in VALUES of the AUTO_INCREMENT column, if it is named.
@@ -72,7 +72,7 @@ pub(crate) struct RowBuilder {
 }
 
 impl RowBuilder {
-    pub(crate) fn new(
+    pub fn new(
         plan: &InsertPlan,
         info: &Arc<TableAccessInfo>,
         strictness: Strictness,
@@ -95,7 +95,7 @@ impl RowBuilder {
     }
 
     /// Columns that the statement leaves out and that have no default: refused before any row, or told once.
-    pub(crate) fn check_left_out(&self, context: &Context<'_>) -> Result<(), Failure> {
+    pub fn check_left_out(&self, context: &Context<'_>) -> Result<(), Failure> {
         for (position, column) in self.info.definition.columns.iter().enumerate() {
             let is_named = self.columns.iter().any(|index| usize::from(index.0) == position);
             if !is_named && column.default == DefaultValue::Missing && default_of(column, context).is_none() {
@@ -115,7 +115,7 @@ impl RowBuilder {
     }
 
     /// Whether a row needs a drawn value, and the value that it gives for the AUTO_INCREMENT column itself.
-    pub(crate) fn needs_id(
+    pub fn needs_id(
         &self,
         row: &[Option<Expression>],
         context: &Context<'_>,
@@ -156,7 +156,7 @@ impl RowBuilder {
     }
 
     /// Builds the row with this number, counted from 1.
-    pub(crate) fn build(
+    pub fn build(
         &self,
         number: u64,
         row: &[Option<Expression>],
@@ -276,7 +276,7 @@ impl RowBuilder {
 }
 
 /// A column's default, unless it must be computed or is missing. AUTO_INCREMENT is NULL until it is drawn.
-pub(crate) fn default_of(column: &ColumnDefinition, context: &Context<'_>) -> Option<Value> {
+pub fn default_of(column: &ColumnDefinition, context: &Context<'_>) -> Option<Value> {
     match &column.default {
         DefaultValue::Literal(value) => Some(value.clone()),
         DefaultValue::CurrentTimestamp => Some(now_for(&column.sql_type, context)),
@@ -287,7 +287,7 @@ pub(crate) fn default_of(column: &ColumnDefinition, context: &Context<'_>) -> Op
 }
 
 /// Brings a value into a column's type; TIMESTAMP values go to UTC.
-pub(crate) fn store_in_column(
+pub fn store_in_column(
     number: u64,
     value: Value,
     from: &SqlType,
@@ -306,15 +306,15 @@ pub(crate) fn store_in_column(
 }
 
 /// The row's bytes; 1118 if they are too many.
-pub(crate) fn encode_row(info: &TableAccessInfo, values: &[Value]) -> Result<Box<[u8]>, SqlError> {
-    let references: Vec<ValueRef<'_>> = crate::results::borrowed(values).collect();
+pub fn encode_row(info: &TableAccessInfo, values: &[Value]) -> Result<Box<[u8]>, SqlError> {
+    let references: Vec<ValueRef<'_>> = crate::row::borrowed(values).collect();
     let mut row = Vec::new();
     info.layout.encode(&references, &mut row);
     if row.len() > ROW_SIZE_MAX { Err(SqlError::row_too_large()) } else { Ok(row.into()) }
 }
 
 /// The row's primary key.
-pub(crate) fn primary_key_of(info: &TableAccessInfo, row: &[u8]) -> Box<[u8]> {
+pub fn primary_key_of(info: &TableAccessInfo, row: &[u8]) -> Box<[u8]> {
     let mut key = Vec::new();
     info.primary_key.encode_row(&info.layout, row, &mut key);
     key.into()

@@ -17,14 +17,15 @@
     reason = "duplicates are told by their key, all other failures alike"
 )]
 
-use super::locked_reader::LockBatch;
-use super::row_builder::primary_key_of;
-use super::select::conjunction_of;
-use super::table_reader::{KeyedRow, TableReader};
-use super::write_set::{
+use crate::cx::Cx;
+use crate::locked_reader::LockBatch;
+use crate::outcome::Failure;
+use crate::row_builder::primary_key_of;
+use crate::select::conjunction_of;
+use crate::table_reader::{KeyedRow, TableReader};
+use crate::write_set::{
     FailedWrite, HiddenIndexes, WriteSet, add_change, add_delete, add_insert, duplicate_error,
 };
-use super::{Cx, Failure};
 use expression::context::Warnings;
 use planner::plan::InsertConflict;
 use protocol::SqlError;
@@ -35,7 +36,7 @@ use types::{Value, ValueRef};
 
 /// What became of the row.
 #[derive(Debug)]
-pub(crate) enum RowOutcome {
+pub enum RowOutcome {
     Inserted,
     /// IGNORE: the warning.
     Ignored(SqlError),
@@ -52,9 +53,9 @@ pub(crate) enum RowOutcome {
 }
 
 /// A row that is there, and what is to become of it.
-pub(crate) struct Change {
-    pub(crate) old: Box<[u8]>,
-    pub(crate) new: Box<[u8]>,
+pub struct Change {
+    pub old: Box<[u8]>,
+    pub new: Box<[u8]>,
 }
 
 /// What follows from what the keys show.
@@ -90,7 +91,7 @@ enum Stage {
 }
 
 /// The row on its way.
-pub(crate) struct ConflictRun {
+pub struct ConflictRun {
     number: usize,
     row: Box<[u8]>,
     /// The value that was drawn for its primary key.
@@ -101,10 +102,10 @@ pub(crate) struct ConflictRun {
 }
 
 /// A program that gives whole rows by primary key.
-pub(crate) fn stored_rows(
+pub fn stored_rows(
     info: &TableAccessInfo,
     filter: Option<expression::Expression>,
-    cx: &Cx<'_, '_>,
+    cx: &Cx<'_>,
 ) -> Arc<ReadProgram> {
     let filter = conjunction_of([filter], cx.statement);
     let program = TableReader::program(info, filter, ReadOutput::StoredRow, cx.statement);
@@ -112,7 +113,7 @@ pub(crate) fn stored_rows(
 }
 
 /// The bytes of a row that such a program gave.
-pub(crate) fn stored_bytes(row: &KeyedRow, info: &TableAccessInfo) -> Result<Vec<u8>, Failure> {
+pub fn stored_bytes(row: &KeyedRow, info: &TableAccessInfo) -> Result<Vec<u8>, Failure> {
     match row.values.first() {
         Some(Value::Bytes(bytes)) if info.layout.check(bytes).is_ok() => Ok(bytes.clone()),
         _ => Err(super::table_reader::malformed()),
@@ -121,24 +122,24 @@ pub(crate) fn stored_bytes(row: &KeyedRow, info: &TableAccessInfo) -> Result<Vec
 
 impl ConflictRun {
     /// Locks a new row's keys.
-    pub(crate) fn start(
+    pub fn start(
         number: usize,
         row: Box<[u8]>,
         drawn_key: Option<u64>,
         (info, indexes): (&TableAccessInfo, &HiddenIndexes),
-        cx: &mut Cx<'_, '_>,
+        cx: &mut Cx<'_>,
     ) -> Result<Self, Failure> {
         let stage = Self::probe(&row, info, indexes, cx)?;
         Ok(Self { number, row, drawn_key, old: None, stage })
     }
 
     /// Locks the keys that a locked row is to have.
-    pub(crate) fn start_change(
+    pub fn start_change(
         number: usize,
         change: Change,
         info: &TableAccessInfo,
         indexes: &HiddenIndexes,
-        cx: &mut Cx<'_, '_>,
+        cx: &mut Cx<'_>,
     ) -> Result<Self, Failure> {
         let stage = Self::probe(&change.new, info, indexes, cx)?;
         Ok(Self { number, row: change.new, drawn_key: None, old: Some(change.old), stage })
@@ -148,7 +149,7 @@ impl ConflictRun {
         row: &[u8],
         info: &TableAccessInfo,
         indexes: &HiddenIndexes,
-        cx: &mut Cx<'_, '_>,
+        cx: &mut Cx<'_>,
     ) -> Result<Stage, Failure> {
         let lock = (LockMode::Exclusive, cx.lock_wait());
         let mut entries = Vec::new();
@@ -164,13 +165,13 @@ impl ConflictRun {
     }
 
     /// Goes on; None while answers are missing.
-    pub(crate) fn poll(
+    pub fn poll(
         &mut self,
         set: &mut WriteSet,
         conflict: &InsertConflict,
         update: Option<&UpdateProgram>,
         (info, indexes): (&TableAccessInfo, &HiddenIndexes),
-        cx: &mut Cx<'_, '_>,
+        cx: &mut Cx<'_>,
     ) -> Result<Option<RowOutcome>, Failure> {
         loop {
             match std::mem::replace(&mut self.stage, Stage::Over) {
@@ -221,7 +222,7 @@ impl ConflictRun {
         &mut self,
         stage: Stage,
         (info, indexes): (&TableAccessInfo, &HiddenIndexes),
-        cx: &mut Cx<'_, '_>,
+        cx: &mut Cx<'_>,
     ) -> Result<bool, Failure> {
         let Stage::Probe { mut base, entries, mut found, mut base_row, mut is_base_done } = stage else {
             return Ok(true);
@@ -275,7 +276,7 @@ impl ConflictRun {
         set: &mut WriteSet,
         (conflict, update): (&InsertConflict, Option<&UpdateProgram>),
         (info, indexes): (&TableAccessInfo, &HiddenIndexes),
-        cx: &mut Cx<'_, '_>,
+        cx: &mut Cx<'_>,
     ) -> Result<Decision, Failure> {
         if let Some(old) = &self.old {
             return Ok(Decision::Write(self.decide_change(old, conflicts, set, (info, indexes), cx)));
@@ -333,7 +334,7 @@ impl ConflictRun {
         conflicts: &[Conflict],
         set: &mut WriteSet,
         (info, indexes): (&TableAccessInfo, &HiddenIndexes),
-        cx: &Cx<'_, '_>,
+        cx: &Cx<'_>,
     ) -> RowOutcome {
         let own = primary_key_of(info, old);
         if let Some(other) = conflicts.iter().find(|conflict| conflict.primary_key != own) {

@@ -7,11 +7,13 @@
 //! Deliberately not here: calls that depend on rows. The binder refuses them.
 
 use super::lock_tables::GivingBack;
-use super::{Cx, Failure, Pull, Retry, failure_of, table_ref};
-use crate::inbox::Reply;
-use crate::session_locks::{LocksOf, NamedLock};
+use super::{LocksOf, NamedLock};
 use crate::show::VirtualReader;
+use crate::statement::Cx;
 use catalogue::system::USER_LOCKS;
+use executor::inbox::Reply;
+use executor::select::RowSource;
+use executor::{Failure, Pull, Retry, failure_of, table_ref};
 use expression::NoColumns;
 use planner::plan::{UserLockCall, UserLockFunction};
 use protocol::SqlError;
@@ -98,7 +100,7 @@ impl UserLockRun {
                 Ok(Called::Runs(run))
             }
             (UserLockFunction::IsFree, Some(_)) => Ok(Called::Value(Value::Int(0))),
-            (UserLockFunction::IsUsed, Some(_)) => Ok(Called::Value(Value::Int(cx.core.id.into()))),
+            (UserLockFunction::IsUsed, Some(_)) => Ok(Called::Value(Value::Int(cx.core.client.id.into()))),
             (UserLockFunction::Release | UserLockFunction::IsFree | UserLockFunction::IsUsed, None) => {
                 run.stage = Stage::Looking(Box::new(VirtualReader::asked(InfoTable::UserLocks, cx)?));
                 Ok(Called::Runs(run))
@@ -119,12 +121,12 @@ impl UserLockRun {
         loop {
             match &mut self.stage {
                 Stage::Asking(request) => {
-                    let Some(reply) = cx.core.inbox.take(*request) else { return Ok(None) };
+                    let Some(reply) = cx.core.client.inbox.take(*request) else { return Ok(None) };
                     if let Some(value) = self.on_reply(reply, cx)? {
                         return Ok(Some(value));
                     }
                 }
-                Stage::Pausing(retry) if !retry.is_due(cx.env) => return Ok(None),
+                Stage::Pausing(retry) if !retry.is_due(&cx.env.executor()) => return Ok(None),
                 Stage::Start | Stage::Pausing(_) => {
                     let asked = self.ask(cx);
                     self.or_pause(asked, cx)?;
@@ -140,7 +142,7 @@ impl UserLockRun {
                         None => return Ok(Some(value)),
                     }
                 }
-                Stage::Looking(reader) => match reader.next(cx)? {
+                Stage::Looking(reader) => match reader.next(&mut cx.executor())? {
                     Pull::Batch(rows) => {
                         if let Some(holder) = rows.into_iter().find_map(|row| holder_in(row, &self.name)) {
                             return Ok(Some(self.seen(Some(holder))));
@@ -155,7 +157,7 @@ impl UserLockRun {
     }
 
     fn ask(&mut self, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
-        let info = cx.hidden_info(USER_LOCKS)?;
+        let info = cx.executor().hidden_info(USER_LOCKS)?;
         let mut key = Vec::new();
         info.primary_key.encode_values(&[ValueRef::Bytes(self.name.as_bytes())], &mut key);
         let left = self.deadline.since(cx.env.now.monotonic).as_millis();
@@ -163,7 +165,7 @@ impl UserLockRun {
             0 => LockWait::NoWait,
             timeout_ms => LockWait::Wait { timeout_ms },
         };
-        cx.core.locks.begin(cx.core.id, LocksOf::Name, cx.env);
+        cx.core.locks.begin(cx.core.client.id, LocksOf::Name, cx.env);
         let lock = (LockMode::Exclusive, wait);
         let table = table_ref(&info.definition);
         self.stage = Stage::Asking(cx.lock_key(table, SlotId(0), key.into(), lock)?);
@@ -175,7 +177,7 @@ impl UserLockRun {
         match asked {
             Err(Failure::ViewChanged(_) | Failure::WrongSchema) => {
                 cx.core.locks.drop_open(cx.env);
-                self.stage = Stage::Pausing(Retry::after(PAUSE, cx.core.id, cx.env));
+                self.stage = Stage::Pausing(Retry::after(PAUSE, cx.core.client.id, &mut cx.env.executor()));
                 Ok(())
             }
             Err(Failure::Doomed(error)) => Err(Failure::Error(error)),

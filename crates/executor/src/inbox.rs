@@ -14,7 +14,7 @@ use types::{Incarnation, NodeId, Value, ViewNumber};
 
 /// What a request does where it goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum RequestKind {
+pub enum RequestKind {
     /// A read without locks: may be asked again elsewhere.
     Read,
     /// A write or a locking read: changes the transaction's state at the participant.
@@ -27,7 +27,7 @@ pub(crate) enum RequestKind {
 
 /// An answer.
 #[derive(Debug)]
-pub(crate) enum Reply {
+pub enum Reply {
     Read(Result<ReadBatch, Refusal>),
     Write(Result<WriteSummary, WriteFailure>),
     Rollback {
@@ -61,7 +61,7 @@ struct Outstanding {
 
 /// The open requests and unread answers of one session.
 #[derive(Debug)]
-pub(crate) struct Inbox {
+pub struct Inbox {
     /// The connection's id in the high half of every request id.
     connection: u32,
     last: u32,
@@ -77,7 +77,7 @@ const LIFE_STRIDE: u32 = 0x9e37_79b1;
 impl Inbox {
     /// Connections are numbered from 1 in every life of a node, and answers to an earlier life may still come: its
     /// requests have other numbers.
-    pub(crate) fn new(connection: u32, incarnation: Incarnation) -> Self {
+    pub fn new(connection: u32, incarnation: Incarnation) -> Self {
         Self {
             connection,
             last: incarnation.0.wrapping_mul(LIFE_STRIDE),
@@ -88,12 +88,12 @@ impl Inbox {
     }
 
     /// The connection that a request belongs to.
-    pub(crate) fn connection_of(request: RequestId) -> u32 {
+    pub fn connection_of(request: RequestId) -> u32 {
         u32::try_from(request.0 >> 32).unwrap_or(0)
     }
 
     /// A new request to `to`.
-    pub(crate) fn register(&mut self, to: Address, kind: RequestKind) -> RequestId {
+    pub fn register(&mut self, to: Address, kind: RequestKind) -> RequestId {
         loop {
             self.last = self.last.wrapping_add(1);
             let request = RequestId(u64::from(self.connection) << 32 | u64::from(self.last));
@@ -110,19 +110,19 @@ impl Inbox {
 
     /// A number that is another one for each request, and for each session: modules that can all answer are asked in
     /// turn by it.
-    pub(crate) fn turn(&self) -> u32 {
+    pub fn turn(&self) -> u32 {
         self.connection.wrapping_add(self.last)
     }
 
     /// It is sent to another module, in this view; false if nobody waits for it.
-    pub(crate) fn move_to(&mut self, request: RequestId, view: ViewNumber, to: Address) -> bool {
+    pub fn move_to(&mut self, request: RequestId, view: ViewNumber, to: Address) -> bool {
         let open = self.outstanding.get_mut(&request);
         open.map(|open| (open.to, open.moved_in) = (to, view)).is_some()
     }
 
     /// It waits at another primary since a view. (Of two moves the word of the second may come first.) True if the
     /// request is lost there.
-    pub(crate) fn follow(
+    pub fn follow(
         &mut self,
         now: &View,
         request: RequestId,
@@ -141,7 +141,7 @@ impl Inbox {
     }
 
     /// An answer came; false if nobody waits for it.
-    pub(crate) fn deliver(&mut self, request: RequestId, reply: Reply) -> bool {
+    pub fn deliver(&mut self, request: RequestId, reply: Reply) -> bool {
         if self.outstanding.remove(&request).is_none() {
             return false;
         }
@@ -151,7 +151,7 @@ impl Inbox {
 
     /// Takes the answer to a request, if it is there.
     #[inline]
-    pub(crate) fn take(&mut self, request: RequestId) -> Option<Reply> {
+    pub fn take(&mut self, request: RequestId) -> Option<Reply> {
         let reply = self.replies.remove(&request)?;
         // A commit whose answer is lost is on its way still: somebody else is asked what became of it.
         if self.commit == Some(request) && !matches!(reply, Reply::Lost) {
@@ -162,17 +162,18 @@ impl Inbox {
 
     /// True from the asking for a commit to the taking of its answer, by whomever it is given: until then nobody may
     /// say that it did not take place.
-    pub(crate) fn has_commit(&self) -> bool {
+    #[inline]
+    pub fn has_commit(&self) -> bool {
         self.commit.is_some()
     }
 
     /// Where a commit was asked for that is not answered yet.
-    pub(crate) fn commit_waits_at(&self) -> Option<Address> {
+    pub fn commit_waits_at(&self) -> Option<Address> {
         self.outstanding.get(&self.commit?).map(|open| open.to)
     }
 
     /// Nobody waits for this answer any more.
-    pub(crate) fn forget(&mut self, request: RequestId) {
+    pub fn forget(&mut self, request: RequestId) {
         self.outstanding.remove(&request);
         self.replies.remove(&request);
         if self.commit == Some(request) {
@@ -181,14 +182,14 @@ impl Inbox {
     }
 
     /// Nobody waits for anything any more.
-    pub(crate) fn forget_all(&mut self) {
+    pub fn forget_all(&mut self) {
         self.outstanding.clear();
         self.replies.clear();
         self.commit = None;
     }
 
     /// Reads that are not answered yet, and where they were asked for.
-    pub(crate) fn open_reads(&self) -> Vec<(Address, RequestId)> {
+    pub fn open_reads(&self) -> Vec<(Address, RequestId)> {
         let reads = self.outstanding.iter().filter(|(_, open)| open.kind == RequestKind::Read);
         let mut reads: Vec<(Address, RequestId)> = reads.map(|(request, open)| (open.to, *request)).collect();
         reads.sort_unstable();
@@ -196,7 +197,7 @@ impl Inbox {
     }
 
     /// The modules at which the transaction may wait for locks.
-    pub(crate) fn lock_waits(&self) -> Vec<Address> {
+    pub fn lock_waits(&self) -> Vec<Address> {
         let waits = |open: &&Outstanding| matches!(open.kind, RequestKind::Change | RequestKind::Commit);
         let mut modules: Vec<Address> = self.outstanding.values().filter(waits).map(|open| open.to).collect();
         modules.sort_unstable();
@@ -206,14 +207,14 @@ impl Inbox {
 
     /// The connection to a life of a node broke. A request that waits elsewhere may have moved there already: the word
     /// of it comes later.
-    pub(crate) fn cut_off(&mut self, node: NodeId, life: Incarnation) {
+    pub fn cut_off(&mut self, node: NodeId, life: Incarnation) {
         for open in self.outstanding.values_mut().filter(|open| !open.cut_off.contains(&(node, life))) {
             open.cut_off.push((node, life));
         }
     }
 
     /// Answers everything that was asked of a lost node; true if there was anything.
-    pub(crate) fn node_lost(&mut self, node: NodeId) -> bool {
+    pub fn node_lost(&mut self, node: NodeId) -> bool {
         let mut lost: Vec<RequestId> = Vec::new();
         for (request, open) in &self.outstanding {
             if open.to.node == node {
@@ -231,7 +232,8 @@ impl Inbox {
 
 impl Inbox {
     /// Answers everything that was asked of any of these nodes; true if there was anything.
-    pub(crate) fn nodes_lost(&mut self, nodes: &[NodeId]) -> bool {
+    #[inline]
+    pub fn nodes_lost(&mut self, nodes: &[NodeId]) -> bool {
         let mut any = false;
         for node in nodes {
             any |= self.node_lost(*node);

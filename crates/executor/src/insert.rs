@@ -12,17 +12,17 @@
 //! duplicate of a *drawn* value makes the session run the statement again with the next values ([`Failure::Error`] never shows it).
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
 
-use super::conflicts::{ConflictRun, RowOutcome};
-use super::modify::update_program;
-use super::row_builder::{DrawnIds, RowBuilder, Strictness, encode_row, no_ids, primary_key_of};
-use super::write_set::{
+use crate::conflicts::{ConflictRun, RowOutcome};
+use crate::cx::{Cx, warnings_of};
+use crate::inbox::{Reply, RequestKind};
+use crate::modify::update_program;
+use crate::outcome::{Completion, Failure, Progress};
+use crate::row_builder::{DrawnIds, RowBuilder, Strictness, encode_row, no_ids, primary_key_of};
+use crate::write_set::{
     FailedWrite, HiddenIndexes, Origin, WriteOutcome, WriteSet, add_insert, duplicate_error,
 };
-use super::{Completion, Cx, Failure, Progress, warnings_of};
-use crate::inbox::{Reply, RequestKind};
 use expression::Context;
-use mysql_protocol::Capabilities;
-use planner::plan::{InsertConflict, InsertPlan, Plan};
+use planner::plan::{InsertConflict, InsertPlan};
 use protocol::program::{OnDuplicate, OperationResult, Refusal, UpdateProgram, WriteOperation};
 use protocol::signal::RequestId;
 use protocol::{Address, Signal, SqlError};
@@ -52,7 +52,7 @@ struct SentRow {
 }
 
 /// An INSERT that runs.
-pub(crate) struct InsertRun {
+pub struct InsertRun {
     info: Arc<TableAccessInfo>,
     indexes: HiddenIndexes,
     builder: RowBuilder,
@@ -84,19 +84,8 @@ pub(crate) struct InsertRun {
     broken_row: Option<Failure>,
 }
 
-fn insert_plan<'a>(cx: &Cx<'a, '_>) -> &'a InsertPlan {
-    let statement = cx.statement;
-    match &statement.cached.prepared.plan {
-        Plan::Insert(plan) => plan,
-        other => {
-            stdx::require!(false, "an INSERT runs with the plan of another statement: {other:?}");
-            unreachable!("required above")
-        }
-    }
-}
-
 /// What values are evaluated with.
-fn value_context<'a>(cx: &Cx<'a, '_>, conflict: &InsertConflict) -> Context<'a> {
+fn value_context<'a>(cx: &Cx<'a>, conflict: &InsertConflict) -> Context<'a> {
     if matches!(conflict, InsertConflict::Ignore | InsertConflict::UpdateIgnoring(_)) {
         cx.statement.context()
     } else {
@@ -106,7 +95,7 @@ fn value_context<'a>(cx: &Cx<'a, '_>, conflict: &InsertConflict) -> Context<'a> 
 
 impl InsertRun {
     /// `attempt` counts the runs of this statement that met a duplicate of a drawn value.
-    pub(crate) fn new(plan: &InsertPlan, attempt: u32, cx: &mut Cx<'_, '_>) -> Result<Self, Failure> {
+    pub fn new(plan: &InsertPlan, attempt: u32, cx: &mut Cx<'_>) -> Result<Self, Failure> {
         let info = cx.info(&plan.table)?;
         let indexes = HiddenIndexes::of(&info, cx)?;
         let strictness = match (&plan.conflict, cx.statement.is_strict) {
@@ -114,7 +103,7 @@ impl InsertRun {
             (_, true) => Strictness::Strict,
             (_, false) => Strictness::Lenient,
         };
-        let zero_draws = !cx.core.variables.no_auto_value_on_zero;
+        let zero_draws = cx.statement.options.zero_draws;
         let builder = RowBuilder::new(plan, &info, strictness, zero_draws);
         let context = value_context(cx, &plan.conflict);
         builder.check_left_out(&context)?;
@@ -157,8 +146,8 @@ impl InsertRun {
         })
     }
 
-    pub(crate) fn step(&mut self, cx: &mut Cx<'_, '_>) -> Result<Progress, Failure> {
-        let plan = insert_plan(cx);
+    /// Goes on with the statement that `plan` says.
+    pub fn step(&mut self, plan: &InsertPlan, cx: &mut Cx<'_>) -> Result<Progress, Failure> {
         loop {
             match &mut self.stage {
                 Stage::CountIds => {
@@ -167,7 +156,7 @@ impl InsertRun {
                     }
                     self.draw_ids(cx);
                 }
-                Stage::AwaitIds(request) => match cx.core.inbox.take(*request) {
+                Stage::AwaitIds(request) => match cx.client.inbox.take(*request) {
                     None => return Ok(Progress::Wait),
                     Some(reply) => self.on_ids(reply)?,
                 },
@@ -196,7 +185,7 @@ impl InsertRun {
     }
 
     /// Finds out how many values the statement draws; false if the budget was spent first.
-    fn count_ids(&mut self, plan: &InsertPlan, cx: &mut Cx<'_, '_>) -> Result<bool, Failure> {
+    fn count_ids(&mut self, plan: &InsertPlan, cx: &mut Cx<'_>) -> Result<bool, Failure> {
         if !self.info.definition.has_sequence() {
             return Ok(true);
         }
@@ -214,7 +203,7 @@ impl InsertRun {
         Ok(true)
     }
 
-    fn draw_ids(&mut self, cx: &mut Cx<'_, '_>) {
+    fn draw_ids(&mut self, cx: &mut Cx<'_>) {
         let range = &self.info.auto_increment;
         let raise = if self.highest_explicit > 0 && !range.pass(self.highest_explicit) {
             self.highest_explicit
@@ -232,8 +221,8 @@ impl InsertRun {
                 return;
             }
         }
-        let main = Address::main(cx.env.module.node());
-        let request = cx.core.inbox.register(main, RequestKind::Other);
+        let main = Address::main(cx.env.site.node());
+        let request = cx.client.inbox.register(main, RequestKind::Other);
         let (table, count) = (self.info.definition.id, wanted.max(SEQUENCE_CHUNK));
         cx.env.send(main, Signal::SequenceRequest { request, table, count, at_least: raise });
         self.stage = Stage::AwaitIds(request);
@@ -267,7 +256,7 @@ impl InsertRun {
         Ok(SentRow { bytes: encode_row(&self.info, &row.values)?, generated: row.generated })
     }
 
-    fn send_chunk(&mut self, plan: &InsertPlan, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+    fn send_chunk(&mut self, plan: &InsertPlan, cx: &mut Cx<'_>) -> Result<(), Failure> {
         let context = value_context(cx, &plan.conflict);
         self.chunk_start = self.next_row;
         self.chunk.clear();
@@ -322,7 +311,7 @@ impl InsertRun {
         &mut self,
         plan: &InsertPlan,
         outcome: WriteOutcome,
-        cx: &mut Cx<'_, '_>,
+        cx: &mut Cx<'_>,
     ) -> Result<(), Failure> {
         if let Some((origin, failed)) = outcome.failed {
             return Err(self.failure(plan, origin, failed, cx));
@@ -339,7 +328,7 @@ impl InsertRun {
                 OperationResult::Duplicate => {
                     let error = self.duplicate(origin, cx);
                     self.duplicates += 1;
-                    cx.core.diagnostics.warn(error.code, error.message);
+                    cx.client.diagnostics.warn(error.code, error.message);
                 }
                 result @ (OperationResult::Replaced | OperationResult::Updated) => {
                     if result == OperationResult::Replaced {
@@ -369,7 +358,7 @@ impl InsertRun {
         };
     }
 
-    fn duplicate(&self, origin: Origin, cx: &Cx<'_, '_>) -> SqlError {
+    fn duplicate(&self, origin: Origin, cx: &Cx<'_>) -> SqlError {
         let position = (origin.row as usize).saturating_sub(self.chunk_start);
         let row = self.chunk.get(position).map_or(&[][..], |row| &row.bytes);
         let time_zone = cx.statement.settings.time_zone_offset_seconds;
@@ -384,7 +373,7 @@ impl InsertRun {
         generated.filter(|_| definition.primary_key().iter().any(|part| part.column == auto))
     }
 
-    fn failure(&self, plan: &InsertPlan, origin: Origin, failed: FailedWrite, cx: &Cx<'_, '_>) -> Failure {
+    fn failure(&self, plan: &InsertPlan, origin: Origin, failed: FailedWrite, cx: &Cx<'_>) -> Failure {
         if let FailedWrite::Refused(Refusal::Duplicate { .. }) = &failed {
             let position = (origin.row as usize).saturating_sub(self.chunk_start);
             let generated = self.chunk.get(position).and_then(|row| row.generated);
@@ -398,7 +387,7 @@ impl InsertRun {
         failed.into_failure(&self.info.definition.name)
     }
 
-    fn start_row(&mut self, plan: &InsertPlan, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+    fn start_row(&mut self, plan: &InsertPlan, cx: &mut Cx<'_>) -> Result<(), Failure> {
         let context = value_context(cx, &plan.conflict);
         cx.env.budget.spend(1);
         let number = self.next_row;
@@ -411,7 +400,7 @@ impl InsertRun {
         Ok(())
     }
 
-    fn on_resolved(&mut self, outcome: RowOutcome, cx: &mut Cx<'_, '_>) {
+    fn on_resolved(&mut self, outcome: RowOutcome, cx: &mut Cx<'_>) {
         match outcome {
             RowOutcome::Inserted => {
                 self.affected += 1;
@@ -419,7 +408,7 @@ impl InsertRun {
             }
             RowOutcome::Ignored(error) => {
                 self.duplicates += 1;
-                cx.core.diagnostics.warn(error.code, error.message);
+                cx.client.diagnostics.warn(error.code, error.message);
             }
             RowOutcome::Replaced(deleted) => {
                 self.affected += 1 + deleted;
@@ -440,11 +429,11 @@ impl InsertRun {
         self.stage = Stage::Build;
     }
 
-    fn completion(&mut self, plan: &InsertPlan, cx: &mut Cx<'_, '_>) -> Completion {
+    fn completion(&mut self, plan: &InsertPlan, cx: &mut Cx<'_>) -> Completion {
         if let Some(first) = self.first_generated {
-            cx.core.last_insert_id = first;
+            cx.client.last_insert_id = first;
         }
-        let (records, warnings) = (plan.rows.len(), cx.core.diagnostics.count());
+        let (records, warnings) = (plan.rows.len(), cx.client.diagnostics.count());
         let duplicates = self.duplicates;
         let info = if records > 1 {
             format!("Records: {records}  Duplicates: {duplicates}  Warnings: {warnings}")
@@ -463,6 +452,6 @@ impl InsertRun {
 }
 
 /// What an unchanged row counts: CLIENT_FOUND_ROWS.
-fn found_rows(cx: &Cx<'_, '_>) -> u64 {
-    u64::from(cx.core.capabilities.contains(Capabilities::FOUND_ROWS))
+fn found_rows(cx: &Cx<'_>) -> u64 {
+    u64::from(cx.statement.options.counts_found)
 }

@@ -9,12 +9,12 @@
 //! Invariant: when it is done, nobody else has changed or locked rows of the tables and is still open, and nobody can (WRITE), or nobody can
 //! change any (READ).
 
-use super::{Cx, Failure, Progress, Retry, failure_of, lock_wait_timeout, table_ref};
-use crate::execute::Completion;
-use crate::execute::locked_reader::lost_lock;
-use crate::inbox::{Reply, RequestKind};
-use crate::session_locks::LocksOf;
-use crate::transaction_client::TransactionClient;
+use super::LocksOf;
+use crate::statement::Cx;
+use executor::inbox::{Reply, RequestKind};
+use executor::locked_reader::lost_lock;
+use executor::transaction_client::TransactionClient;
+use executor::{Completion, Failure, Progress, Retry, failure_of, lock_wait_timeout, table_ref};
 use protocol::Signal;
 use protocol::program::{Access, LockMode, LockWait, ReadOutput, ReadProgram, Refusal, TableRef};
 use protocol::signal::{ReadRequest, RequestId};
@@ -65,14 +65,14 @@ impl LockTablesRun {
         then: Then,
         cx: &mut Cx<'_, '_>,
     ) -> Result<Self, Failure> {
-        let map = Arc::clone(&cx.env.module.map);
+        let map = Arc::clone(&cx.env.module.site.map);
         let mut places = Vec::new();
         for (table, mode) in wanted {
-            cx.info(table)?;
+            cx.executor().info(table)?;
             let slots = map.slots_of(table);
             let mut tables = vec![table_ref(table)];
             for hidden in table.hidden_tables() {
-                tables.push(table_ref(&cx.hidden_info(hidden)?.definition));
+                tables.push(table_ref(&cx.executor().hidden_info(hidden)?.definition));
             }
             for table in tables {
                 let slots = slots.clone().map(SlotId);
@@ -94,7 +94,7 @@ impl LockTablesRun {
         loop {
             match std::mem::replace(&mut self.stage, Stage::Start) {
                 Stage::Start if cx.core.locks.open_tables() => {
-                    cx.core.transaction.set_locked_tables(false);
+                    cx.core.client.transaction.set_locked_tables(None);
                     self.stage = Stage::GivingBack(GivingBack::begin(cx));
                 }
                 Stage::Start => {
@@ -108,7 +108,7 @@ impl LockTablesRun {
                         return Ok(Progress::Wait);
                     }
                 }
-                Stage::Asking { position, request } => match cx.core.inbox.take(request) {
+                Stage::Asking { position, request } => match cx.core.client.inbox.take(request) {
                     None => {
                         self.stage = Stage::Asking { position, request };
                         return Ok(Progress::Wait);
@@ -119,7 +119,7 @@ impl LockTablesRun {
                         }
                     }
                 },
-                Stage::Pausing(retry) if !retry.is_due(cx.env) => {
+                Stage::Pausing(retry) if !retry.is_due(&cx.env.executor()) => {
                     self.stage = Stage::Pausing(retry);
                     return Ok(Progress::Wait);
                 }
@@ -131,12 +131,12 @@ impl LockTablesRun {
     /// Nothing is locked: begins to lock.
     fn begin(&mut self, cx: &mut Cx<'_, '_>) -> Result<Option<Progress>, Failure> {
         if let Then::Begin { read_only } = self.then {
-            cx.core.transaction.begin(read_only);
+            cx.core.client.transaction.begin(read_only);
         }
         if self.places.is_empty() {
             return Ok(Some(Progress::Done(Completion::default())));
         }
-        cx.core.locks.begin(cx.core.id, LocksOf::Tables, cx.env);
+        cx.core.locks.begin(cx.core.client.id, LocksOf::Tables, cx.env);
         self.ask(0, cx).map(|()| None)
     }
 
@@ -169,7 +169,8 @@ impl LockTablesRun {
                 }
                 let modes = self.wanted.iter().map(|(table, mode)| (table.id, *mode)).collect();
                 cx.core.locks.keep_tables(modes);
-                cx.core.transaction.set_locked_tables(true);
+                let tables = cx.core.locks.of_tables();
+                cx.core.client.transaction.set_locked_tables(tables);
                 return Ok(Some(Progress::Done(Completion::default())));
             }
             Reply::Read(Err(refusal)) => refusal,
@@ -189,7 +190,7 @@ impl LockTablesRun {
             if cx.env.now.monotonic >= self.deadline {
                 return Err(Failure::Error(lock_wait_timeout()));
             }
-            self.stage = Stage::Pausing(Retry::after(PAUSE, cx.core.id, cx.env));
+            self.stage = Stage::Pausing(Retry::after(PAUSE, cx.core.client.id, &mut cx.env.executor()));
             return Ok(None);
         }
         Err(failure_of(refusal, ""))
@@ -211,8 +212,8 @@ impl GivingBack {
             return Self { open };
         };
         for slot in slots {
-            let Some(primary) = cx.env.module.map.primary(slot) else { continue };
-            let request = cx.core.inbox.register(primary, RequestKind::Other);
+            let Some(primary) = cx.env.module.site.map.primary(slot) else { continue };
+            let request = cx.core.client.inbox.register(primary, RequestKind::Other);
             cx.env.send(primary, Signal::RollbackTo { request, transaction, slot, operations: 0 });
             open.push(request);
         }
@@ -221,7 +222,7 @@ impl GivingBack {
 
     /// Whether all have answered. (One that is lost has nothing any more; one that has not heard of it is told again.)
     pub(crate) fn is_done(&mut self, cx: &mut Cx<'_, '_>) -> bool {
-        self.open.retain(|request| cx.core.inbox.take(*request).is_none());
+        self.open.retain(|request| cx.core.client.inbox.take(*request).is_none());
         if self.open.is_empty() {
             cx.core.locks.drop_open(cx.env);
         }
@@ -238,8 +239,8 @@ impl Cx<'_, '_> {
         key: Box<[u8]>,
         lock: (LockMode, LockWait),
     ) -> Result<RequestId, Failure> {
-        let to = self.primary(slot)?;
-        let (view, now) = (self.env.module.map.view.number, self.env.now.monotonic);
+        let to = self.executor().primary(slot)?;
+        let (view, now) = (self.env.module.site.map.view.number, self.env.now.monotonic);
         let Some(open) = &mut self.core.locks.open else { return Err(lost_lock()) };
         open.note_use(table, now);
         let known = open.touch(slot, view, false);
@@ -252,7 +253,7 @@ impl Cx<'_, '_> {
             with_index_key: false,
             context: self.statement.program_context(self.statement.settings),
         };
-        let request = self.core.inbox.register(to, RequestKind::Change);
+        let request = self.core.client.inbox.register(to, RequestKind::Change);
         let read = ReadRequest {
             request,
             transaction,

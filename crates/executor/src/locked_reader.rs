@@ -7,10 +7,12 @@
 //! Invariant: rows come in the order of their candidates.
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
 
-use super::sort::{Equals, SortColumn, Sorter};
-use super::table_reader::{KeyedRow, Pump, TableReader, by_slot, malformed};
-use super::{Cx, Failure, Pull, Row, failure_of};
+use crate::cx::Cx;
 use crate::inbox::Reply;
+use crate::outcome::{Failure, Pull, failure_of};
+use crate::row::Row;
+use crate::sort::{Equals, SortColumn, Sorter};
+use crate::table_reader::{KeyedRow, Pump, TableReader, by_slot, malformed};
 use expression::context::Warnings;
 use protocol::program::{LockMode, LockWait, ReadProgram, ReadProgress};
 use protocol::signal::RequestId;
@@ -32,7 +34,7 @@ struct OpenLocks {
 }
 
 /// Keys being locked.
-pub(crate) struct LockBatch {
+pub struct LockBatch {
     table: String,
     shape: BatchShape,
     keys: Vec<Box<[u8]>>,
@@ -46,14 +48,14 @@ pub(crate) struct LockBatch {
 
 impl LockBatch {
     /// Asks the primaries to lock `keys`; `program` must give primary keys.
-    pub(crate) fn start(
+    pub fn start(
         info: &TableAccessInfo,
         program: &Arc<ReadProgram>,
         keys: Vec<Box<[u8]>>,
         lock: (LockMode, LockWait),
-        cx: &mut Cx<'_, '_>,
+        cx: &mut Cx<'_>,
     ) -> Result<Self, Failure> {
-        let map = Arc::clone(&cx.env.module.map);
+        let map = Arc::clone(&cx.env.site.map);
         let groups = by_slot(keys.clone(), |key| map.slot_of_key(&info.definition, key));
         let mut open = Vec::with_capacity(groups.len());
         for (slot, keys) in groups {
@@ -75,10 +77,10 @@ impl LockBatch {
     }
 
     /// The rows, in the order of the keys; None while answers are missing.
-    pub(crate) fn poll(&mut self, cx: &mut Cx<'_, '_>) -> Result<Option<Vec<KeyedRow>>, Failure> {
+    pub fn poll(&mut self, cx: &mut Cx<'_>) -> Result<Option<Vec<KeyedRow>>, Failure> {
         let mut still_open = Vec::new();
         for open in std::mem::take(&mut self.open) {
-            match cx.core.inbox.take(open.request) {
+            match cx.client.inbox.take(open.request) {
                 None => still_open.push(open),
                 Some(reply) => match self.on_reply(reply, open, cx) {
                     Ok(None) => {}
@@ -110,14 +112,14 @@ impl LockBatch {
         &mut self,
         reply: Reply,
         mut open: OpenLocks,
-        cx: &mut Cx<'_, '_>,
+        cx: &mut Cx<'_>,
     ) -> Result<Option<OpenLocks>, Failure> {
         let batch = match reply {
             Reply::Read(Ok(batch)) => batch,
             Reply::Read(Err(refusal)) => return Err(failure_of(refusal, &self.table)),
             _ => return Err(lost_lock()),
         };
-        cx.core.transaction.holds(open.slot, batch.operations);
+        cx.client.transaction.holds(open.slot, batch.operations);
         if let Some(raised) = batch.raised {
             self.warnings.absorb(*raised);
         }
@@ -137,15 +139,15 @@ impl LockBatch {
 }
 
 /// The node that was asked for a lock is lost, and the lock with it.
-pub(crate) fn lost_lock() -> Failure {
+pub fn lost_lock() -> Failure {
     Failure::ViewChanged(protocol::SqlError::deadlock("the node that held its locks is lost"))
 }
 
 /// Primary keys, or what to wait for before there are any.
-pub(crate) type Taken = Result<Vec<Box<[u8]>>, Pull>;
+pub type Taken = Result<Vec<Box<[u8]>>, Pull>;
 
 /// Where candidates come from.
-pub(crate) enum Candidates {
+pub enum Candidates {
     /// The keys are in the statement.
     Keys(VecDeque<Box<[u8]>>),
     /// They are found as they are needed, in the order that is wanted.
@@ -158,7 +160,7 @@ pub(crate) enum Candidates {
 
 impl Candidates {
     /// Up to `count` more; fewer only if there are no more. An error value says what to wait for.
-    pub(crate) fn take(&mut self, count: usize, cx: &mut Cx<'_, '_>) -> Result<Taken, Failure> {
+    pub fn take(&mut self, count: usize, cx: &mut Cx<'_>) -> Result<Taken, Failure> {
         match self {
             Candidates::Keys(keys) => {
                 let count = count.min(keys.len());
@@ -199,12 +201,12 @@ impl Candidates {
     }
 
     /// Sorted candidates: rows of sort columns.
-    pub(crate) fn sorted(reader: TableReader, columns: Vec<SortColumn>) -> Self {
+    pub fn sorted(reader: TableReader, columns: Vec<SortColumn>) -> Self {
         Candidates::Unsorted(reader, Sorter::new(columns, Equals::Kept, None))
     }
 
     /// Nobody wants more.
-    pub(crate) fn close(&mut self, cx: &mut Cx<'_, '_>) {
+    pub fn close(&mut self, cx: &mut Cx<'_>) {
         match self {
             Candidates::Keys(keys) => keys.clear(),
             Candidates::Sorting(_) => {}
@@ -248,7 +250,7 @@ impl RowSink for WithKey<'_> {
 fn fill_sorter(
     reader: &mut TableReader,
     sorter: &mut Sorter,
-    cx: &mut Cx<'_, '_>,
+    cx: &mut Cx<'_>,
 ) -> Result<Option<Pull>, Failure> {
     loop {
         if !sorter.settle(cx)? {
@@ -264,7 +266,7 @@ fn fill_sorter(
 }
 
 /// The source of a locking SELECT.
-pub(crate) struct LockedReader {
+pub struct LockedReader {
     info: Arc<TableAccessInfo>,
     program: Arc<ReadProgram>,
     lock: (LockMode, LockWait),
@@ -275,7 +277,7 @@ pub(crate) struct LockedReader {
 }
 
 impl LockedReader {
-    pub(crate) fn new(
+    pub fn new(
         info: &Arc<TableAccessInfo>,
         program: ReadProgram,
         lock: (LockMode, LockWait),
@@ -287,7 +289,7 @@ impl LockedReader {
         Self { info: Arc::clone(info), program, lock, candidates, batch: None, left }
     }
 
-    pub(crate) fn next(&mut self, cx: &mut Cx<'_, '_>) -> Result<Pull, Failure> {
+    pub fn next(&mut self, cx: &mut Cx<'_>) -> Result<Pull, Failure> {
         loop {
             if let Some(batch) = &mut self.batch {
                 let Some(rows) = batch.poll(cx)? else { return Ok(Pull::Wait) };

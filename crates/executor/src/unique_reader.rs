@@ -11,9 +11,10 @@
 //!
 //! Invariant: a row that has one of the keys throughout the read, and passes the filter, is given out once.
 
-use super::row_buffer::{RowAt, RowBuffer};
-use super::table_reader::{Order, Pump, TableReader, Target, malformed};
-use super::{Cx, Failure};
+use crate::cx::Cx;
+use crate::outcome::Failure;
+use crate::row_buffer::{RowAt, RowBuffer};
+use crate::table_reader::{Order, Pump, TableReader, Target, malformed};
 use protocol::SqlError;
 use protocol::program::{ReadOutput, ReadProgram};
 use query::{RowSink, TableAccessInfo};
@@ -43,7 +44,7 @@ enum Stage {
 }
 
 /// The reader.
-pub(crate) struct UniqueReader {
+pub struct UniqueReader {
     info: Arc<TableAccessInfo>,
     hidden: Arc<TableAccessInfo>,
     /// Columns of the unique key; the primary key's stand behind them in an entry.
@@ -59,13 +60,13 @@ pub(crate) struct UniqueReader {
 
 impl UniqueReader {
     /// Reads the rows that have `keys` in a unique index.
-    pub(crate) fn new(
+    pub fn new(
         info: &Arc<TableAccessInfo>,
         index: IndexId,
         keys: Vec<Box<[u8]>>,
         program: ReadProgram,
         order: Order,
-        cx: &mut Cx<'_, '_>,
+        cx: &mut Cx<'_>,
     ) -> Result<Self, Failure> {
         let definition = info.definition.index(index).ok_or(Failure::WrongSchema)?;
         let IndexKind::Unique { table } = definition.kind else { return Err(Failure::WrongSchema) };
@@ -76,7 +77,7 @@ impl UniqueReader {
     }
 
     /// As `Operator::pump`.
-    pub(crate) fn pump(&mut self, cx: &mut Cx<'_, '_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
+    pub fn pump(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
         loop {
             let pump = match &mut self.stage {
                 Stage::Entries { reader, found, .. } => {
@@ -90,7 +91,7 @@ impl UniqueReader {
                 Stage::Rows { reader, kept, .. } => {
                     let pump = reader.pump(cx, &mut KeepingSink(kept))?;
                     let size = kept.size();
-                    cx.core.memory.charge(size.saturating_sub(self.charged))?;
+                    cx.client.memory.charge(size.saturating_sub(self.charged))?;
                     self.charged = self.charged.max(size);
                     pump
                 }
@@ -113,7 +114,7 @@ impl UniqueReader {
     }
 
     /// A stage has all that it reads.
-    fn next_stage(&mut self, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+    fn next_stage(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
         let give = |kept: RowBuffer| Stage::Give { left: kept.len(), next: RowAt::default(), kept };
         self.stage = match std::mem::replace(&mut self.stage, give(RowBuffer::default())) {
             Stage::Entries { mut found, before, .. } => {
@@ -149,7 +150,7 @@ impl UniqueReader {
     }
 
     /// Nobody wants the rest.
-    pub(crate) fn close(&mut self, cx: &mut Cx<'_, '_>) {
+    pub fn close(&mut self, cx: &mut Cx<'_>) {
         match &mut self.stage {
             Stage::Entries { reader, .. } | Stage::Rows { reader, .. } => reader.close(cx),
             Stage::Give { .. } => {}
@@ -162,7 +163,7 @@ fn entries_of(
     (info, hidden, parts): (&TableAccessInfo, &Arc<TableAccessInfo>, usize),
     keys: &[Box<[u8]>],
     before: Option<(Vec<Box<[u8]>>, RowBuffer)>,
-    cx: &mut Cx<'_, '_>,
+    cx: &mut Cx<'_>,
 ) -> Stage {
     let columns = (parts..parts + info.definition.primary_key().len())
         .map(|column| ColumnIndex(u16::try_from(column).unwrap_or(u16::MAX)));

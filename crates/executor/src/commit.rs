@@ -11,9 +11,9 @@
 //! knows, or when nobody could be asked for so long that what is kept for the session may be gone; an outcome is confirmed only when the session has it.
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
 
-use crate::environment::{Alarm, AlarmKind, Environment};
+use crate::client::Client;
 use crate::inbox::{Reply, RequestKind};
-use crate::session::SessionCore;
+use crate::site::Environment;
 use crate::transaction_client::CommitPlan;
 use protocol::signal::{CommitOneRequest, CommitOutcome, CoordinateRequest, RequestId};
 use protocol::{Address, Signal};
@@ -27,7 +27,7 @@ const ASK_AGAIN: Duration = Duration::from_millis(20);
 const PRIMARY_LOST: &str = "the node that held the transaction's writes or locks is lost";
 
 /// How a commit began.
-pub(crate) enum CommitStart {
+pub enum CommitStart {
     /// Nothing is held anywhere: it is committed.
     Nothing,
     /// It is under way.
@@ -37,14 +37,14 @@ pub(crate) enum CommitStart {
 }
 
 /// Asks for the commit of the session's transaction.
-pub(crate) fn start_commit(core: &mut SessionCore, env: &mut Environment<'_>) -> CommitStart {
-    let epoch_seen = core.transaction.epoch_seen;
-    let map = Arc::clone(&env.module.map);
-    let witness = core.transaction.witness().map_or(SlotId(0), |(_, slot)| slot);
-    match core.transaction.commit_plan() {
+pub fn start_commit(client: &mut Client, env: &mut Environment<'_>) -> CommitStart {
+    let epoch_seen = client.transaction.epoch_seen;
+    let map = Arc::clone(&env.site.map);
+    let witness = client.transaction.witness().map_or(SlotId(0), |(_, slot)| slot);
+    match client.transaction.commit_plan() {
         CommitPlan::Nothing => {
             // Participants without operations hold nothing.
-            core.transaction.end();
+            client.transaction.end();
             CommitStart::Nothing
         }
         CommitPlan::One(transaction, participant) => {
@@ -55,7 +55,7 @@ pub(crate) fn start_commit(core: &mut SessionCore, env: &mut Environment<'_>) ->
             let Some(primary) = map.primary_in_reach(slot) else {
                 return CommitStart::Refused(PRIMARY_LOST);
             };
-            let request = core.inbox.register(primary, RequestKind::Commit);
+            let request = client.inbox.register(primary, RequestKind::Commit);
             let commit = CommitOneRequest { request, transaction, participant, epoch_seen };
             env.send(primary, Signal::CommitOne(Box::new(commit)));
             let question = Question::new(transaction, slot, false, env);
@@ -74,10 +74,10 @@ pub(crate) fn start_commit(core: &mut SessionCore, env: &mut Environment<'_>) ->
                 return CommitStart::Refused(PRIMARY_LOST);
             }
             let first = participants.first().map_or(SlotId(0), |participant| participant.slot);
-            let Some(tc) = map.coordinator(env.module.address.instance, first) else {
+            let Some(tc) = map.coordinator(env.site.address.instance, first) else {
                 return CommitStart::Refused("no coordinator can be reached");
             };
-            let request = core.inbox.register(tc, RequestKind::Commit);
+            let request = client.inbox.register(tc, RequestKind::Commit);
             let commit = CoordinateRequest { request, transaction, participants, epoch_seen };
             env.send(tc, Signal::Coordinate(Box::new(commit)));
             let question = Question::new(transaction, witness, false, env);
@@ -93,7 +93,7 @@ pub(crate) fn start_commit(core: &mut SessionCore, env: &mut Environment<'_>) ->
 
 /// A commit under way.
 #[derive(Debug)]
-pub(crate) struct CommitRun {
+pub struct CommitRun {
     question: Question,
     /// None while nobody can be asked.
     request: Option<RequestId>,
@@ -105,28 +105,24 @@ pub(crate) struct CommitRun {
 
 impl CommitRun {
     /// The coordinator that has not answered, and what it was asked.
-    pub(crate) fn waits_for(&self) -> Option<(RequestId, Address)> {
+    pub fn waits_for(&self) -> Option<(RequestId, Address)> {
         self.request.zip(self.coordinator)
     }
 
     /// What became of it, once that is known.
-    pub(crate) fn poll(
-        &mut self,
-        core: &mut SessionCore,
-        env: &mut Environment<'_>,
-    ) -> Option<CommitOutcome> {
+    pub fn poll(&mut self, client: &mut Client, env: &mut Environment<'_>) -> Option<CommitOutcome> {
         let Some(request) = self.request else {
             if self.question.is_hopeless(env) {
                 return Some(CommitOutcome::Unknown);
             }
-            self.request = self.question.ask(core, env);
+            self.request = self.question.ask(client, env);
             return None;
         };
-        match core.inbox.take(request)? {
+        match client.inbox.take(request)? {
             Reply::Commit(outcome) => {
                 if self.has_asked && matches!(outcome, CommitOutcome::Committed(_)) {
                     // Whoever decided in the coordinator's stead knows nothing of participants that only locked.
-                    core.transaction.abort_locks(env);
+                    client.transaction.abort_locks(env);
                 }
                 match self.coordinator {
                     // Whoever told it. (What a recoverer decided in its stead is kept: nobody knows whether all participants have heard of it.)
@@ -138,7 +134,7 @@ impl CommitRun {
             _ => {
                 self.request = None;
                 self.has_asked = true;
-                self.question.ask_later(core, env);
+                self.question.ask_later(client, env);
                 None
             }
         }
@@ -147,7 +143,7 @@ impl CommitRun {
 
 /// After a commit whose answer is lost.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Question {
+pub struct Question {
     transaction: TransactionId,
     /// The only participant, or one with writes.
     slot: SlotId,
@@ -161,42 +157,36 @@ pub(crate) struct Question {
 
 impl Question {
     /// About a commit that is being asked for.
-    pub(crate) fn new(
-        transaction: TransactionId,
-        slot: SlotId,
-        is_write: bool,
-        env: &Environment<'_>,
-    ) -> Self {
-        let committer = env.module.map.primary(slot).map(|primary| primary.node);
+    pub fn new(transaction: TransactionId, slot: SlotId, is_write: bool, env: &Environment<'_>) -> Self {
+        let committer = env.site.map.primary(slot).map(|primary| primary.node);
         Self { transaction, slot, is_write, committer, since: env.now.monotonic }
     }
 
     /// Whether nobody can be asked any more.
-    pub(crate) fn is_hopeless(self, env: &Environment<'_>) -> bool {
-        let until = self.since + env.module.config.marker_time / 2;
-        env.module.map.is_replica_lost(self.slot) || env.now.monotonic > until
+    pub fn is_hopeless(self, env: &Environment<'_>) -> bool {
+        let until = self.since + env.site.marker_time / 2;
+        env.site.map.is_replica_lost(self.slot) || env.now.monotonic > until
     }
 
     /// Asks it; None while nobody can be asked: the session is woken to try again.
-    pub(crate) fn ask(self, core: &mut SessionCore, env: &mut Environment<'_>) -> Option<RequestId> {
-        let Some(primary) = env.module.map.primary_in_reach(self.slot) else {
-            self.ask_later(core, env);
+    pub fn ask(self, client: &mut Client, env: &mut Environment<'_>) -> Option<RequestId> {
+        let Some(primary) = env.site.map.primary_in_reach(self.slot) else {
+            self.ask_later(client, env);
             return None;
         };
-        let request = core.inbox.register(primary, RequestKind::Commit);
+        let request = client.inbox.register(primary, RequestKind::Commit);
         let Self { transaction, slot, is_write, .. } = self;
         env.send(primary, Signal::OutcomeAsk { request, transaction, slot, is_write });
         Some(request)
     }
 
     /// Who was asked is lost, and the map need not say so yet: a new view, or some time, wakes the session to ask.
-    pub(crate) fn ask_later(self, core: &SessionCore, env: &mut Environment<'_>) {
-        let alarm = Alarm { connection_id: core.id, kind: AlarmKind::Retry };
-        env.module.deadlines.register(env.now.monotonic + ASK_AGAIN, alarm);
+    pub fn ask_later(self, client: &Client, env: &mut Environment<'_>) {
+        env.site.wakes.register(env.now.monotonic + ASK_AGAIN, client.id);
     }
 
     /// The session knows the answer.
-    pub(crate) fn confirm(self, env: &mut Environment<'_>) {
+    pub fn confirm(self, env: &mut Environment<'_>) {
         env.confirm_to_primary(self.committer, self.slot, self.transaction);
     }
 }

@@ -1,0 +1,74 @@
+//! What statements see and change of the one they run for: requests and answers, the transaction, memory, warnings.
+
+use crate::diagnostics::Diagnostics;
+use crate::inbox::Inbox;
+use crate::transaction_client::TransactionClient;
+use memory::{Ledger, MemoryManager, Region};
+use protocol::SqlError;
+use std::sync::Arc;
+use types::{Incarnation, TransactionId};
+
+/// The one that statements run for: a session, or what ends the DDL jobs that others have left.
+#[derive(Debug)]
+pub struct Client {
+    /// Unique on the node, and the high half of its request ids.
+    pub id: u32,
+    pub inbox: Inbox,
+    pub transaction: TransactionClient,
+    /// The id of the last transaction that wrote or locked something, as the site knows it.
+    pub last_transaction: Option<TransactionId>,
+    pub memory: QueryMemory,
+    pub diagnostics: Diagnostics,
+    /// LAST_INSERT_ID().
+    pub last_insert_id: u64,
+}
+
+impl Client {
+    pub fn new(id: u32, incarnation: Incarnation, memory: &Arc<MemoryManager>) -> Self {
+        Self {
+            id,
+            inbox: Inbox::new(id, incarnation),
+            transaction: TransactionClient::default(),
+            last_transaction: None,
+            memory: QueryMemory::new(memory),
+            diagnostics: Diagnostics::default(),
+            last_insert_id: 0,
+        }
+    }
+}
+
+/// The memory of a client's statement.
+#[derive(Debug)]
+pub struct QueryMemory {
+    ledger: Ledger,
+}
+
+impl QueryMemory {
+    pub fn new(memory: &Arc<MemoryManager>) -> Self {
+        Self { ledger: Ledger::new(Arc::clone(memory), Region::QueryMemory) }
+    }
+
+    /// Takes memory for rows that are kept.
+    pub fn charge(&mut self, bytes: usize) -> Result<(), SqlError> {
+        self.ledger.charge(bytes as u64).map_err(|full| {
+            SqlError::new(
+                1041,
+                format!("Out of memory; {} is exhausted by this statement and others", full.name()),
+            )
+        })
+    }
+
+    /// Gives back memory of rows that are kept no longer.
+    pub fn release(&mut self, bytes: usize) {
+        self.ledger.release(bytes as u64);
+    }
+
+    /// The statement is over.
+    #[inline]
+    pub fn release_all(&mut self) {
+        let used = self.ledger.used();
+        if used > 0 {
+            self.ledger.release(used);
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! What every step of a statement uses: where rows are read, where changes go, and what is kept for the statement.
+
+use crate::client::Client;
+use crate::inbox::RequestKind;
+use crate::outcome::{Failure, failure_of};
+use crate::site::{Environment, Retry};
+use crate::statement::Statement;
+use expression::Context;
+use protocol::program::{
+    Access, LockMode, LockWait, OnDuplicate, PROGRAM_SIZE_MAX, ReadProgram, Refusal, TableRef, WriteOperation,
+};
+use protocol::signal::{ReadRequest, RequestId, WriteRequest};
+use protocol::{Address, Signal, SqlError};
+use query::TableAccessInfo;
+use std::sync::Arc;
+use stdx::Duration;
+use types::{SlotId, TableDefinition, TransactionId};
+
+/// How often an operator asks again after a lost node or an old view, and how long it waits in between.
+const RETRIES_MAX: u32 = 500;
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
+
+/// What a step may use: the handler call, the client, the statement.
+pub struct Cx<'a> {
+    pub env: Environment<'a>,
+    pub client: &'a mut Client,
+    pub statement: &'a Statement,
+}
+
+/// Where a slot can be read.
+pub enum Place {
+    /// By this node's reader.
+    Here,
+    /// By a signal to this module; with the transaction if it must see own rows.
+    There(Address, Option<TransactionId>),
+    /// Nowhere now.
+    Nowhere,
+}
+
+impl Cx<'_> {
+    /// The access info of a table, if it is the version that the statement was bound to.
+    pub fn info(&self, table: &TableDefinition) -> Result<Arc<TableAccessInfo>, Failure> {
+        match self.env.site.map.table(table.id) {
+            Some(info) if info.definition.version == table.version => Ok(Arc::clone(info)),
+            _ => Err(Failure::WrongSchema),
+        }
+    }
+
+    /// The access info of a table that the statement does not name: the hidden table of a unique index.
+    pub fn hidden_info(&self, table: types::TableId) -> Result<Arc<TableAccessInfo>, Failure> {
+        self.env.site.map.table(table).map(Arc::clone).ok_or(Failure::WrongSchema)
+    }
+
+    /// Where to read a slot of a table: not where it was `refused`.
+    pub fn place(&self, table: types::TableId, slot: SlotId, refused: &[types::NodeId]) -> Place {
+        let map = &self.env.site.map;
+        if self.client.transaction.has_written(slot) {
+            return map
+                .primary(slot)
+                .filter(|primary| !refused.contains(&primary.node))
+                .map_or(Place::Nowhere, |primary| Place::There(primary, self.client.transaction.id()));
+        }
+        if map.reader(table, slot).is_some() {
+            return Place::Here;
+        }
+        let replica = map.replica_for_read(slot, refused, self.client.inbox.turn());
+        replica.map_or(Place::Nowhere, |replica| Place::There(replica, None))
+    }
+
+    /// The primary of a slot, where writes and locks go. To one that is lost nothing is sent, because it could be done unheard: the statement
+    /// waits for the next view, or is refused when that is not awaited any more.
+    pub fn primary(&self, slot: SlotId) -> Result<Address, Failure> {
+        let map = &self.env.site.map;
+        if map.is_replica_lost(slot) {
+            return Err(failure_of(Refusal::ReplicaLost, ""));
+        }
+        map.primary_in_reach(slot)
+            .ok_or_else(|| Failure::ViewChanged(SqlError::deadlock("the primary of a slot is lost")))
+    }
+
+    /// What goes to another node must fit a frame; 1153 if it is far too large.
+    fn check_size(&self, to: Address, program: &ReadProgram, access: &Access) -> Result<(), Failure> {
+        let is_large = || program.wire_size() > PROGRAM_SIZE_MAX || access.wire_size() > PROGRAM_SIZE_MAX;
+        if to.node != self.env.site.node() && is_large() {
+            return Err(Failure::Error(SqlError::packet_too_large()));
+        }
+        Ok(())
+    }
+
+    /// The same for a change that is sent alone: those that are sent together were weighed before.
+    fn check_operation_size(&self, to: Address, operations: &[WriteOperation]) -> Result<(), Failure> {
+        let [operation] = operations else { return Ok(()) };
+        let is_large = || {
+            let size = match operation {
+                WriteOperation::Insert { on_duplicate: OnDuplicate::Update(program), .. }
+                | WriteOperation::Update { program, .. } => program.wire_size(),
+                WriteOperation::Delete { filter: Some(filter), .. } => filter.wire_size(),
+                WriteOperation::Insert { .. }
+                | WriteOperation::Put { .. }
+                | WriteOperation::Delete { .. } => 0,
+            };
+            size > PROGRAM_SIZE_MAX
+        };
+        if to.node != self.env.site.node() && is_large() {
+            return Err(Failure::Error(SqlError::packet_too_large()));
+        }
+        Ok(())
+    }
+
+    /// Sends a read without locks.
+    pub fn read(
+        &mut self,
+        to: Address,
+        transaction: Option<TransactionId>,
+        slot: SlotId,
+        program: &Arc<ReadProgram>,
+        access: Access,
+    ) -> Result<RequestId, Failure> {
+        self.check_size(to, program, &access)?;
+        let request = self.client.inbox.register(to, RequestKind::Read);
+        let program = Arc::clone(program);
+        let known = self.client.transaction.known(slot);
+        let read =
+            ReadRequest { request, transaction, lock: None, slot, program, access, known, under: None };
+        self.env.send(to, Signal::Read(Box::new(read)));
+        Ok(request)
+    }
+
+    /// The transaction's id, made at the first write or lock.
+    pub fn transaction_id(&mut self) -> TransactionId {
+        let (site, client) = (&mut *self.env.site, &mut *self.client);
+        client.transaction.id_or_new(|| site.begin_transaction(client.id, &mut client.last_transaction))
+    }
+
+    /// Sends a locking read of keys.
+    pub fn locked_read(
+        &mut self,
+        slot: SlotId,
+        program: &Arc<ReadProgram>,
+        keys: Vec<Box<[u8]>>,
+        lock: (LockMode, LockWait),
+    ) -> Result<RequestId, Failure> {
+        let to = self.primary(slot)?;
+        let access = Access::Keys(keys);
+        self.check_size(to, program, &access)?;
+        self.client.transaction.note_use(program.table, self.env.now.monotonic);
+        let transaction = self.transaction_id();
+        let known = self.client.transaction.touch(slot, self.env.site.map.view.number, false);
+        let request = self.client.inbox.register(to, RequestKind::Change);
+        let read = ReadRequest {
+            request,
+            transaction: Some(transaction),
+            lock: Some(lock),
+            slot,
+            program: Arc::clone(program),
+            access,
+            known,
+            under: self.client.transaction.tables(),
+        };
+        self.env.send(to, Signal::Read(Box::new(read)));
+        Ok(request)
+    }
+
+    /// Sends changes of one table in one slot; with `is_alone` they carry the commit.
+    pub fn write(
+        &mut self,
+        slot: SlotId,
+        table: TableRef,
+        operations: Vec<WriteOperation>,
+        is_alone: bool,
+    ) -> Result<RequestId, Failure> {
+        let to = self.primary(slot)?;
+        self.check_operation_size(to, &operations)?;
+        self.client.transaction.note_use(table, self.env.now.monotonic);
+        let transaction = self.transaction_id();
+        let known = self.client.transaction.touch(slot, self.env.site.map.view.number, true);
+        if is_alone {
+            self.client.transaction.carry_commit();
+        }
+        let commit = is_alone.then_some(self.client.transaction.epoch_seen);
+        let kind = if is_alone { RequestKind::Commit } else { RequestKind::Change };
+        let request = self.client.inbox.register(to, kind);
+        let (wait, under) = (self.lock_wait(), self.client.transaction.tables());
+        let write =
+            WriteRequest { request, transaction, slot, table, operations, wait, commit, known, under };
+        self.env.send(to, Signal::Write(Box::new(write)));
+        Ok(request)
+    }
+
+    /// How long to wait for locks.
+    pub fn lock_wait(&self) -> LockWait {
+        let session_ms = self.statement.options.lock_wait_timeout_s.saturating_mul(1000);
+        let max = self.env.site.lock_wait_timeout_max;
+        let max_ms = max.map_or(u32::MAX, |max| u32::try_from(max.as_millis()).unwrap_or(u32::MAX));
+        let timeout_ms = session_ms.min(max_ms);
+        LockWait::Wait { timeout_ms }
+    }
+
+    /// True if the statement is a transaction by itself that has asked for nothing yet: its only request may carry the commit.
+    pub fn is_alone(&self) -> bool {
+        !self.client.transaction.is_open() && !self.client.transaction.has_participants()
+    }
+
+    /// When to try again after a lost node or an old view; an error after too many tries.
+    pub fn retry_at(&mut self, attempts: &mut u32, what: &str) -> Result<Retry, Failure> {
+        *attempts += 1;
+        if *attempts > RETRIES_MAX {
+            return Err(Failure::Error(SqlError::new(
+                1297,
+                format!("Got temporary error '{what}' from LatsDB"),
+            )));
+        }
+        Ok(Retry::after(RETRY_INTERVAL, self.client.id, &mut self.env))
+    }
+
+    /// Keeps the warnings that came with an answer.
+    pub fn keep_raised(&mut self, raised: Option<Box<expression::context::Raised>>) {
+        if let Some(raised) = raised {
+            self.client.diagnostics.add_all((raised.count, raised.warnings));
+        }
+    }
+
+    /// Keeps the warnings that an evaluation raised.
+    pub fn keep_warnings(&mut self, context_warnings: (u64, Vec<expression::Warning>)) {
+        self.client.diagnostics.add_all(context_warnings);
+    }
+}
+
+/// Takes the warnings out of a context.
+#[inline]
+pub fn warnings_of(context: &Context<'_>) -> (u64, Vec<expression::Warning>) {
+    let count = context.warnings.count();
+    if count == 0 { (0, Vec::new()) } else { (count, context.warnings.take()) }
+}
+
+/// A table as programs name it.
+pub fn table_ref(table: &TableDefinition) -> TableRef {
+    TableRef { id: table.id, version: table.version }
+}

@@ -1,0 +1,58 @@
+//! From plan to rows: operators that are polled, never block and hold nothing of storage between polls.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `access` | key templates and ranges become key bytes |
+//! | `table_reader` | rows of one table from all its slots, here or elsewhere, merged in key order if wanted |
+//! | `locked_reader` | candidates, then locking reads of them |
+//! | `select`, `sort`, `grouping`, `distinct` | the operators of SELECT |
+//! | `row_buffer` | rows that operators keep |
+//! | `row_builder`, `insert` | INSERT and its kin |
+//! | `modify` | UPDATE and DELETE |
+//! | `conflicts`, `write_set` | writes that the client computes itself: unique keys, key changes |
+//! | `cx`, `statement` | what a step uses; what a statement sees of the session |
+//! | `client`, `diagnostics` | the one that statements run for; what they warn of |
+//! | `site` | the module in which they run: its map, ids, deadlines |
+//! | `transaction_client`, `inbox`, `commit` | the client's side of a transaction; requests and answers; how a commit ends |
+//! | `outcome`, `row` | rows, ends and failures |
+//!
+//! A statement is a state machine: `step` runs until it is done, must wait for an answer (the client polls it again when one came) or has
+//! spent its budget. Answers come by the client's inbox.
+//!
+//! Invariants: a failed statement leaves undoing to its client; memory that grows with rows is charged to QueryMemory.
+//!
+//! Deliberately not here: texts of statements, connections, the client protocol. Rows go to a sink that the caller has.
+
+pub mod access;
+pub mod client;
+pub mod commit;
+pub mod conflicts;
+pub mod cx;
+pub mod diagnostics;
+pub mod distinct;
+pub mod grouping;
+pub mod held;
+pub mod inbox;
+pub mod insert;
+pub mod locked_reader;
+pub mod modify;
+pub mod outcome;
+pub mod row;
+pub mod row_buffer;
+pub mod row_builder;
+pub mod select;
+pub mod site;
+pub mod sort;
+pub mod statement;
+pub mod table_reader;
+pub mod transaction_client;
+pub mod unique_reader;
+pub mod write_set;
+
+pub use client::{Client, QueryMemory};
+pub use cx::{Cx, table_ref, warnings_of};
+pub use diagnostics::Diagnostics;
+pub use outcome::{Completion, Failure, Progress, Pull, failure_of, lock_wait_timeout};
+pub use row::{Row, row_size};
+pub use site::{Environment, Retry, Site};
+pub use statement::{Options, Statement};

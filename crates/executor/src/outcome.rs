@@ -1,0 +1,107 @@
+//! What a step of an operator or a statement gives: rows, an end, or why there is none.
+
+use crate::row::Row;
+use protocol::SqlError;
+use protocol::program::Refusal;
+
+/// What a poll of an operator gives.
+#[derive(Debug)]
+pub enum Pull {
+    /// Rows, at least one.
+    Batch(Vec<Row>),
+    /// An answer must come first.
+    Wait,
+    /// The budget is spent.
+    Spent,
+    /// No more rows.
+    End,
+}
+
+/// What a step of a statement gives.
+#[derive(Debug)]
+pub enum Progress {
+    /// It is done.
+    Done(Completion),
+    /// An answer must come, or the client must read.
+    Wait,
+    /// The budget is spent.
+    Spent,
+}
+
+/// What a finished statement tells the client.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Completion {
+    /// Rows went out: what is missing is their end.
+    pub is_result_set: bool,
+    pub affected_rows: u64,
+    pub last_insert_id: u64,
+    pub info: String,
+    /// Rows sent, for ROW_COUNT and FOUND_ROWS.
+    pub row_count: u64,
+}
+
+/// Why a statement did not do what it should.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Failure {
+    /// The statement is undone, the transaction lives.
+    Error(SqlError),
+    /// The transaction is over everywhere.
+    Doomed(SqlError),
+    /// The view changed or a replica is lost: nothing of this statement was done there; it may run again when the next view is installed.
+    ViewChanged(SqlError),
+    /// The plan was made for another version of the table.
+    WrongSchema,
+    /// An AUTO_INCREMENT value that was drawn is taken: the statement is undone and runs again with the next ones.
+    DrawnTaken(SqlError),
+    /// The statement carried its commit and nobody can tell what became of it.
+    OutcomeUnknown,
+    /// A SLEEP has begun: the same step is taken again when it is over.
+    Asleep,
+}
+
+impl From<SqlError> for Failure {
+    fn from(error: SqlError) -> Self {
+        Failure::Error(error)
+    }
+}
+
+impl From<expression::EvaluationError> for Failure {
+    fn from(error: expression::EvaluationError) -> Self {
+        if error.is_asleep() {
+            return Failure::Asleep;
+        }
+        Failure::Error(SqlError::new(error.code, error.message))
+    }
+}
+
+/// A refusal as the statement fails by it; `table` names the table in messages.
+pub fn failure_of(refusal: Refusal, table: &str) -> Failure {
+    match refusal {
+        Refusal::WrongView => Failure::ViewChanged(SqlError::deadlock("the cluster's view has changed")),
+        Refusal::ReplicaLost => Failure::Doomed(SqlError::deadlock("a replica of the rows is lost")),
+        Refusal::WrongSchema => Failure::WrongSchema,
+        Refusal::Duplicate { .. } => {
+            Failure::Error(SqlError::new(1062, format!("Duplicate entry for a key of table '{table}'")))
+        }
+        Refusal::LockTimeout => Failure::Error(lock_wait_timeout()),
+        Refusal::LockNotAvailable => Failure::Error(SqlError::new(
+            3572,
+            "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.",
+        )),
+        Refusal::Deadlock { other } => Failure::Doomed(SqlError::deadlock(&format!(
+            "Deadlock found when trying to get lock (with transaction {other})"
+        ))),
+        Refusal::RegionFull { region } => Failure::Error(SqlError::region_full(table, &region)),
+        Refusal::Error(error) => Failure::Error(error),
+        Refusal::NotHeld => {
+            let why = "a primary has lost the transaction's writes: it has failed, or there were too many to be handed over";
+            Failure::ViewChanged(SqlError::deadlock(why))
+        }
+        Refusal::AlreadyEnding => Failure::Doomed(SqlError::deadlock("the transaction is already ending")),
+    }
+}
+
+/// A lock was waited for too long.
+pub fn lock_wait_timeout() -> SqlError {
+    SqlError::new(1205, "Lock wait timeout exceeded; try restarting transaction")
+}
