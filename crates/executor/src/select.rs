@@ -21,13 +21,15 @@ use crate::locked_reader::{Candidates, LockedReader};
 use crate::outcome::{Failure, Pull};
 use crate::row::Row;
 use crate::row::borrowed;
-use crate::sort::{Equals, SortColumn, Sorted, Sorter};
+use crate::sort::{Sorted, Sorter};
 use crate::statement::Statement;
 use crate::table_reader::{Order, Pump, TableReader, Target};
 use crate::unique_reader::UniqueReader;
 use expression::aggregate::AggregateCall;
-use expression::{ColumnSlot, Columns, Context, Expression, NoColumns};
-use planner::plan::{AccessPath, Grouping, SelectPlan, SortKey, Source, TableAccess};
+use expression::{Columns, Context, Expression, NoColumns};
+use planner::plan::{
+    AccessPath, Equals, Evaluation, Grouping, Narrow, SelectPlan, SortColumn, SortKey, Source, TableAccess,
+};
 use protocol::SqlError;
 use protocol::program::{LockMode, LockWait, ROW_SIZE_MAX, ReadOutput};
 use query::{RowSink, TableAccessInfo};
@@ -367,15 +369,11 @@ impl SelectRun {
     ) -> Result<Self, Failure> {
         let window = Window::of(&plan.limit, cx.statement.options.select_limit, cx.statement)?;
         let mut root = source_of(plan, made, window, cx)?;
-        let columns = sort_columns(plan);
-        let sorts_all = sorts_by_all_items(plan, &columns);
-        if plan.distinct && !sorts_all {
-            let types = plan.projection.iter().map(|item| item.sql_type.clone()).collect();
-            root = Operator::Distinct { input: Box::new(root), distinct: Distinct::new(types) };
+        if let Some(types) = &plan.steps.distinct {
+            root = Operator::Distinct { input: Box::new(root), distinct: Distinct::new(types.clone()) };
         }
-        if needs_sort(plan) {
-            let equals = if plan.distinct && sorts_all { Equals::Dropped } else { Equals::Kept };
-            let sorter = Sorter::new(columns, equals, window.useful());
+        if let Some(sort) = &plan.steps.sort {
+            let sorter = Sorter::new(sort.columns.clone(), sort.equals, window.useful());
             root = Operator::Sort { input: Box::new(root), sorter };
         }
         Ok(Self { root, window })
@@ -397,51 +395,6 @@ impl SelectRun {
     }
 }
 
-fn needs_sort(plan: &SelectPlan) -> bool {
-    !plan.order_by.is_empty() && plan.order_by_index.is_none()
-}
-
-/// True if an expression is a column, so that evaluating it once or twice is the same.
-fn is_same_column(left: &Expression, right: &Expression) -> bool {
-    left.as_column().is_some() && left.as_column() == right.as_column()
-}
-
-/// The position of the item that a sort key is, too. One with a volatile call is evaluated once: what is ordered by is what is shown.
-fn item_of(plan: &SelectPlan, key: &SortKey) -> Option<usize> {
-    let is_same = |item: &Expression| {
-        is_same_column(item, &key.expression) || (key.expression.is_volatile() && *item == key.expression)
-    };
-    plan.projection.iter().position(is_same)
-}
-
-/// The sort columns: an item, or one of the values that stand behind the items.
-fn sort_columns(plan: &SelectPlan) -> Vec<SortColumn> {
-    let mut behind = plan.projection.len()..;
-    let column = |key: &SortKey| SortColumn {
-        position: item_of(plan, key).or_else(|| behind.next()).unwrap_or(usize::MAX),
-        sql_type: key.expression.sql_type.clone(),
-        descending: key.descending,
-    };
-    if needs_sort(plan) { plan.order_by.iter().map(column).collect() } else { Vec::new() }
-}
-
-/// True if rows that are equal in all sort columns are equal in all items, and the other way round.
-fn sorts_by_all_items(plan: &SelectPlan, columns: &[SortColumn]) -> bool {
-    let items = 0..plan.projection.len();
-    columns.iter().all(|column| items.contains(&column.position))
-        && items.clone().all(|item| columns.iter().any(|column| column.position == item))
-}
-
-/// The items, then what else is sorted by.
-fn output_expressions(plan: &SelectPlan) -> Vec<Expression> {
-    let mut expressions = plan.projection.clone();
-    if needs_sort(plan) {
-        let others = plan.order_by.iter().filter(|key| item_of(plan, key).is_none());
-        expressions.extend(others.map(|key| key.expression.clone()));
-    }
-    expressions
-}
-
 /// Rows in the shape of items and sort columns.
 fn source_of(
     plan: &SelectPlan,
@@ -452,156 +405,110 @@ fn source_of(
     match &plan.source {
         Source::Table(table) => table_source(plan, table, window, cx),
         Source::Nothing => {
-            Ok(local_tail(plan, Operator::rows(vec![Vec::new()]), Vec::new(), Evaluation::of(cx)))
+            Ok(local_tail(Tail::of(plan), Operator::rows(vec![Vec::new()]), Vec::new()))
         }
         Source::Virtual { filter, .. } => {
             let source = made.map_or_else(|| Operator::rows(Vec::new()), Operator::Made);
             let filter = filter.iter().cloned().collect();
-            Ok(local_tail(plan, source, filter, Evaluation::of(cx)))
+            Ok(local_tail(Tail::of(plan), source, filter))
         }
     }
 }
 
-/// How expressions are evaluated here.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Evaluation {
-    /// As the rows come.
-    Flowing,
-    /// One row after the other, because some are volatile.
-    RowByRow,
+fn filtered(evaluation: Evaluation, input: Operator, conditions: Vec<Expression>) -> Operator {
+    if conditions.is_empty() {
+        return input;
+    }
+    if evaluation == Evaluation::RowByRow {
+        return Operator::Held(Box::new(Held::new(input, conditions, None)));
+    }
+    conditions
+        .into_iter()
+        .fold(input, |input, condition| Operator::Filter { input: Box::new(input), condition })
 }
 
-impl Evaluation {
-    fn of(cx: &Cx<'_>) -> Self {
-        if cx.statement.volatile.is_some() { Evaluation::RowByRow } else { Evaluation::Flowing }
+/// A filter, then a projection: as one where rows are taken one by one, so that no row is tested before the one before it has left.
+fn selected(
+    evaluation: Evaluation,
+    input: Operator,
+    conditions: Vec<Expression>,
+    expressions: &[Expression],
+) -> Operator {
+    let expressions = expressions.to_vec();
+    match evaluation {
+        Evaluation::Flowing => {
+            let input = Box::new(filtered(evaluation, input, conditions));
+            Operator::Project { input, expressions }
+        }
+        Evaluation::RowByRow => Operator::Held(Box::new(Held::new(input, conditions, Some(expressions)))),
+    }
+}
+
+/// What is done in the session with rows of a source: grouping, HAVING, projection.
+#[derive(Clone, Copy)]
+struct Tail<'p> {
+    grouping: Option<&'p Grouping>,
+    having: Option<&'p Expression>,
+    output: &'p [Expression],
+    evaluation: Evaluation,
+}
+
+impl<'p> Tail<'p> {
+    /// Over whole rows.
+    fn of(plan: &'p SelectPlan) -> Self {
+        Self {
+            grouping: plan.grouping.as_ref(),
+            having: plan.having.as_ref(),
+            output: &plan.steps.output,
+            evaluation: plan.steps.evaluation,
+        }
     }
 
-    fn filter(self, input: Operator, conditions: Vec<Expression>) -> Operator {
-        if conditions.is_empty() {
-            return input;
-        }
-        if self == Evaluation::RowByRow {
-            return Operator::Held(Box::new(Held::new(input, conditions, None)));
-        }
-        conditions
-            .into_iter()
-            .fold(input, |input, condition| Operator::Filter { input: Box::new(input), condition })
-    }
-
-    /// A filter, then a projection: as one where rows are taken one by one, so that no row is tested before the one before it has left.
-    fn project(self, input: Operator, conditions: Vec<Expression>, expressions: Vec<Expression>) -> Operator {
-        match self {
-            Evaluation::Flowing => {
-                Operator::Project { input: Box::new(self.filter(input, conditions)), expressions }
-            }
-            Evaluation::RowByRow => Operator::Held(Box::new(Held::new(input, conditions, Some(expressions)))),
+    fn of_narrow(narrow: &'p Narrow) -> Self {
+        Self {
+            grouping: narrow.grouping.as_ref(),
+            having: narrow.having.as_ref(),
+            output: &narrow.output,
+            evaluation: Evaluation::RowByRow,
         }
     }
 }
 
 /// What is done with rows that are made here: everything.
-fn local_tail(
-    plan: &SelectPlan,
-    source: Operator,
-    mut filters: Vec<Expression>,
-    evaluation: Evaluation,
-) -> Operator {
-    if plan.grouping.is_some() {
-        return group_tail(plan, evaluation.filter(source, filters), false, evaluation);
+fn local_tail(tail: Tail<'_>, source: Operator, mut filters: Vec<Expression>) -> Operator {
+    if tail.grouping.is_some() {
+        return group_tail(tail, filtered(tail.evaluation, source, filters), false);
     }
-    filters.extend(plan.having.clone());
-    evaluation.project(source, filters, output_expressions(plan))
+    filters.extend(tail.having.cloned());
+    selected(tail.evaluation, source, filters, tail.output)
 }
 
 /// Grouping, HAVING and projection in the session.
-fn group_tail(plan: &SelectPlan, mut root: Operator, is_partial: bool, evaluation: Evaluation) -> Operator {
+fn group_tail(tail: Tail<'_>, mut root: Operator, is_partial: bool) -> Operator {
     let mut having = Vec::new();
-    if let Some(grouping) = &plan.grouping {
+    if let Some(grouping) = tail.grouping {
         root = Operator::Group {
             input: Box::new(root),
             groups: Some(Groups::new(grouping)),
             grouping: grouping.clone(),
             is_partial,
         };
-        having.extend(plan.having.clone());
+        having.extend(tail.having.cloned());
     }
-    evaluation.project(root, having, output_expressions(plan))
-}
-
-/// The columns that a plan's expressions read of the source, ascending.
-fn source_columns(plan: &SelectPlan, conditions: &[Expression]) -> Vec<ColumnSlot> {
-    let mut columns: Vec<ColumnSlot> = conditions.iter().flat_map(Expression::columns).collect();
-    match &plan.grouping {
-        Some(grouping) => {
-            columns.extend(grouping.group_by.iter().flat_map(Expression::columns));
-            for call in &grouping.calls {
-                columns.extend(call.arguments.iter().flat_map(Expression::columns));
-                columns.extend(call.order_by.iter().flat_map(|order| order.expression.columns()));
-            }
-        }
-        None => {
-            columns.extend(plan.having.iter().flat_map(Expression::columns));
-            columns.extend(output_expressions(plan).iter().flat_map(Expression::columns));
-        }
-    }
-    columns.sort_unstable();
-    columns.dedup();
-    columns
-}
-
-/// Where a column is in rows that have only these.
-fn position_in(columns: &[ColumnSlot], slot: ColumnSlot) -> ColumnSlot {
-    let position = columns.binary_search(&slot).ok().and_then(|position| u16::try_from(position).ok());
-    ColumnSlot(position.unwrap_or(u16::MAX))
-}
-
-/// The plan, its source's rows having only these columns.
-fn narrowed(plan: &SelectPlan, columns: &[ColumnSlot]) -> SelectPlan {
-    let mut narrowed = plan.clone();
-    let mut slot_of = |slot: ColumnSlot| position_in(columns, slot);
-    match &mut narrowed.grouping {
-        Some(grouping) => {
-            for expression in &mut grouping.group_by {
-                expression.map_columns(&mut slot_of);
-            }
-            for call in &mut grouping.calls {
-                for argument in &mut call.arguments {
-                    argument.map_columns(&mut slot_of);
-                }
-                for order in &mut call.order_by {
-                    order.expression.map_columns(&mut slot_of);
-                }
-            }
-        }
-        None => {
-            let items = narrowed.projection.iter_mut().chain(&mut narrowed.having);
-            let keys = narrowed.order_by.iter_mut().map(|key| &mut key.expression);
-            for expression in items.chain(keys) {
-                expression.map_columns(&mut slot_of);
-            }
-        }
-    }
-    narrowed
+    selected(tail.evaluation, root, having, tail.output)
 }
 
 /// Rows of a table for a SELECT with volatile functions: slots filter by what is not volatile and give the columns that are read; the rest is
 /// done here.
-fn volatile_source(
+fn narrow_source(
     plan: &SelectPlan,
+    narrow: &Narrow,
     table: &TableAccess,
     info: &Arc<TableAccessInfo>,
     cx: &mut Cx<'_>,
 ) -> Result<Operator, Failure> {
-    let conjuncts = table.filter.clone().map(Expression::into_conjuncts).unwrap_or_default();
-    let (mut conditions, pushed): (Vec<_>, Vec<_>) =
-        conjuncts.into_iter().partition(|conjunct| conjunct.is_volatile());
-    let columns = source_columns(plan, &conditions);
-    let plan = &narrowed(plan, &columns);
-    for condition in &mut conditions {
-        condition.map_columns(&mut |slot| position_in(&columns, slot));
-    }
-    let filter = conjunction_of(pushed.into_iter().map(Some), cx.statement);
-    let output = ReadOutput::Columns(columns.iter().map(|slot| ColumnIndex(slot.0)).collect());
+    let filter = conjunction_of(narrow.pushed.iter().cloned().map(Some), cx.statement);
+    let output = ReadOutput::Columns(narrow.columns.clone());
     let program = TableReader::program(info, filter.clone(), output, cx.statement);
     let order = plan.order_by_index.map_or(Order::Any, Order::Key);
     let source = match plan.lock {
@@ -620,12 +527,7 @@ fn volatile_source(
             }
         },
     };
-    Ok(local_tail(plan, source, conditions, Evaluation::RowByRow))
-}
-
-/// The columns, if all expressions are plain ones.
-fn as_columns(expressions: &[Expression]) -> Option<Vec<ColumnIndex>> {
-    expressions.iter().map(|expression| expression.as_column().map(|slot| ColumnIndex(slot.0))).collect()
+    Ok(local_tail(Tail::of_narrow(narrow), source, narrow.conditions.clone()))
 }
 
 /// What a slot gives of each row.
@@ -644,10 +546,9 @@ fn pushed_output(plan: &SelectPlan, statement: &Statement) -> ReadOutput {
             calls: grouping.calls.iter().map(fold_call).collect(),
         };
     }
-    let expressions = output_expressions(plan);
-    match as_columns(&expressions) {
-        Some(columns) => ReadOutput::Columns(columns),
-        None => ReadOutput::Expressions(statement.folded_all(&expressions)),
+    match &plan.steps.output_columns {
+        Some(columns) => ReadOutput::Columns(columns.clone()),
+        None => ReadOutput::Expressions(statement.folded_all(&plan.steps.output)),
     }
 }
 
@@ -675,8 +576,8 @@ fn table_source(
     if matches!(table.path, AccessPath::Empty) {
         return Ok(group_or_empty(plan));
     }
-    if cx.statement.volatile.is_some() {
-        return volatile_source(plan, table, &info, cx);
+    if let Some(narrow) = &plan.steps.narrow {
+        return narrow_source(plan, narrow, table, &info, cx);
     }
     let having = if plan.grouping.is_none() { plan.having.clone() } else { None };
     if let Some(lock) = plan.lock {
@@ -686,8 +587,7 @@ fn table_source(
     let output = pushed_output(plan, cx.statement);
     let program = TableReader::program(&info, filter, output, cx.statement);
     let order = plan.order_by_index.map_or(Order::Any, Order::Key);
-    let limit =
-        if plan.grouping.is_none() && !plan.distinct && !needs_sort(plan) { window.useful() } else { None };
+    let limit = if plan.steps.limits_source { window.useful() } else { None };
     let source = match read_target(&table.path, &info, cx)? {
         ReadTarget::Direct(target) => {
             Operator::Table(TableReader::new(&info, program, target, order, limit, cx))
@@ -696,12 +596,12 @@ fn table_source(
             Operator::Unique(Box::new(UniqueReader::new(&info, index, keys, program, order, cx)?))
         }
     };
-    Ok(if plan.grouping.is_some() { group_tail(plan, source, true, Evaluation::Flowing) } else { source })
+    Ok(if plan.grouping.is_some() { group_tail(Tail::of(plan), source, true) } else { source })
 }
 
 fn group_or_empty(plan: &SelectPlan) -> Operator {
     if plan.grouping.is_some() {
-        group_tail(plan, Operator::rows(Vec::new()), false, Evaluation::Flowing)
+        group_tail(Tail::of(plan), Operator::rows(Vec::new()), false)
     } else {
         Operator::rows(Vec::new())
     }
@@ -717,9 +617,9 @@ fn locked_source(
     cx: &mut Cx<'_>,
 ) -> Result<Operator, Failure> {
     // Limits count rows that were locked, and only if no later step drops rows.
-    let limit = if plan.grouping.is_none() && !plan.distinct { window.useful() } else { None };
+    let limit = if plan.steps.limits_locks { window.useful() } else { None };
     let order = plan.order_by_index.map_or(Order::Any, Order::Key);
-    let sort: &[SortKey] = if needs_sort(plan) && limit.is_some() { &plan.order_by } else { &[] };
+    let sort: &[SortKey] = if plan.steps.sort.is_some() && limit.is_some() { &plan.order_by } else { &[] };
     let filter = conjunction_of([table.filter.clone(), having], cx.statement);
     let options = CandidateOptions { order, must_match: false, settings: cx.statement.settings };
     let candidates = candidates(table, info, filter.clone(), options, sort, cx)?;
@@ -734,7 +634,7 @@ fn locked_source(
     let program = TableReader::program(info, filter, output, cx.statement);
     let lock = locked_for(lock, cx);
     let reader = Operator::Locked(Box::new(LockedReader::new(info, program, lock, candidates, limit)));
-    Ok(if is_grouped { group_tail(plan, reader, false, Evaluation::Flowing) } else { reader })
+    Ok(if is_grouped { group_tail(Tail::of(plan), reader, false) } else { reader })
 }
 
 /// A lock with the session's patience.

@@ -13,28 +13,11 @@ use crate::row::UNCHARGED_MAX;
 use crate::row_buffer::{RowAt, RowBuffer};
 use expression::context::TextWork;
 use expression::{compare_values, order_prefix};
+use planner::plan::{Equals, SortColumn};
 use protocol::Budget;
 use query::RowSink;
 use std::cmp::Ordering;
-use types::{SqlType, ValueRef};
-
-/// One sort column.
-#[derive(Clone, Debug)]
-pub struct SortColumn {
-    /// Position in the row.
-    pub position: usize,
-    pub sql_type: SqlType,
-    pub descending: bool,
-}
-
-/// What happens to rows that are equal in all sort columns.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Equals {
-    /// All are kept.
-    Kept,
-    /// Only the first is: they are one row of a DISTINCT.
-    Dropped,
-}
+use types::ValueRef;
 
 /// A row being sorted.
 #[derive(Clone, Copy, Debug)]
@@ -322,7 +305,8 @@ impl Sorted {
 mod tests {
     use super::{Equals, SortColumn, Sorter};
     use expression::compare_values;
-    use protocol::Budget;
+    use planner::plan::{Equals, SortColumn};
+use protocol::Budget;
     use query::RowSink;
     use stdx::Prng;
     use types::{Collation, IntegerWidth, SqlType, Value, ValueRef};

@@ -4,7 +4,7 @@
 //! they are bound (`?` for parameters). The table has MySQL's columns; `rows` is known for lookups by key only, there are no statistics.
 
 use crate::plan::{
-    AccessPath, ColumnAssignment, DeletePlan, ExplainFormat, Inclusive, InsertConflict, InsertPlan, Limit,
+    AccessPath, ColumnAssignment, DeletePlan, Equals, ExplainFormat, Inclusive, InsertConflict, InsertPlan, Limit,
     Plan, RangeTemplate, ScanDirection, SelectPlan, SortKey, Source, TableAccess, UpdatePlan,
 };
 use expression::{AggregateCall, ColumnSlot, Expression};
@@ -149,21 +149,22 @@ impl Tree {
         self.step(format!("Limit: {} row(s){offset}", shown(count, None)));
     }
 
-    fn sort(&mut self, keys: &[SortKey], show: impl Fn(&Expression) -> String) {
+    fn sort(&mut self, title: &str, keys: &[SortKey], show: impl Fn(&Expression) -> String) {
         let keys: Vec<String> = keys
             .iter()
             .map(|key| format!("{}{}", show(&key.expression), if key.descending { " DESC" } else { "" }))
             .collect();
-        self.step(format!("Sort: {}", keys.join(", ")));
+        self.step(format!("{title}: {}", keys.join(", ")));
     }
 
     fn select(&mut self, select: &SelectPlan) {
         let table = source_table(&select.source);
         self.limit(&select.limit);
-        if !select.order_by.is_empty() && select.order_by_index.is_none() {
-            self.sort(&select.order_by, |expression| shown_group(expression, select, table));
+        if let Some(sort) = &select.steps.sort {
+            let title = if sort.equals == Equals::Dropped { "Sort with duplicate removal" } else { "Sort" };
+            self.sort(title, &select.order_by, |expression| shown_group(expression, select, table));
         }
-        if select.distinct {
+        if select.steps.distinct.is_some() {
             self.step("Distinct");
         }
         if let Some(having) = &select.having {
@@ -242,7 +243,7 @@ impl Tree {
         direction: Option<ScanDirection>,
     ) {
         if !order_by.is_empty() && direction.is_none() {
-            self.sort(order_by, |expression| shown(expression, Some(&access.table)));
+            self.sort("Sort", order_by, |expression| shown(expression, Some(&access.table)));
         }
         self.access(access, direction);
     }
@@ -395,7 +396,7 @@ fn select_facts(select: &SelectPlan) -> Facts<'_> {
     if groups || select.distinct {
         facts.extra.push("Using temporary");
     }
-    if !select.order_by.is_empty() && select.order_by_index.is_none() {
+    if select.steps.sort.is_some() {
         facts.extra.push("Using filesort");
     }
     if select.order_by_index == Some(ScanDirection::Backward) {

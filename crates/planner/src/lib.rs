@@ -12,6 +12,7 @@
 //! | `statement`, `parse/` | the statement as written |
 //! | `bind/` | names, types, clauses: every MySQL error about meaning |
 //! | `access_path/` | which keys or ranges of which index find the rows |
+//! | `steps` | what a SELECT does with the rows: sorting, DISTINCT, LIMIT |
 //! | `privileges` | which privileges each statement needs |
 //! | `plan` | what a plan is |
 //! | `character_sets` | what MySQL warns of where utf8mb3 is named |
@@ -44,6 +45,7 @@ mod parse;
 mod reserved;
 mod secrets;
 mod statement;
+mod steps;
 mod syntax;
 mod tokens;
 

@@ -402,6 +402,85 @@ pub struct SelectPlan {
     pub limit: Limit,
     /// FOR UPDATE, FOR SHARE.
     pub lock: Option<(LockMode, LockWait)>,
+    /// What all that comes to: what the executor does with the rows.
+    pub steps: Steps,
+}
+
+/// What is done with the rows of a SELECT's source. It is decided once per plan (`steps`): the executor runs it, EXPLAIN shows it.
+#[derive(Clone, Debug, Default)]
+pub struct Steps {
+    /// How filters and projections that are not done where the rows are stored are evaluated.
+    pub evaluation: Evaluation,
+    /// The rows of a table of which only some columns are read, because volatile functions are evaluated here.
+    pub narrow: Option<Box<Narrow>>,
+    /// What a row becomes: the items, then what else is sorted by.
+    pub output: Vec<Expression>,
+    /// The same, if all of it is plain columns of the source.
+    pub output_columns: Option<Vec<ColumnIndex>>,
+    /// An operator drops rows that are equal: the types of the items.
+    pub distinct: Option<Vec<SqlType>>,
+    /// An operator sorts.
+    pub sort: Option<Sort>,
+    /// The first rows of the source are the ones that LIMIT leaves: it need not give more.
+    pub limits_source: bool,
+    /// Each row that is locked is one that LIMIT counts: no more need be locked.
+    pub limits_locks: bool,
+}
+
+/// How expressions are evaluated in the session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Evaluation {
+    /// As the rows come.
+    #[default]
+    Flowing,
+    /// One row after the other, because some are volatile.
+    RowByRow,
+}
+
+/// Rows with only the columns that are read here. All its expressions are over those.
+#[derive(Clone, Debug)]
+pub struct Narrow {
+    /// The columns, ascending.
+    pub columns: Vec<ColumnIndex>,
+    /// Conjuncts of WHERE that are tested where the rows are; over the whole row.
+    pub pushed: Vec<Expression>,
+    /// The others.
+    pub conditions: Vec<Expression>,
+    /// GROUP BY and aggregates.
+    pub grouping: Option<Grouping>,
+    /// HAVING.
+    pub having: Option<Expression>,
+    /// As in [`Steps`].
+    pub output: Vec<Expression>,
+}
+
+/// ORDER BY by an operator.
+#[derive(Clone, Debug)]
+pub struct Sort {
+    /// By what.
+    pub columns: Vec<SortColumn>,
+    /// What happens to rows that are equal in all of it.
+    pub equals: Equals,
+}
+
+/// One sort column.
+#[derive(Clone, Debug)]
+pub struct SortColumn {
+    /// Position in the row.
+    pub position: usize,
+    /// Its type.
+    pub sql_type: SqlType,
+    /// DESC.
+    pub descending: bool,
+}
+
+/// What happens to rows that are equal in all sort columns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Equals {
+    /// All are kept.
+    Kept,
+    /// Only the first is: they are one row of a DISTINCT.
+    Dropped,
 }
 
 /// Direction of an index scan.

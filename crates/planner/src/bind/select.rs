@@ -9,7 +9,10 @@ use super::scope::{Scope, ScopeTable, same_name};
 use super::{Binder, Bound, Clause, NamedTable, VolatilePlace, computed_column, system_table_rejected};
 use crate::access_path::{self, Purpose, Wanted};
 use crate::limits::SELECT_ITEM_COUNT_MAX;
-use crate::plan::{ColumnOrigin, Grouping, Limit, Plan, ResultColumn, SelectPlan, SortKey, Source};
+use crate::plan::{
+    ColumnOrigin, Grouping, Limit, Plan, ResultColumn, SelectPlan, SortKey, Source, Steps,
+};
+use crate::steps::steps_of;
 use crate::statement::{SelectStatement, TableName};
 use crate::syntax::{syntax_error, syntax_error_at_word, syntax_error_behind_word};
 use crate::tokens::offset_of;
@@ -100,7 +103,7 @@ impl Binder<'_> {
             }
         };
         let having = merged_having(body.having, &source, selection);
-        let plan = SelectPlan {
+        let mut plan = SelectPlan {
             source,
             grouping: body.grouping,
             projection: body.projection,
@@ -110,7 +113,9 @@ impl Binder<'_> {
             order_by_index,
             limit,
             lock,
+            steps: Steps::default(),
         };
+        plan.steps = steps_of(&plan, self.volatile_calls > 0);
         Ok(Bound { plan: Plan::Select(Box::new(plan)), columns: body.columns })
     }
 

@@ -1,0 +1,149 @@
+//! What a SELECT does with the rows of its source: sorting, DISTINCT, where its LIMIT counts, and what is evaluated in the session.
+//!
+//! It is decided here, once per plan; the executor runs it and EXPLAIN shows it.
+//!
+//! Invariant: behind the projection a row holds the items, then the values of `sort` that are no items.
+
+use crate::plan::{Equals, Evaluation, Narrow, SelectPlan, Sort, SortColumn, SortKey, Source, Steps};
+use expression::{ColumnSlot, Expression};
+use types::ColumnIndex;
+
+/// The steps of a plan; it `is_volatile` if it calls RAND() or its like.
+pub(crate) fn steps_of(plan: &SelectPlan, is_volatile: bool) -> Steps {
+    let columns = sort_columns(plan);
+    let drops_equals = plan.distinct && sorts_by_all_items(plan, &columns);
+    let distinct = (plan.distinct && !drops_equals)
+        .then(|| plan.projection.iter().map(|item| item.sql_type.clone()).collect());
+    let equals = if drops_equals { Equals::Dropped } else { Equals::Kept };
+    let sort = needs_sort(plan).then_some(Sort { columns, equals });
+    let output = output_of(plan);
+    let narrow = match &plan.source {
+        Source::Table(table) if is_volatile => Some(Box::new(narrow(plan, table.filter.clone(), &output))),
+        Source::Table(_) | Source::Nothing | Source::Virtual { .. } => None,
+    };
+    let limits_locks = plan.grouping.is_none() && !plan.distinct;
+    Steps {
+        evaluation: if is_volatile { Evaluation::RowByRow } else { Evaluation::Flowing },
+        narrow,
+        output_columns: as_columns(&output),
+        output,
+        distinct,
+        limits_source: limits_locks && sort.is_none(),
+        limits_locks,
+        sort,
+    }
+}
+
+fn needs_sort(plan: &SelectPlan) -> bool {
+    !plan.order_by.is_empty() && plan.order_by_index.is_none()
+}
+
+/// True if an expression is a column, so that evaluating it once or twice is the same.
+fn is_same_column(left: &Expression, right: &Expression) -> bool {
+    left.as_column().is_some() && left.as_column() == right.as_column()
+}
+
+/// The position of the item that a sort key is, too. One with a volatile call is evaluated once: what is ordered by is what is shown.
+fn item_of(plan: &SelectPlan, key: &SortKey) -> Option<usize> {
+    let is_same = |item: &Expression| {
+        is_same_column(item, &key.expression) || (key.expression.is_volatile() && *item == key.expression)
+    };
+    plan.projection.iter().position(is_same)
+}
+
+/// The sort columns: an item, or one of the values that stand behind the items.
+fn sort_columns(plan: &SelectPlan) -> Vec<SortColumn> {
+    let mut behind = plan.projection.len()..;
+    let column = |key: &SortKey| SortColumn {
+        position: item_of(plan, key).or_else(|| behind.next()).unwrap_or(usize::MAX),
+        sql_type: key.expression.sql_type.clone(),
+        descending: key.descending,
+    };
+    if needs_sort(plan) { plan.order_by.iter().map(column).collect() } else { Vec::new() }
+}
+
+/// True if rows that are equal in all sort columns are equal in all items, and the other way round.
+fn sorts_by_all_items(plan: &SelectPlan, columns: &[SortColumn]) -> bool {
+    let items = 0..plan.projection.len();
+    columns.iter().all(|column| items.contains(&column.position))
+        && items.clone().all(|item| columns.iter().any(|column| column.position == item))
+}
+
+/// The items, then what else is sorted by.
+fn output_of(plan: &SelectPlan) -> Vec<Expression> {
+    let mut expressions = plan.projection.clone();
+    if needs_sort(plan) {
+        let others = plan.order_by.iter().filter(|key| item_of(plan, key).is_none());
+        expressions.extend(others.map(|key| key.expression.clone()));
+    }
+    expressions
+}
+
+/// The columns, if all expressions are plain ones.
+fn as_columns(expressions: &[Expression]) -> Option<Vec<ColumnIndex>> {
+    expressions.iter().map(|expression| expression.as_column().map(|slot| ColumnIndex(slot.0))).collect()
+}
+
+/// What is left to do here where rows bring only the columns that are read here.
+fn narrow(plan: &SelectPlan, filter: Option<Expression>, output: &[Expression]) -> Narrow {
+    let conjuncts = filter.map(Expression::into_conjuncts).unwrap_or_default();
+    let (mut conditions, pushed): (Vec<_>, Vec<_>) =
+        conjuncts.into_iter().partition(|conjunct| conjunct.is_volatile());
+    let columns = source_columns(plan, &conditions, output);
+    let mut slot_of = |slot: ColumnSlot| position_in(&columns, slot);
+    for condition in &mut conditions {
+        condition.map_columns(&mut slot_of);
+    }
+    let (mut grouping, mut having, mut output) =
+        (plan.grouping.clone(), plan.having.clone(), output.to_vec());
+    match &mut grouping {
+        // HAVING and the items are over the groups.
+        Some(grouping) => {
+            for expression in &mut grouping.group_by {
+                expression.map_columns(&mut slot_of);
+            }
+            for call in &mut grouping.calls {
+                for argument in &mut call.arguments {
+                    argument.map_columns(&mut slot_of);
+                }
+                for order in &mut call.order_by {
+                    order.expression.map_columns(&mut slot_of);
+                }
+            }
+        }
+        None => {
+            for expression in output.iter_mut().chain(&mut having) {
+                expression.map_columns(&mut slot_of);
+            }
+        }
+    }
+    let columns = columns.iter().map(|slot| ColumnIndex(slot.0)).collect();
+    Narrow { columns, pushed, conditions, grouping, having, output }
+}
+
+/// The columns that a plan's expressions read of the source, ascending.
+fn source_columns(plan: &SelectPlan, conditions: &[Expression], output: &[Expression]) -> Vec<ColumnSlot> {
+    let mut columns: Vec<ColumnSlot> = conditions.iter().flat_map(Expression::columns).collect();
+    match &plan.grouping {
+        Some(grouping) => {
+            columns.extend(grouping.group_by.iter().flat_map(Expression::columns));
+            for call in &grouping.calls {
+                columns.extend(call.arguments.iter().flat_map(Expression::columns));
+                columns.extend(call.order_by.iter().flat_map(|order| order.expression.columns()));
+            }
+        }
+        None => {
+            columns.extend(plan.having.iter().flat_map(Expression::columns));
+            columns.extend(output.iter().flat_map(Expression::columns));
+        }
+    }
+    columns.sort_unstable();
+    columns.dedup();
+    columns
+}
+
+/// Where a column is in rows that have only these.
+fn position_in(columns: &[ColumnSlot], slot: ColumnSlot) -> ColumnSlot {
+    let position = columns.binary_search(&slot).ok().and_then(|position| u16::try_from(position).ok());
+    ColumnSlot(position.unwrap_or(u16::MAX))
+}
