@@ -41,6 +41,11 @@ pub struct Options {
 }
 
 impl Statement {
+    /// A SLEEP of it has begun.
+    pub fn sleeps(&self) -> bool {
+        self.volatile.as_ref().is_some_and(|volatile| volatile.wanted_us().is_some())
+    }
+
     /// What expressions are evaluated with.
     #[inline]
     pub fn context(&self) -> Context<'_> {

@@ -17,7 +17,8 @@
 //! | `prepared` | prepared statements and their parameters |
 //! | `named` | PREPARE, EXECUTE and DEALLOCATE PREPARE as texts |
 //! | `running` | the statement that runs: execution, commit, undoing, trying again |
-//! | `control`, `kill` | SET, USE, transaction control; KILL |
+//! | `control`, `kill` | SET, USE; KILL |
+//! | `transactions` | BEGIN, COMMIT, ROLLBACK, savepoints |
 //! | `foreign` | clients that do not speak UTF-8 |
 //! | `client_memory` | what is charged to ClientMemory |
 //! | `patience` | how long a client may take |
@@ -43,6 +44,7 @@ mod prepared;
 mod probe_log;
 mod roles;
 mod running;
+mod transactions;
 
 pub(crate) use login::ROUNDS_PER_SLICE;
 

@@ -40,19 +40,9 @@ enum Stage {
     Pausing(Retry),
 }
 
-/// What is done when the tables are unlocked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Then {
-    /// They are locked, or there is nothing to lock.
-    Lock,
-    /// START TRANSACTION.
-    Begin { read_only: bool },
-}
-
 /// The statement.
 pub(crate) struct LockTablesRun {
     wanted: Vec<(Arc<TableDefinition>, LockMode)>,
-    then: Then,
     places: Vec<Place>,
     deadline: Instant,
     stage: Stage,
@@ -62,8 +52,7 @@ impl LockTablesRun {
     /// Unlocks what is locked, then locks `wanted`.
     pub(crate) fn new(
         wanted: &[(Arc<TableDefinition>, LockMode)],
-        then: Then,
-        cx: &mut Cx<'_, '_>,
+            cx: &mut Cx<'_, '_>,
     ) -> Result<Self, Failure> {
         let map = Arc::clone(&cx.env.module.site.map);
         let mut places = Vec::new();
@@ -82,7 +71,7 @@ impl LockTablesRun {
         places.sort_unstable();
         let patience = Duration::from_secs(cx.core.variables.ddl_wait_timeout.into());
         let deadline = cx.env.now.monotonic + patience;
-        Ok(Self { wanted: wanted.to_vec(), then, places, deadline, stage: Stage::Start })
+        Ok(Self { wanted: wanted.to_vec(), places, deadline, stage: Stage::Start })
     }
 
     /// What it waits for.
@@ -130,9 +119,6 @@ impl LockTablesRun {
 
     /// Nothing is locked: begins to lock.
     fn begin(&mut self, cx: &mut Cx<'_, '_>) -> Result<Option<Progress>, Failure> {
-        if let Then::Begin { read_only } = self.then {
-            cx.core.client.transaction.begin(read_only);
-        }
         if self.places.is_empty() {
             return Ok(Some(Progress::Done(Completion::default())));
         }

@@ -1,4 +1,4 @@
-//! Statements that are done at once: SET, USE, SAVEPOINT, and BEGIN, COMMIT and ROLLBACK while no slot takes part.
+//! Statements that are done at once: SET, USE, and transaction control while no slot takes part (`transactions`).
 //!
 //! SET is all or nothing: all values are evaluated and checked on a copy of the variables first. What it sets for the whole cluster is a DDL
 //! job, after which the copy is taken over.
@@ -10,10 +10,9 @@ use crate::environment::{Environment, ModuleState};
 use crate::statement::Statement;
 use crate::variables::{SessionVariables, UserVariables, checked_isolation};
 use catalogue::{VariableChange, VariableSetting};
-use executor::transaction_client::SAVEPOINTS_MAX;
 use executor::{Completion, Diagnostics, warnings_of};
 use expression::NoColumns;
-use planner::plan::{Plan, SetItem, SetTarget, TransactionStatement};
+use planner::plan::{Plan, SetItem, SetTarget};
 use planner::{character_set_deprecation, collation_deprecation};
 use protocol::SqlError;
 use query::AccountNews;
@@ -200,56 +199,7 @@ impl Session {
                 env.tell(AccountNews::HourBegun);
                 done()
             }
-            Plan::Transaction(transaction) => match transaction {
-                TransactionStatement::Rollback => {
-                    if self.core.client.transaction.has_participants() {
-                        return None;
-                    }
-                    self.core.client.transaction.end();
-                    env.module.counters.rollbacks += 1;
-                    done()
-                }
-                TransactionStatement::Savepoint(name) => {
-                    if !self.core.variables.autocommit && !self.core.client.transaction.is_open() {
-                        self.core.client.transaction.begin(self.core.variables.is_read_only);
-                    }
-                    if self.core.client.transaction.is_open()
-                        && !self.core.client.transaction.set_savepoint(name)
-                    {
-                        let text =
-                            format!("Out of memory; a transaction has {SAVEPOINTS_MAX} savepoints at most");
-                        return Some(Err(SqlError::new(1041, text)));
-                    }
-                    done()
-                }
-                TransactionStatement::Release(name) => {
-                    if self.core.client.transaction.release_savepoint(name) {
-                        done()
-                    } else {
-                        Err(no_savepoint(name))
-                    }
-                }
-                TransactionStatement::RollbackTo(name) => {
-                    match self.core.client.transaction.rollback_to_savepoint(name) {
-                        None => Err(no_savepoint(name)),
-                        Some(marks) if marks.is_empty() => done(),
-                        Some(_) => return None,
-                    }
-                }
-                TransactionStatement::Begin { .. } | TransactionStatement::Commit => {
-                    // Without participants there is nobody to ask; START TRANSACTION unlocks tables.
-                    let unlocks = matches!(transaction, TransactionStatement::Begin { .. })
-                        && self.core.client.transaction.has_locked_tables();
-                    if self.core.client.transaction.has_participants() || unlocks {
-                        return None;
-                    }
-                    self.core.client.transaction.end();
-                    if let TransactionStatement::Begin { read_only } = transaction {
-                        self.core.client.transaction.begin(*read_only || self.core.variables.is_read_only);
-                    }
-                    done()
-                }
-            },
+            Plan::Transaction(transaction) => return self.control_transaction(env, transaction),
             Plan::UnlockTables if !self.core.client.transaction.has_locked_tables() => done(),
             Plan::Kill { .. }
             | Plan::LockTables(_)
@@ -318,8 +268,4 @@ fn as_id(value: &Value) -> Option<u64> {
         Value::UInt(number) => Some(*number),
         _ => None,
     }
-}
-
-fn no_savepoint(name: &str) -> SqlError {
-    SqlError::new(1305, format!("SAVEPOINT {name} does not exist"))
 }

@@ -20,12 +20,13 @@
 use super::client_memory::{LARGE_HOLDING, LARGE_TEXT};
 use super::control::Assigned;
 use super::point::Answered;
+use super::transactions::Before;
 use super::{Session, waive_outcome};
 
 use super::kill::KillRun;
 use crate::ddl_job::DdlRun;
 use crate::environment::Environment;
-use crate::locks::lock_tables::{LockTablesRun, Then};
+use crate::locks::lock_tables::LockTablesRun;
 use crate::locks::user_locks::{Called, UserLockRun};
 use crate::result_set::ResultSet;
 use crate::show::VirtualReader;
@@ -567,35 +568,25 @@ impl Session {
 
     /// Commits what the statement ends implicitly, then starts it.
     fn before_run(&mut self, env: &mut Environment<'_>, running: &mut Running) -> Option<Step> {
-        let plan = &running.statement.cached.prepared.plan;
-        if let Plan::Transaction(TransactionStatement::RollbackTo(name)) = plan {
-            let marks = self.core.client.transaction.rollback_to_savepoint(name).unwrap_or_default();
-            return self.roll_back(env, running, marks, After::Reply(Completion::default()));
+        match self.before(&running.statement) {
+            Before::Nothing => self.start(env, running),
+            Before::RollBackTo(marks) => {
+                self.roll_back(env, running, marks, After::Reply(Completion::default()))
+            }
+            Before::RollBack(marks) => self.roll_back(env, running, marks, After::End),
+            Before::Commit => {
+                let is_commit = matches!(
+                    running.statement.cached.prepared.plan,
+                    Plan::Transaction(TransactionStatement::Commit)
+                );
+                let then = if is_commit {
+                    AfterCommit::Reply(Completion::default())
+                } else {
+                    AfterCommit::Execute
+                };
+                self.begin_commit(env, running, then)
+            }
         }
-        if matches!(plan, Plan::Transaction(TransactionStatement::Rollback)) {
-            let marks = self.core.client.transaction.undo_all();
-            return self.roll_back(env, running, marks, After::End);
-        }
-        let sleeps =
-            running.statement.run.volatile.as_ref().is_some_and(|volatile| volatile.wanted_us().is_some());
-        let ends_transaction = !sleeps
-            && matches!(
-                plan,
-                Plan::Ddl(_)
-                    | Plan::Set(_)
-                    | Plan::LockTables(_)
-                    | Plan::UnlockTables
-                    | Plan::Transaction(TransactionStatement::Begin { .. } | TransactionStatement::Commit)
-            );
-        if ends_transaction {
-            let then = if matches!(plan, Plan::Transaction(TransactionStatement::Commit)) {
-                AfterCommit::Reply(Completion::default())
-            } else {
-                AfterCommit::Execute
-            };
-            return self.begin_commit(env, running, then);
-        }
-        self.start(env, running)
     }
 
     /// Starts the execution.
@@ -617,23 +608,6 @@ impl Session {
             }
             Err(failure) => self.fail(env, running, failure, false),
         }
-    }
-
-    /// With autocommit off the first statement on a table begins a transaction; a read-only one refuses changes.
-    fn enter_transaction(&mut self, statement: &Statement) -> Result<(), SqlError> {
-        let plan = &statement.cached.prepared.plan;
-        let changes = matches!(plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_));
-        let reads_table = matches!(plan, Plan::Select(select) if matches!(select.source, Source::Table(_)));
-        let transaction = &mut self.core.client.transaction;
-        if (changes || reads_table) && !self.core.variables.autocommit && !transaction.is_open() {
-            transaction.begin(self.core.variables.is_read_only);
-        }
-        let is_read_only =
-            if transaction.is_open() { transaction.is_read_only() } else { self.core.variables.is_read_only };
-        if (changes || matches!(plan, Plan::Ddl(_))) && is_read_only {
-            return Err(SqlError::new(1792, "Cannot execute statement in a READ ONLY transaction."));
-        }
-        Ok(())
     }
 
     fn execution_of(
@@ -693,21 +667,15 @@ impl Session {
                 Execution::Kill(KillRun::new(*connection, *query_only, &mut cx)?)
             }
             Plan::LockTables(tables) => {
-                Execution::LockTables(Box::new(LockTablesRun::new(tables, Then::Lock, &mut cx)?))
+                Execution::LockTables(Box::new(LockTablesRun::new(tables, &mut cx)?))
             }
             Plan::UnlockTables => {
-                Execution::LockTables(Box::new(LockTablesRun::new(&[], Then::Lock, &mut cx)?))
+                Execution::LockTables(Box::new(LockTablesRun::new(&[], &mut cx)?))
             }
-            Plan::Transaction(TransactionStatement::Begin { read_only })
+            Plan::Transaction(TransactionStatement::Begin { .. })
                 if cx.core.client.transaction.has_locked_tables() =>
             {
-                let read_only = *read_only || cx.core.variables.is_read_only;
-                let then = Then::Begin { read_only };
-                Execution::LockTables(Box::new(LockTablesRun::new(&[], then, &mut cx)?))
-            }
-            Plan::Transaction(TransactionStatement::Begin { read_only }) => {
-                self.core.client.transaction.begin(*read_only || self.core.variables.is_read_only);
-                Execution::Nothing(Completion::default())
+                Execution::LockTables(Box::new(LockTablesRun::new(&[], &mut cx)?))
             }
             Plan::Transaction(_)
             | Plan::Set(_)
@@ -769,6 +737,9 @@ impl Session {
                     && let Err(error) = self.assign(env, *assigned)
                 {
                     return self.report(env, &error);
+                }
+                if let Plan::Transaction(transaction) = &running.statement.cached.prepared.plan {
+                    self.begin_after_commit(transaction);
                 }
                 if !self.core.client.transaction.is_open() && self.core.client.transaction.has_participants()
                 {

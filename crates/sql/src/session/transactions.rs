@@ -1,0 +1,133 @@
+//! BEGIN, COMMIT, ROLLBACK and savepoints, and where other statements begin or end a transaction.
+//!
+//! ```text
+//! control_transaction --no slot takes part--> done at once
+//!      | else
+//!      v
+//! before (Start | Commit | RollBack) -> [the commit, or the undoing] -> begin_after_commit
+//! ```
+//! What the client calls a transaction is open from BEGIN on, or with autocommit off from the first statement on a table; what the cluster knows
+//! of it begins with the first write or lock (`executor::transaction_client`).
+//!
+//! Deliberately not here: how a commit or an undoing runs (`running`).
+#![expect(clippy::wildcard_enum_match_arm, reason = "plans that are not named neither begin nor end a transaction")]
+
+use super::Session;
+use crate::environment::Environment;
+use crate::statement::Statement;
+use executor::Completion;
+use executor::transaction_client::SAVEPOINTS_MAX;
+use planner::plan::{Plan, Source, TransactionStatement};
+use protocol::SqlError;
+use types::SlotId;
+
+/// What must happen before a statement is started.
+pub(super) enum Before {
+    Nothing,
+    /// The open transaction is committed; COMMIT is done then, any other statement starts.
+    Commit,
+    /// ROLLBACK.
+    RollBack(Vec<(SlotId, u32)>),
+    /// ROLLBACK TO a savepoint.
+    RollBackTo(Vec<(SlotId, u32)>),
+}
+
+impl Session {
+    /// Does a statement of transaction control while no slot takes part; None: it must run.
+    pub(super) fn control_transaction(
+        &mut self,
+        env: &mut Environment<'_>,
+        statement: &TransactionStatement,
+    ) -> Option<Result<Completion, SqlError>> {
+        let transaction = &mut self.core.client.transaction;
+        let is_read_only = self.core.variables.is_read_only;
+        match statement {
+            TransactionStatement::Rollback => {
+                if transaction.has_participants() {
+                    return None;
+                }
+                transaction.end();
+                env.module.counters.rollbacks += 1;
+            }
+            TransactionStatement::Savepoint(name) => {
+                if !self.core.variables.autocommit && !transaction.is_open() {
+                    transaction.begin(is_read_only);
+                }
+                if transaction.is_open() && !transaction.set_savepoint(name) {
+                    let text =
+                        format!("Out of memory; a transaction has {SAVEPOINTS_MAX} savepoints at most");
+                    return Some(Err(SqlError::new(1041, text)));
+                }
+            }
+            TransactionStatement::Release(name) => {
+                if !transaction.release_savepoint(name) {
+                    return Some(Err(no_savepoint(name)));
+                }
+            }
+            TransactionStatement::RollbackTo(name) => match transaction.rollback_to_savepoint(name) {
+                None => return Some(Err(no_savepoint(name))),
+                Some(marks) if marks.is_empty() => {}
+                Some(_) => return None,
+            },
+            TransactionStatement::Begin { .. } | TransactionStatement::Commit => {
+                // Without participants there is nobody to ask; START TRANSACTION unlocks tables.
+                let begins = matches!(statement, TransactionStatement::Begin { .. });
+                if transaction.has_participants() || (begins && transaction.has_locked_tables()) {
+                    return None;
+                }
+                transaction.end();
+                self.begin_after_commit(statement);
+            }
+        }
+        Some(Ok(Completion::default()))
+    }
+
+    /// What a statement that runs ends before it starts.
+    pub(super) fn before(&mut self, statement: &Statement) -> Before {
+        let transaction = &mut self.core.client.transaction;
+        match &statement.cached.prepared.plan {
+            Plan::Transaction(TransactionStatement::RollbackTo(name)) => {
+                Before::RollBackTo(transaction.rollback_to_savepoint(name).unwrap_or_default())
+            }
+            Plan::Transaction(TransactionStatement::Rollback) => Before::RollBack(transaction.undo_all()),
+            // A SET that sleeps has been here before.
+            _ if statement.run.sleeps() => Before::Nothing,
+            Plan::Ddl(_)
+            | Plan::Set(_)
+            | Plan::LockTables(_)
+            | Plan::UnlockTables
+            | Plan::Transaction(TransactionStatement::Begin { .. } | TransactionStatement::Commit) => {
+                Before::Commit
+            }
+            _ => Before::Nothing,
+        }
+    }
+
+    /// BEGIN, when what was open before is committed and tables are unlocked. Nothing for other statements.
+    pub(super) fn begin_after_commit(&mut self, statement: &TransactionStatement) {
+        if let TransactionStatement::Begin { read_only } = statement {
+            self.core.client.transaction.begin(*read_only || self.core.variables.is_read_only);
+        }
+    }
+
+    /// With autocommit off the first statement on a table begins a transaction; a read-only one refuses changes.
+    pub(super) fn enter_transaction(&mut self, statement: &Statement) -> Result<(), SqlError> {
+        let plan = &statement.cached.prepared.plan;
+        let changes = matches!(plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_));
+        let reads_table = matches!(plan, Plan::Select(select) if matches!(select.source, Source::Table(_)));
+        let transaction = &mut self.core.client.transaction;
+        if (changes || reads_table) && !self.core.variables.autocommit && !transaction.is_open() {
+            transaction.begin(self.core.variables.is_read_only);
+        }
+        let is_read_only =
+            if transaction.is_open() { transaction.is_read_only() } else { self.core.variables.is_read_only };
+        if (changes || matches!(plan, Plan::Ddl(_))) && is_read_only {
+            return Err(SqlError::new(1792, "Cannot execute statement in a READ ONLY transaction."));
+        }
+        Ok(())
+    }
+}
+
+fn no_savepoint(name: &str) -> SqlError {
+    SqlError::new(1305, format!("SAVEPOINT {name} does not exist"))
+}
