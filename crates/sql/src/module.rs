@@ -7,8 +7,8 @@
 //! are dropped; at most `max_connections` clients and one administrator are let in per module, and `handshakes_max` are about to log in.
 
 use crate::ddl_job::finisher::Finisher;
-use crate::environment::{Alarm, Environment, ModuleState};
-use crate::session::{Session, SessionCore};
+use crate::environment::{Environment, ModuleState};
+use crate::session::{Alarm, Session, SessionCore};
 use crate::variables::Globals;
 use executor::inbox::{Inbox, Reply};
 use memory::MemoryManager;

@@ -21,7 +21,7 @@
 //! | `transactions` | BEGIN, COMMIT, ROLLBACK, savepoints |
 //! | `foreign` | clients that do not speak UTF-8 |
 //! | `client_memory` | what is charged to ClientMemory |
-//! | `patience` | how long a client may take |
+//! | `timers` | how long a client may take, and everything else that is due at a time |
 //! | `binding` | what the front end is told about the session |
 //! | `roles` | active roles, and what they and the account may do |
 //! | `point` | point selects without any of that |
@@ -38,17 +38,17 @@ mod foreign;
 mod kill;
 mod login;
 mod named;
-mod patience;
 pub(crate) mod point;
 mod prepared;
 mod probe_log;
 mod roles;
 mod running;
+mod timers;
 mod transactions;
 
 pub(crate) use login::ROUNDS_PER_SLICE;
 
-use crate::environment::{Alarm, AlarmKind, Environment};
+use crate::environment::Environment;
 use crate::locks::SessionLocks;
 use crate::variables::{Scope, SessionVariables, UserVariables};
 pub use connection::too_many_connections;
@@ -64,7 +64,6 @@ use mysql_protocol::{
     StatusFlags,
 };
 use named::NamedStatements;
-use patience::Pace;
 use planner::Normalized;
 use planner::plan::SessionValue;
 use prepared::PreparedStatements;
@@ -75,6 +74,8 @@ use protocol::signal::{Probe, RequestId};
 use protocol::{Address, ConnectionId, ConnectionKind, ModuleKind, ReceiveBuffer, Signal, SqlError, View};
 use query::AccountName;
 pub(crate) use roles::PrivilegeSets;
+pub(crate) use timers::Alarm;
+use timers::Timers;
 use roles::Rights;
 use running::Running;
 use std::collections::VecDeque;
@@ -87,14 +88,6 @@ const PENDING_MAX: usize = 128 * 1024;
 
 /// When a command that waits for a lease is looked at again.
 const LEASE_PAUSE: Duration = Duration::from_millis(5);
-/// How long an idle client of a node that is about to stop may take for its next command.
-const DRAIN_IDLE: Duration = Duration::from_millis(300);
-
-/// An open transaction is looked at no more often than this.
-const INACTIVITY_CHECK_MIN: Duration = Duration::from_millis(10);
-/// A session whose statement outlasts wait_timeout is looked at no more often than this.
-const IDLE_CHECK_MIN: Duration = Duration::from_secs(1);
-
 /// What statements see and change of the session.
 #[derive(Debug)]
 pub(crate) struct SessionCore {
@@ -340,7 +333,7 @@ pub(crate) struct Session {
     reassembler: Reassembler,
     /// What is charged to ClientMemory for it.
     holding: Holding,
-    pace: Pace,
+    timers: Timers,
     pending: Vec<u8>,
     /// The command in front waits until this node may answer.
     awaits_lease: bool,
@@ -357,14 +350,8 @@ pub(crate) struct Session {
     is_query_killed: bool,
     /// The table that the running statement was bound to has a version that the statement may not meet.
     is_outdated: bool,
-    /// An alarm for TransactionInactiveTimeout is set.
-    is_inactivity_watched: bool,
     /// When the last command came.
     pub(crate) active_since: Instant,
-    /// The earliest alarm for wait_timeout. It is set only when it must ring earlier than it would already.
-    idle_alarm_at: Option<Instant>,
-    /// When a client that has not logged in is told to go.
-    handshake_until: Instant,
     is_continue_sent: bool,
     /// TLS was asked for, or a password is being checked: the bytes that follow are not to be read until then.
     is_login_busy: bool,
@@ -391,7 +378,7 @@ impl Session {
             handshake: None,
             reassembler: Reassembler::new(),
             holding: Holding::default(),
-            pace: Pace::default(),
+            timers: Timers::default(),
             pending: Vec::new(),
             awaits_lease: false,
             is_paused: false,
@@ -404,10 +391,7 @@ impl Session {
             multi_statements: false,
             is_query_killed: false,
             is_outdated: false,
-            is_inactivity_watched: false,
             active_since: env.now.monotonic,
-            idle_alarm_at: None,
-            handshake_until: Instant::FAR_FUTURE,
             is_continue_sent: false,
             is_login_busy: false,
             login: None,
@@ -468,7 +452,7 @@ impl Session {
             buffer.consume(buffer.bytes().len());
             return;
         }
-        self.pace.is_reading = false;
+        self.timers.is_reading = false;
         if self.pending.is_empty() && self.running.is_none() {
             let consumed = self.take_packets(env, buffer.bytes());
             buffer.consume(consumed);
@@ -732,92 +716,12 @@ impl Session {
         self.resume(env);
     }
 
-    /// An idle client is told to go.
-    pub(crate) fn on_alarm(&mut self, env: &mut Environment<'_>, kind: AlarmKind) {
-        match kind {
-            AlarmKind::Handshake => {
-                if self.stage == Stage::Handshake && self.handshake_until <= env.now.monotonic {
-                    env.module.counters.refused += 1;
-                    self.close(env);
-                }
-            }
-            AlarmKind::Login => self.resume(env),
-            AlarmKind::Inactive => {
-                self.is_inactivity_watched = false;
-                self.check_inactivity(env);
-            }
-            AlarmKind::Drain | AlarmKind::DrainOpen if env.module.draining.is_none() => {}
-            AlarmKind::Drain if self.is_at_rest() => self.tell_shutdown(env),
-            AlarmKind::DrainOpen => self.kill_for_shutdown(env),
-            AlarmKind::Drain => {}
-            AlarmKind::Idle => self.check_idle(env),
-            AlarmKind::Reading => self.check_reading(env),
-            AlarmKind::Writing => self.check_writing(env),
-        }
-    }
-
-    // ---- the node is about to stop ------------------------------------------------------------------------------------------------
-
     /// No statement runs and no transaction is open.
     fn is_at_rest(&self) -> bool {
         self.running.is_none()
             && self.queue.is_empty()
             && !self.core.client.transaction.is_open()
             && !self.core.client.transaction.has_participants()
-    }
-
-    /// The next command outside of a transaction is answered by 1053. An idle client hears it after a moment, one in a transaction has more time.
-    pub(crate) fn drain(&mut self, env: &mut Environment<'_>, patience: Duration) {
-        for (pause, kind) in [(DRAIN_IDLE.min(patience), AlarmKind::Drain), (patience, AlarmKind::DrainOpen)]
-        {
-            let at = env.now.monotonic + pause;
-            env.module.deadlines.register(at, Alarm { connection_id: self.core.client.id, kind });
-        }
-    }
-
-    /// Says so without being asked: nothing runs.
-    fn tell_shutdown(&mut self, env: &mut Environment<'_>) {
-        self.core.sequence = 0;
-        self.core.reply_error(env, &SqlError::shutdown());
-        self.close(env);
-    }
-
-    fn kill_for_shutdown(&mut self, env: &mut Environment<'_>) {
-        if self.is_at_rest() {
-            return self.tell_shutdown(env);
-        }
-        // The end of a commit that is on its way is not known: such a client hears nothing but the end of its connection.
-        if !self.core.client.inbox.has_commit() {
-            self.core.reply_error(env, &SqlError::shutdown());
-        }
-        self.close(env);
-    }
-
-    /// A statement of an open transaction is done: when the next one must have come.
-    fn watch_inactivity(&mut self, env: &mut Environment<'_>) {
-        if let Some(timeout) = env.module.config.transaction_inactive_timeout
-            && !self.is_inactivity_watched
-            && self.core.client.transaction.has_participants()
-        {
-            self.is_inactivity_watched = true;
-            let at = self.active_since + timeout;
-            let at = at.max(env.now.monotonic + INACTIVITY_CHECK_MIN);
-            let kind = AlarmKind::Inactive;
-            env.module.deadlines.register(at, Alarm { connection_id: self.core.client.id, kind });
-        }
-    }
-
-    fn check_inactivity(&mut self, env: &mut Environment<'_>) {
-        let Some(timeout) = env.module.config.transaction_inactive_timeout else { return };
-        let is_inactive = self.running.is_none() && self.active_since + timeout <= env.now.monotonic;
-        if is_inactive && self.core.client.transaction.has_participants() {
-            env.module.counters.rollbacks += 1;
-            return self.core.client.transaction.time_out(&mut env.executor());
-        }
-        // While a statement runs, its end begins the watch anew.
-        if self.running.is_none() {
-            self.watch_inactivity(env);
-        }
     }
 
     /// Sends what is buffered, then closes.

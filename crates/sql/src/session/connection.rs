@@ -8,7 +8,7 @@
 //! Deliberately not here: accounts, and what they may do (`roles`, `planner::privileges`).
 
 use super::{Session, Stage};
-use crate::environment::{Alarm, AlarmKind, Environment};
+use crate::environment::Environment;
 use mysql_protocol::server_handshake::{HandshakeOptions, HandshakeStep};
 use mysql_protocol::{
     AuthPlugin, Capabilities, ErrorPacket, HandshakeError, PacketWriter, ServerHandshake, StatusFlags,
@@ -125,9 +125,7 @@ impl Session {
     /// The client has connect_timeout from now on.
     pub(super) fn await_login(&mut self, env: &mut Environment<'_>) {
         let timeout = Duration::from_millis(env.module.config.handshake_timeout_ms);
-        self.handshake_until = env.now.monotonic + timeout;
-        let alarm = Alarm { connection_id: self.core.client.id, kind: AlarmKind::Handshake };
-        env.module.deadlines.register(self.handshake_until, alarm);
+        self.watch_handshake(env, timeout);
     }
 
     /// TLS runs.

@@ -17,7 +17,7 @@
 
 use super::{Session, Stage};
 use crate::accounts::{self, Admission, Demand};
-use crate::environment::{Alarm, AlarmKind, Environment};
+use crate::environment::Environment;
 
 use crate::variables::Scope;
 use mysql_protocol::auth;
@@ -123,8 +123,7 @@ impl Session {
         match env.module.accounts.guessing.admit(&self.host, &name, patience, now) {
             Admission::Now => self.find_account(env),
             Admission::At(at) => {
-                let alarm = Alarm { connection_id: self.core.client.id, kind: AlarmKind::Login };
-                env.module.deadlines.register(at, alarm);
+                self.wake_login(env, at);
                 self.wait(LoginWait::Turn(at));
                 None
             }
