@@ -23,6 +23,7 @@ mod locks;
 mod module;
 mod nonce;
 mod orphans;
+mod requester;
 mod result_set;
 mod results;
 mod session;

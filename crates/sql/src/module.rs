@@ -8,6 +8,7 @@
 
 use crate::ddl_job::finisher::Finisher;
 use crate::environment::{Environment, ModuleState};
+use crate::requester::Requester;
 use crate::session::{Alarm, Session, SessionCore};
 use crate::variables::Globals;
 use executor::inbox::{Inbox, Reply};
@@ -231,16 +232,42 @@ impl SqlModule {
             && primary.is_some_and(|primary| primary.node == self.state.node())
     }
 
-    fn with_finisher(
+    /// Acts on the one that a number belongs to, if it is there.
+    fn with_requester(
+        &mut self,
+        number: u32,
+        now: Now,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+        act: impl FnOnce(&mut dyn Requester, &mut Environment<'_>),
+    ) {
+        if number != self.finisher_number() {
+            return self.with_session(number, now, budget, outputs, |session, env| act(session, env));
+        }
+        if let Some(finisher) = &mut self.finisher {
+            act(&mut **finisher, &mut Environment { now, budget, outputs, module: &mut self.state });
+        }
+    }
+
+    /// Acts on all sessions, in the order of their numbers, and then on the finisher.
+    fn with_all_requesters(
         &mut self,
         now: Now,
         budget: &mut Budget,
         outputs: &mut Outputs<Shared>,
-        act: impl FnOnce(&mut Finisher, &mut Environment<'_>),
+        mut act: impl FnMut(&mut dyn Requester, &mut Environment<'_>),
     ) {
-        if let Some(finisher) = &mut self.finisher {
-            act(finisher, &mut Environment { now, budget, outputs, module: &mut self.state });
+        self.with_all(now, budget, outputs, |session, env| act(session, env));
+        let finisher = self.finisher_number();
+        self.with_requester(finisher, now, budget, outputs, act);
+    }
+
+    /// The one that a number belongs to.
+    fn requester(&self, number: u32) -> Option<&dyn Requester> {
+        if number == self.finisher_number() {
+            return self.finisher.as_deref().map(|finisher| finisher as &dyn Requester);
         }
+        self.sessions.get(&number).map(|session| &**session as &dyn Requester)
     }
 
     fn with_connection(
@@ -380,10 +407,7 @@ impl SqlModule {
             });
         }
         while let Some(number) = self.state.site.wakes.expired(now.monotonic) {
-            if number == self.finisher_number() {
-                self.with_finisher(now, budget, outputs, |finisher, env| finisher.step(env));
-            }
-            self.with_session(number, now, budget, outputs, |session, env| session.on_wake(env));
+            self.with_requester(number, now, budget, outputs, |requester, env| requester.on_wake(env));
         }
     }
 
@@ -411,9 +435,8 @@ impl SqlModule {
             self.with_all(now, budget, outputs, |session, env| session.leave_old_table(env));
         }
         if is_new_view {
-            self.with_all(now, budget, outputs, |session, env| session.on_view_changed(env, &before.view));
-            self.with_finisher(now, budget, outputs, |finisher, env| {
-                finisher.on_view_changed(env, &before.view)
+            self.with_all_requesters(now, budget, outputs, |requester, env| {
+                requester.on_view_changed(env, &before.view);
             });
             // A node that was left out may have left a job. (Nobody has when the cluster begins.)
             self.state.has_left_ddl |= before.view.number.0 > 0 && self.looks_after_ddl();
@@ -442,8 +465,7 @@ impl SqlModule {
     }
 
     fn on_node_lost(&mut self, node: NodeId, now: Now, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
-        self.with_all(now, budget, outputs, |session, env| session.on_node_lost(env, node));
-        self.with_finisher(now, budget, outputs, |finisher, env| finisher.on_node_lost(env, node));
+        self.with_all_requesters(now, budget, outputs, |requester, env| requester.on_node_lost(env, node));
     }
 
     // ---- signals ------------------------------------------------------------------------------------------------------------------
@@ -490,22 +512,15 @@ impl SqlModule {
             }
             Signal::WaitMoved { request, to } => {
                 let number = Inbox::connection_of(request);
-                if number == self.finisher_number() {
-                    return self.with_finisher(now, budget, outputs, |finisher, env| {
-                        finisher.on_wait_moved(env, request, envelope.view, to);
-                    });
-                }
-                self.with_session(number, now, budget, outputs, |session, env| {
-                    session.on_wait_moved(env, request, envelope.view, to);
+                self.with_requester(number, now, budget, outputs, |requester, env| {
+                    requester.on_wait_moved(env, request, envelope.view, to);
                 });
             }
             Signal::Continue(number) => {
                 let number = u32::try_from(number).unwrap_or(0);
-                if number == self.finisher_number() {
-                    return self
-                        .with_finisher(now, budget, outputs, |finisher, env| finisher.on_continue(env));
-                }
-                self.with_session(number, now, budget, outputs, |session, env| session.on_continue(env));
+                self.with_requester(number, now, budget, outputs, |requester, env| {
+                    requester.on_continue(env);
+                });
             }
             Signal::SequenceDone { request, first, count, .. } => {
                 self.on_reply(request, Reply::Sequence { first, count }, now, budget, outputs);
@@ -532,11 +547,8 @@ impl SqlModule {
             }
             Signal::ProbeSession(probe) => self.on_probe(probe, now, budget, outputs),
             Signal::PeerLost { node, incarnation } => {
-                self.with_all(now, budget, outputs, |session, _| {
-                    session.core.client.inbox.cut_off(node, incarnation)
-                });
-                self.with_finisher(now, budget, outputs, |finisher, _| {
-                    finisher.core.client.inbox.cut_off(node, incarnation);
+                self.with_all_requesters(now, budget, outputs, |requester, _| {
+                    requester.core_mut().client.inbox.cut_off(node, incarnation);
                 });
                 let map = Arc::clone(&self.state.site.map);
                 self.state.orphans.on_lost(|lost| lost == node, &map, self.state.site.address, outputs);
@@ -570,11 +582,9 @@ impl SqlModule {
         outputs: &mut Outputs<Shared>,
     ) {
         let number = Inbox::connection_of(request);
-        if number == self.finisher_number() {
-            return self
-                .with_finisher(now, budget, outputs, |finisher, env| finisher.on_reply(env, request, reply));
-        }
-        self.with_session(number, now, budget, outputs, |session, env| session.on_reply(env, request, reply));
+        self.with_requester(number, now, budget, outputs, |requester, env| {
+            requester.on_reply(env, request, reply);
+        });
     }
 
     /// KILL: 1094 if there is no such connection, 1095 if it is not the user's who asks and may end only those.
@@ -604,7 +614,7 @@ impl SqlModule {
     fn inbox_of(&mut self, request: RequestId) -> Option<&mut Inbox> {
         let number = Inbox::connection_of(request);
         if number == self.finisher_number() {
-            return self.finisher.as_mut().map(|finisher| finisher.inbox());
+            return self.finisher.as_mut().map(|finisher| &mut finisher.core_mut().client.inbox);
         }
         self.sessions.get_mut(&number).map(|session| &mut session.core.client.inbox)
     }
@@ -651,9 +661,8 @@ impl SqlModule {
             core.client.transaction.takes_part(transaction, slot) || core.locks.takes_part(transaction, slot)
         };
         let goes_on = self.state.ddl_locks.contains(&transaction)
-            || self.state.site.session_of(transaction).is_some_and(|number| match &self.finisher {
-                Some(finisher) if number == self.finisher_number() => goes_on(&finisher.core),
-                _ => self.sessions.get(&number).is_some_and(|session| goes_on(&session.core)),
+            || self.state.site.session_of(transaction).is_some_and(|number| {
+                self.requester(number).is_some_and(|requester| goes_on(requester.core()))
             });
         if !goes_on || !transaction.is_of(self.state.site.map.incarnation) {
             outputs.send(self.state.site.address, from, Signal::Abort { transaction, slot });

@@ -50,6 +50,7 @@ pub(crate) use login::ROUNDS_PER_SLICE;
 
 use crate::environment::Environment;
 use crate::locks::SessionLocks;
+use crate::requester::Requester;
 use crate::variables::{Scope, SessionVariables, UserVariables};
 pub use connection::too_many_connections;
 use executor::diagnostics::Level;
@@ -584,12 +585,6 @@ impl Session {
         }
     }
 
-    /// The turn that `later` asked for.
-    pub(crate) fn on_continue(&mut self, env: &mut Environment<'_>) {
-        self.is_continue_sent = false;
-        self.resume(env);
-    }
-
     /// Goes on with what waits: an answer came, the client has read, or it is this session's turn.
     pub(crate) fn resume(&mut self, env: &mut Environment<'_>) {
         if self.stage == Stage::Closing || self.is_continue_sent {
@@ -609,51 +604,9 @@ impl Session {
 
     // ---- signals ------------------------------------------------------------------------------------------------------------------
 
-    /// An answer.
-    pub(crate) fn on_reply(&mut self, env: &mut Environment<'_>, request: RequestId, reply: Reply) {
-        if self.core.client.inbox.deliver(request, reply) {
-            self.resume(env);
-        }
-    }
-
     /// Whether it is in this transaction, or holds locks by it.
     pub(crate) fn is_in(&self, transaction: TransactionId) -> bool {
         self.core.client.transaction.id() == Some(transaction) || self.core.locks.has(transaction)
-    }
-
-    /// A request waits at another primary now.
-    pub(crate) fn on_wait_moved(
-        &mut self,
-        env: &mut Environment<'_>,
-        request: RequestId,
-        moved_in: ViewNumber,
-        to: Address,
-    ) {
-        if self.core.follow_wait(&env.module.site.map, request, moved_in, to) {
-            self.resume(env);
-        }
-    }
-
-    /// A node is lost: what the transaction had there is undone by that node, too, even if it is back at once.
-    pub(crate) fn on_node_lost(&mut self, env: &mut Environment<'_>, node: NodeId) {
-        let map = &env.module.site.map;
-        env.module.aborts_due.extend(self.core.client.transaction.held_at(node, map));
-        env.module.aborts_due.extend(self.core.locks.held_at(node, map));
-        let was_there = |slot| map.primary(slot).is_some_and(|primary| primary.node == node);
-        self.core.lose(|slot, _| was_there(slot));
-        self.end_if_name_lost(env);
-        if self.core.client.inbox.node_lost(node) {
-            self.resume(env);
-        }
-    }
-
-    /// Another view is installed.
-    pub(crate) fn on_view_changed(&mut self, env: &mut Environment<'_>, before: &View) {
-        self.core.on_view_changed(before, &env.module.site.map.view);
-        self.end_if_name_lost(env);
-        if self.running.is_some() {
-            self.resume(env);
-        }
     }
 
     /// A name that GET_LOCK locked is lost with its primary, so others may get it: the session must not go on as if it had it.
@@ -709,12 +662,6 @@ impl Session {
     }
 
     // ---- the end ------------------------------------------------------------------------------------------------------------------
-
-    /// What it waits for may have come.
-    pub(crate) fn on_wake(&mut self, env: &mut Environment<'_>) {
-        self.awaits_lease = false;
-        self.resume(env);
-    }
 
     /// No statement runs and no transaction is open.
     fn is_at_rest(&self) -> bool {
@@ -788,6 +735,54 @@ impl Session {
         self.pending = Vec::new();
         self.statements = PreparedStatements::default();
         self.named_statements = NamedStatements::default();
+    }
+}
+
+impl Requester for Session {
+    fn core(&self) -> &SessionCore {
+        &self.core
+    }
+
+    fn core_mut(&mut self) -> &mut SessionCore {
+        &mut self.core
+    }
+
+    fn go_on(&mut self, env: &mut Environment<'_>) {
+        self.resume(env);
+    }
+
+    /// What it waits for may have come.
+    fn on_wake(&mut self, env: &mut Environment<'_>) {
+        self.awaits_lease = false;
+        self.resume(env);
+    }
+
+    /// The turn that `later` asked for.
+    fn on_continue(&mut self, env: &mut Environment<'_>) {
+        self.is_continue_sent = false;
+        self.resume(env);
+    }
+
+    /// A node is lost: what the transaction had there is undone by that node, too, even if it is back at once.
+    fn on_node_lost(&mut self, env: &mut Environment<'_>, node: NodeId) {
+        let map = &env.module.site.map;
+        env.module.aborts_due.extend(self.core.client.transaction.held_at(node, map));
+        env.module.aborts_due.extend(self.core.locks.held_at(node, map));
+        let was_there = |slot| map.primary(slot).is_some_and(|primary| primary.node == node);
+        self.core.lose(|slot, _| was_there(slot));
+        self.end_if_name_lost(env);
+        if self.core.client.inbox.node_lost(node) {
+            self.resume(env);
+        }
+    }
+
+    /// Another view is installed.
+    fn on_view_changed(&mut self, env: &mut Environment<'_>, before: &View) {
+        self.core.on_view_changed(before, &env.module.site.map.view);
+        self.end_if_name_lost(env);
+        if self.running.is_some() {
+            self.resume(env);
+        }
     }
 }
 

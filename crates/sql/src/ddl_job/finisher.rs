@@ -9,22 +9,21 @@
 
 use super::DdlRun;
 use crate::environment::Environment;
+use crate::requester::Requester;
 use crate::session::SessionCore;
 use crate::statement::Cx;
-use executor::inbox::{Inbox, Reply};
 use executor::{Progress, Statement};
 use expression::Settings;
-use protocol::signal::RequestId;
-use protocol::{Address, ConnectionId, View};
+use protocol::{ConnectionId, View};
 use stdx::{Duration, Instant};
-use types::{NodeId, ViewNumber};
+use types::NodeId;
 
 /// How soon a run that failed is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 /// The one of a module.
 pub(crate) struct Finisher {
-    pub(crate) core: SessionCore,
+    core: SessionCore,
     statement: Statement,
     run: Option<Box<DdlRun>>,
     is_wanted: bool,
@@ -62,42 +61,8 @@ impl Finisher {
         self.run.is_none() && !self.is_wanted
     }
 
-    pub(crate) fn on_reply(&mut self, env: &mut Environment<'_>, request: RequestId, reply: Reply) {
-        if self.core.client.inbox.deliver(request, reply) {
-            self.step(env);
-        }
-    }
-
-    pub(crate) fn on_continue(&mut self, env: &mut Environment<'_>) {
-        self.is_continue_sent = false;
-        self.step(env);
-    }
-
-    pub(crate) fn on_node_lost(&mut self, env: &mut Environment<'_>, node: NodeId) {
-        if self.core.client.inbox.node_lost(node) {
-            self.step(env);
-        }
-    }
-
-    pub(crate) fn on_wait_moved(
-        &mut self,
-        env: &mut Environment<'_>,
-        request: RequestId,
-        moved_in: ViewNumber,
-        to: Address,
-    ) {
-        if self.core.follow_wait(&env.module.site.map, request, moved_in, to) {
-            self.step(env);
-        }
-    }
-
-    pub(crate) fn on_view_changed(&mut self, env: &mut Environment<'_>, before: &View) {
-        self.core.on_view_changed(before, &env.module.site.map.view);
-        self.step(env);
-    }
-
     /// Goes on with the run, or begins one that is wanted.
-    pub(crate) fn step(&mut self, env: &mut Environment<'_>) {
+    fn step(&mut self, env: &mut Environment<'_>) {
         if self.is_continue_sent || self.pause_until.is_some_and(|until| env.now.monotonic < until) {
             return;
         }
@@ -138,16 +103,45 @@ impl Finisher {
         }
     }
 
-    /// What it waits for.
-    pub(crate) fn inbox(&mut self) -> &mut Inbox {
-        &mut self.core.client.inbox
-    }
-
     fn end(&mut self, env: &mut Environment<'_>) {
         self.run = None;
         self.core.client.transaction.abort(&mut env.executor());
         self.core.client.inbox.forget_all();
         self.core.client.memory.release_all();
         self.core.client.diagnostics.clear();
+    }
+}
+
+impl Requester for Finisher {
+    fn core(&self) -> &SessionCore {
+        &self.core
+    }
+
+    fn core_mut(&mut self) -> &mut SessionCore {
+        &mut self.core
+    }
+
+    fn go_on(&mut self, env: &mut Environment<'_>) {
+        self.step(env);
+    }
+
+    fn on_continue(&mut self, env: &mut Environment<'_>) {
+        self.is_continue_sent = false;
+        self.step(env);
+    }
+
+    fn on_wake(&mut self, env: &mut Environment<'_>) {
+        self.step(env);
+    }
+
+    fn on_node_lost(&mut self, env: &mut Environment<'_>, node: NodeId) {
+        if self.core.client.inbox.node_lost(node) {
+            self.step(env);
+        }
+    }
+
+    fn on_view_changed(&mut self, env: &mut Environment<'_>, before: &View) {
+        self.core.on_view_changed(before, &env.module.site.map.view);
+        self.step(env);
     }
 }
