@@ -1,10 +1,10 @@
 //! What a handler call gives to the code below it: time, budget, outputs and the state that all sessions of the module share.
 
 use crate::accounts::AccountBook;
-use crate::module::SqlConfig;
+use crate::config::SqlConfig;
 use crate::nonce::NonceSource;
 use crate::orphans::Orphans;
-use crate::session::{Alarm, PrivilegeSets};
+use crate::privilege_sets::PrivilegeSets;
 use crate::statement_cache::StatementCache;
 use crate::statement_counts::StatementCounts;
 use crate::variables::{Globals, globals};
@@ -92,6 +92,34 @@ impl Counters {
     pub(crate) fn questions(&self) -> u64 {
         self.queries + self.executions
     }
+}
+
+/// The session that a timer is for (`session::timers`).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Alarm {
+    pub(crate) connection_id: u32,
+    pub(crate) kind: AlarmKind,
+}
+
+/// Why a session is woken.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum AlarmKind {
+    /// The handshake takes too long.
+    Handshake,
+    /// A login that had to wait may go on.
+    Login,
+    /// wait_timeout.
+    Idle,
+    /// net_read_timeout.
+    Reading,
+    /// net_write_timeout.
+    Writing,
+    /// TransactionInactiveTimeout.
+    Inactive,
+    /// The node is about to stop, and has been patient with an idle session.
+    Drain,
+    /// The node has been patient with an open transaction.
+    DrainOpen,
 }
 
 impl ModuleState {

@@ -7,7 +7,8 @@
 //! | --- | --- |
 //! | `module` | [`SqlModule`]: all sessions of one thread, as the node drives them |
 //! | `session` | a connection: handshake, commands, the statement that runs |
-//! | `statement_cache` | plans by text |
+//! | `statement_cache`, `point_select` | plans by text; the plans of point selects |
+//! | `privilege_sets` | a number for each set of privileges |
 //! | `statement` | a statement that runs, and what its steps use |
 //! | `locks` | LOCK TABLES, GET_LOCK: what a session locks beside its transaction |
 //! | `results`, `result_set` | rows and column definitions as clients see them; a result that is sent |
@@ -17,12 +18,15 @@
 //! Invariants: no clock, file, socket or thread; everything that happens follows from the inputs of `SqlModule::handle`.
 
 mod accounts;
+mod config;
 mod ddl_job;
 mod environment;
 mod locks;
 mod module;
 mod nonce;
 mod orphans;
+mod point_select;
+mod privilege_sets;
 mod requester;
 mod result_set;
 mod results;
@@ -33,6 +37,7 @@ mod statement_cache;
 mod statement_counts;
 mod variables;
 
-pub use module::{INSTANCES_MAX, SqlConfig, SqlModule};
+pub use config::{INSTANCES_MAX, SqlConfig};
+pub use module::SqlModule;
 pub use session::too_many_connections;
 pub use variables::Globals;

@@ -7,13 +7,12 @@
 //! are dropped; at most `max_connections` clients and one administrator are let in per module, and `handshakes_max` are about to log in.
 
 use crate::ddl_job::finisher::Finisher;
-use crate::environment::{Environment, ModuleState};
+use crate::config::{INSTANCES_MAX, SqlConfig};
+use crate::environment::{Alarm, Environment, ModuleState};
 use crate::requester::Requester;
-use crate::session::{Alarm, Session, SessionCore};
-use crate::variables::Globals;
+use crate::session::{Session, SessionCore};
 use executor::inbox::{Inbox, Reply};
 use memory::MemoryManager;
-use planner::TextLimits;
 use protocol::module::{ConnectionAction, Counts};
 use protocol::program::TableRef;
 use protocol::signal::{InfoTable, Probe, RequestId, ReturnedRequest, SCHEMA_USERS_MAX};
@@ -26,64 +25,8 @@ use std::sync::Arc;
 use stdx::{Duration, FixedMap, Instant, Now};
 use types::{NodeId, SlotId, TransactionId, Value};
 
-/// Modules of a node at most: the low part of connection ids.
-pub const INSTANCES_MAX: u32 = 256;
-
 /// Characters of a statement that SHOW PROCESSLIST shows.
 const SHOWN_TEXT_MAX: usize = 1024;
-
-/// What the module is told at its start.
-#[derive(Clone, Debug)]
-pub struct SqlConfig {
-    /// This node.
-    pub node: NodeId,
-    /// Which `sql` module of the node, counted from 0.
-    pub instance: u8,
-    /// Connections of this module that may be logged in, and one more for an administrator: those above get 1040.
-    pub max_connections: u32,
-    /// Connections over TCP of this module that may be about to log in: with one more the oldest is closed.
-    pub handshakes_max: usize,
-    /// How long a client may take to log in.
-    pub handshake_timeout_ms: u64,
-    /// The driver can answer a TLS handshake.
-    pub has_tls: bool,
-    /// TransactionDeadlockDetectionTimeout: no wait for a lock is longer, whatever innodb_lock_wait_timeout says.
-    pub lock_wait_timeout_max: Option<Duration>,
-    /// TransactionInactiveTimeout: an open transaction without a statement for so long is rolled back.
-    pub transaction_inactive_timeout: Option<Duration>,
-    /// How long what became of a commit is kept for a session that has not confirmed that it knows.
-    pub marker_time: Duration,
-    /// Bytes of plans kept for statements that come again.
-    pub statement_cache_size: usize,
-    /// Limits on statements' texts.
-    pub text_limits: TextLimits,
-    /// System variables that the node's configuration says.
-    pub globals: Arc<Globals>,
-    /// How many `sql` modules the node has, this one included.
-    pub siblings: u8,
-}
-
-impl SqlConfig {
-    /// The defaults.
-    #[must_use]
-    pub fn new(node: NodeId, instance: u8) -> Self {
-        Self {
-            node,
-            instance,
-            max_connections: 1000,
-            handshakes_max: 128,
-            handshake_timeout_ms: 10_000,
-            has_tls: false,
-            lock_wait_timeout_max: None,
-            transaction_inactive_timeout: None,
-            marker_time: Duration::from_secs(600),
-            statement_cache_size: 16 << 20,
-            text_limits: TextLimits::default(),
-            globals: Arc::default(),
-            siblings: 1,
-        }
-    }
-}
 
 /// The sessions of one thread.
 pub struct SqlModule {

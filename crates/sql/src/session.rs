@@ -74,8 +74,6 @@ use protocol::program::TableRef;
 use protocol::signal::{Probe, RequestId};
 use protocol::{Address, ConnectionId, ConnectionKind, ModuleKind, ReceiveBuffer, Signal, SqlError, View};
 use query::AccountName;
-pub(crate) use roles::PrivilegeSets;
-pub(crate) use timers::Alarm;
 use timers::Timers;
 use roles::Rights;
 use running::Running;

@@ -27,7 +27,7 @@ pub(crate) struct CachedStatement {
     /// Column count and definitions as packets; empty if there is no result set.
     pub(crate) column_frames: Vec<u8>,
     /// How it runs if it is a point select.
-    pub(crate) point: Option<crate::session::point::PointSelect>,
+    pub(crate) point: Option<crate::point_select::PointSelect>,
     /// The character set of its results, if that is not UTF-8.
     pub(crate) results: Option<CharacterSet>,
 }
@@ -38,7 +38,7 @@ impl CachedStatement {
         let column_frames = crate::results::column_frames(&prepared.columns, results);
         let narrow = results.and_then(Collation::narrow_set);
         // What is transcoded is not copied from storage to the client.
-        let point = if narrow.is_none() { crate::session::point::PointSelect::of(&prepared) } else { None };
+        let point = if narrow.is_none() { crate::point_select::PointSelect::of(&prepared) } else { None };
         Self { prepared, column_frames, point, results: narrow }
     }
 }

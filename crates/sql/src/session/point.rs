@@ -9,24 +9,15 @@
 use super::SessionCore;
 use crate::environment::Environment;
 use crate::results::RowWriter;
+use crate::point_select::PointSelect;
 use crate::statement_cache::CachedStatement;
 use executor::{Failure, access};
 use expression::{Context, Settings};
 use memory::Guard;
 use mysql_protocol::PacketWriter;
 use mysql_protocol::result::RowFormat;
-use planner::plan::{AccessPath, KeyTemplate, Plan, Prepared, Source};
 use storage::{Lookup, Visibility};
-use types::{ColumnIndex, TableId, Value};
-
-/// What is needed to run one.
-#[derive(Clone, Debug)]
-pub(crate) struct PointSelect {
-    table: TableId,
-    version: u32,
-    key: KeyTemplate,
-    columns: Vec<ColumnIndex>,
-}
+use types::Value;
 
 /// Whether a point select was answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,31 +28,6 @@ pub(crate) enum Answered {
 }
 
 impl PointSelect {
-    /// The point select that a plan is, if it is one.
-    pub(crate) fn of(prepared: &Prepared) -> Option<Self> {
-        let Plan::Select(plan) = &prepared.plan else { return None };
-        let Source::Table(access) = &plan.source else { return None };
-        let AccessPath::PrimaryKeys(keys) = &access.path else { return None };
-        let [key] = &keys[..] else { return None };
-        let is_plain = access.filter.is_none()
-            && plan.grouping.is_none()
-            && plan.having.is_none()
-            && plan.lock.is_none()
-            && plan.limit.count.is_none()
-            && plan.limit.offset.is_none()
-            && prepared.session_values.is_empty();
-        if !is_plain {
-            return None;
-        }
-        let columns = plan.projection.iter().map(|item| item.as_column().map(|slot| ColumnIndex(slot.0)));
-        Some(Self {
-            table: access.table.id,
-            version: access.table.version,
-            key: key.clone(),
-            columns: columns.collect::<Option<Vec<_>>>()?,
-        })
-    }
-
     /// Runs it.
     pub(super) fn run(
         &self,

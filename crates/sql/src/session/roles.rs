@@ -2,7 +2,7 @@
 //!
 //! Roles are active from login on (default ones, or all of them with `activate_all_roles_on_login`) and change by SET ROLE. What they add
 //! up to, a [`PrivilegeSet`], belongs to one schema version: [`SessionCore::renew_rights`] makes it anew when another one is installed, before
-//! a statement looks for its plan. A module gives equal sets one number ([`PrivilegeSets`]), which is part of the key of a cached plan.
+//! a statement looks for its plan. A module gives equal sets one number (`privilege_sets`).
 //!
 //! **Invariants**: a role that is not granted any more is not active, whatever SET ROLE said; two sets with one number are equal, and a number
 //! that is not in use any more is never used again.
@@ -15,38 +15,9 @@ use crate::variables::Scope;
 use planner::plan::SetRole;
 use planner::{privileges, role_names};
 use protocol::SqlError;
-use std::collections::BTreeMap;
+
 use std::sync::Arc;
 use types::{PrivilegeSet, Schema, SchemaVersion, UserName, Value};
-
-/// Sets that a module remembers before it forgets those that no session has.
-const SETS_KEPT: usize = 256;
-
-/// The numbers of a module's privilege sets.
-#[derive(Debug, Default)]
-pub(crate) struct PrivilegeSets {
-    numbers: BTreeMap<Arc<PrivilegeSet>, u64>,
-    last: u64,
-    /// When so many are known, those without a session are forgotten.
-    forget_at: usize,
-}
-
-impl PrivilegeSets {
-    /// The one set that is equal to this, and its number.
-    fn number(&mut self, set: PrivilegeSet) -> (Arc<PrivilegeSet>, u64) {
-        if let Some((known, number)) = self.numbers.get_key_value(&set) {
-            return (Arc::clone(known), *number);
-        }
-        if self.numbers.len() >= self.forget_at {
-            self.numbers.retain(|set, _| Arc::strong_count(set) > 1);
-            self.forget_at = SETS_KEPT.max(2 * self.numbers.len());
-        }
-        self.last += 1;
-        let set = Arc::new(set);
-        self.numbers.insert(Arc::clone(&set), self.last);
-        (set, self.last)
-    }
-}
 
 /// What a session may do.
 #[derive(Clone, Debug, Default)]

@@ -10,7 +10,7 @@
 //! Deliberately not here: waking a session whose statement waits (`executor::Site::wakes`).
 
 use super::{Session, Stage};
-use crate::environment::Environment;
+use crate::environment::{Alarm, AlarmKind, Environment};
 use protocol::SqlError;
 use stdx::{Duration, Instant};
 
@@ -23,34 +23,6 @@ const INACTIVITY_CHECK_MIN: Duration = Duration::from_millis(10);
 const IDLE_CHECK_MIN: Duration = Duration::from_secs(1);
 /// What a client must send or take in one time-out, if it is not done by then.
 const PROGRESS_MIN: u64 = 4 * 1024;
-
-/// Whom a deadline wakes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Alarm {
-    pub(crate) connection_id: u32,
-    pub(crate) kind: AlarmKind,
-}
-
-/// Why a session is woken.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum AlarmKind {
-    /// The handshake takes too long.
-    Handshake,
-    /// A login that had to wait may go on.
-    Login,
-    /// wait_timeout.
-    Idle,
-    /// net_read_timeout.
-    Reading,
-    /// net_write_timeout.
-    Writing,
-    /// TransactionInactiveTimeout.
-    Inactive,
-    /// The node is about to stop, and has been patient with an idle session.
-    Drain,
-    /// The node has been patient with an open transaction.
-    DrainOpen,
-}
 
 /// What a session knows of its timers, and of its client's pace.
 #[derive(Debug, Default)]

@@ -1,0 +1,63 @@
+//! The configuration of a `sql` module.
+
+use crate::variables::Globals;
+use planner::TextLimits;
+use std::sync::Arc;
+use stdx::Duration;
+use types::NodeId;
+
+/// Modules of a node at most: the low part of connection ids.
+pub const INSTANCES_MAX: u32 = 256;
+
+/// The module is told this at its start.
+#[derive(Clone, Debug)]
+pub struct SqlConfig {
+    /// This node.
+    pub node: NodeId,
+    /// Which `sql` module of the node, counted from 0.
+    pub instance: u8,
+    /// Connections of this module that may be logged in, and one more for an administrator: those above get 1040.
+    pub max_connections: u32,
+    /// Connections over TCP of this module that may be about to log in: with one more the oldest is closed.
+    pub handshakes_max: usize,
+    /// How long a client may take to log in.
+    pub handshake_timeout_ms: u64,
+    /// The driver can answer a TLS handshake.
+    pub has_tls: bool,
+    /// TransactionDeadlockDetectionTimeout: no wait for a lock is longer, whatever innodb_lock_wait_timeout says.
+    pub lock_wait_timeout_max: Option<Duration>,
+    /// TransactionInactiveTimeout: an open transaction without a statement for so long is rolled back.
+    pub transaction_inactive_timeout: Option<Duration>,
+    /// How long what became of a commit is kept for a session that has not confirmed that it knows.
+    pub marker_time: Duration,
+    /// Bytes of plans kept for statements that come again.
+    pub statement_cache_size: usize,
+    /// Limits on statements' texts.
+    pub text_limits: TextLimits,
+    /// System variables that the node's configuration says.
+    pub globals: Arc<Globals>,
+    /// How many `sql` modules the node has, this one included.
+    pub siblings: u8,
+}
+
+impl SqlConfig {
+    /// The defaults.
+    #[must_use]
+    pub fn new(node: NodeId, instance: u8) -> Self {
+        Self {
+            node,
+            instance,
+            max_connections: 1000,
+            handshakes_max: 128,
+            handshake_timeout_ms: 10_000,
+            has_tls: false,
+            lock_wait_timeout_max: None,
+            transaction_inactive_timeout: None,
+            marker_time: Duration::from_secs(600),
+            statement_cache_size: 16 << 20,
+            text_limits: TextLimits::default(),
+            globals: Arc::default(),
+            siblings: 1,
+        }
+    }
+}
