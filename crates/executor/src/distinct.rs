@@ -13,7 +13,7 @@ use stdx::FixedMap;
 use types::{SqlType, ValueRef};
 
 /// Texts are hashed, and compared with one that is probably equal.
-pub fn pass_texts(row: &[ValueRef<'_>], work: &TextWork) {
+pub(crate) fn pass_texts(row: &[ValueRef<'_>], work: &TextWork) {
     for value in row {
         if let ValueRef::Bytes(text) = value {
             work.add(text.len());
@@ -22,13 +22,13 @@ pub fn pass_texts(row: &[ValueRef<'_>], work: &TextWork) {
 }
 
 /// The hash of the first values of a row.
-pub fn hash_row(row: &[ValueRef<'_>], types: &[SqlType]) -> u64 {
+pub(crate) fn hash_row(row: &[ValueRef<'_>], types: &[SqlType]) -> u64 {
     let hashes = row.iter().zip(types).map(|(value, sql_type)| hash_value(value, sql_type));
     hashes.fold(0, |hash: u64, value| (hash.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
 /// Whether the first values of two rows are equal.
-pub fn equal_rows<'l>(
+pub(crate) fn equal_rows<'l>(
     left: impl Iterator<Item = ValueRef<'l>>,
     right: &[ValueRef<'_>],
     types: &[SqlType],

@@ -125,7 +125,7 @@ impl Groups {
 }
 
 /// What the rows are that come into groups.
-pub enum Incoming<'a> {
+pub(crate) enum Incoming<'a> {
     /// Partial aggregates.
     Partial,
     /// Rows of the source space.
@@ -133,7 +133,7 @@ pub enum Incoming<'a> {
 }
 
 /// Takes rows into groups, until one of them can't be.
-pub struct GroupSink<'a> {
+pub(crate) struct GroupSink<'a> {
     pub groups: &'a mut Groups,
     pub incoming: Incoming<'a>,
     pub failure: Option<Failure>,

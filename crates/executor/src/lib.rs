@@ -24,29 +24,29 @@
 //! Deliberately not here: texts of statements, connections, the client protocol. Rows go to a sink that the caller has.
 
 pub mod access;
-pub mod client;
+mod client;
 pub mod commit;
 pub mod conflicts;
-pub mod cx;
+mod cx;
 pub mod diagnostics;
-pub mod distinct;
-pub mod grouping;
-pub mod held;
+mod distinct;
+mod grouping;
+mod held;
 pub mod inbox;
 pub mod insert;
 pub mod locked_reader;
 pub mod modify;
-pub mod outcome;
+mod outcome;
 pub mod row;
-pub mod row_buffer;
+mod row_buffer;
 pub mod row_builder;
 pub mod select;
-pub mod site;
-pub mod sort;
-pub mod statement;
+mod site;
+mod sort;
+mod statement;
 pub mod table_reader;
 pub mod transaction_client;
-pub mod unique_reader;
+mod unique_reader;
 pub mod write_set;
 
 pub use client::{Client, QueryMemory};

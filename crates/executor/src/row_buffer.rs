@@ -107,7 +107,7 @@ impl Piece {
 
 /// Where a row is in its buffer; in the order in which rows came.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub struct RowAt {
+pub(crate) struct RowAt {
     piece: u32,
     /// Its first cell.
     cell: u32,
@@ -115,7 +115,7 @@ pub struct RowAt {
 
 /// The buffer.
 #[derive(Debug, Default)]
-pub struct RowBuffer {
+pub(crate) struct RowBuffer {
     pieces: Vec<Piece>,
     width: usize,
     count: usize,
@@ -125,17 +125,17 @@ pub struct RowBuffer {
 
 impl RowBuffer {
     /// How many rows.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.count
     }
 
     /// The memory it holds.
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.full_size + self.pieces.last().map_or(0, Piece::size)
     }
 
     /// Forgets all rows, and keeps the memory of one piece.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.pieces.truncate(1);
         if let Some(piece) = self.pieces.first_mut() {
             piece.cells.clear();
@@ -147,7 +147,7 @@ impl RowBuffer {
     }
 
     /// Keeps a row.
-    pub fn push<'v>(&mut self, values: impl IntoIterator<Item = ValueRef<'v>>) -> RowAt {
+    pub(crate) fn push<'v>(&mut self, values: impl IntoIterator<Item = ValueRef<'v>>) -> RowAt {
         if self.pieces.last().is_none_or(Piece::is_full) {
             self.full_size = self.size();
             self.pieces.push(Piece::new());
@@ -167,7 +167,7 @@ impl RowBuffer {
     }
 
     /// The row behind one.
-    pub fn behind(&self, at: RowAt) -> Option<RowAt> {
+    pub(crate) fn behind(&self, at: RowAt) -> Option<RowAt> {
         let next = at.cell as usize + self.width;
         if next < self.pieces.get(at.piece as usize)?.cells.len() {
             return Some(RowAt { cell: u32::try_from(next).unwrap_or(u32::MAX), ..at });
@@ -178,7 +178,7 @@ impl RowBuffer {
 
     /// A value of a row; NULL if the row has no such position.
     #[inline]
-    pub fn value(&self, at: RowAt, position: usize) -> ValueRef<'_> {
+    pub(crate) fn value(&self, at: RowAt, position: usize) -> ValueRef<'_> {
         if position >= self.width {
             return ValueRef::Null;
         }
@@ -188,7 +188,7 @@ impl RowBuffer {
 
     /// The values of a row.
     #[inline]
-    pub fn values(&self, at: RowAt) -> impl Iterator<Item = ValueRef<'_>> + Clone {
+    pub(crate) fn values(&self, at: RowAt) -> impl Iterator<Item = ValueRef<'_>> + Clone {
         let piece = &self.pieces[at.piece as usize];
         let first = at.cell as usize;
         piece.cells[first..first + self.width].iter().map(|cell| piece.value(*cell))
@@ -196,7 +196,7 @@ impl RowBuffer {
 
     /// Lends a row as it goes into sinks.
     #[inline]
-    pub fn lend(&self, at: RowAt, take: impl FnOnce(&[ValueRef<'_>])) {
+    pub(crate) fn lend(&self, at: RowAt, take: impl FnOnce(&[ValueRef<'_>])) {
         if self.width <= INLINE {
             let mut values = [ValueRef::Null; INLINE];
             for (place, value) in values.iter_mut().zip(self.values(at)) {

@@ -404,9 +404,7 @@ fn source_of(
 ) -> Result<Operator, Failure> {
     match &plan.source {
         Source::Table(table) => table_source(plan, table, window, cx),
-        Source::Nothing => {
-            Ok(local_tail(Tail::of(plan), Operator::rows(vec![Vec::new()]), Vec::new()))
-        }
+        Source::Nothing => Ok(local_tail(Tail::of(plan), Operator::rows(vec![Vec::new()]), Vec::new())),
         Source::Virtual { filter, .. } => {
             let source = made.map_or_else(|| Operator::rows(Vec::new()), Operator::Made);
             let filter = filter.iter().cloned().collect();

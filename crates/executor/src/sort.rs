@@ -305,8 +305,7 @@ impl Sorted {
 mod tests {
     use super::{Equals, SortColumn, Sorter};
     use expression::compare_values;
-    use planner::plan::{Equals, SortColumn};
-use protocol::Budget;
+    use protocol::Budget;
     use query::RowSink;
     use stdx::Prng;
     use types::{Collation, IntegerWidth, SqlType, Value, ValueRef};

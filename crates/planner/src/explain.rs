@@ -4,8 +4,8 @@
 //! they are bound (`?` for parameters). The table has MySQL's columns; `rows` is known for lookups by key only, there are no statistics.
 
 use crate::plan::{
-    AccessPath, ColumnAssignment, DeletePlan, Equals, ExplainFormat, Inclusive, InsertConflict, InsertPlan, Limit,
-    Plan, RangeTemplate, ScanDirection, SelectPlan, SortKey, Source, TableAccess, UpdatePlan,
+    AccessPath, ColumnAssignment, DeletePlan, Equals, ExplainFormat, Inclusive, InsertConflict, InsertPlan,
+    Limit, Plan, RangeTemplate, ScanDirection, SelectPlan, SortKey, Source, TableAccess, UpdatePlan,
 };
 use expression::{AggregateCall, ColumnSlot, Expression};
 use protocol::program::LockMode;

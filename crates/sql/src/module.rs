@@ -6,8 +6,8 @@
 //! Invariants: a session belongs to exactly one connection and goes when that is closed; answers, alarms and turns for sessions that are gone
 //! are dropped; at most `max_connections` clients and one administrator are let in per module, and `handshakes_max` are about to log in.
 
-use crate::ddl_job::finisher::Finisher;
 use crate::config::{INSTANCES_MAX, SqlConfig};
+use crate::ddl_job::finisher::Finisher;
 use crate::environment::{Alarm, Environment, ModuleState};
 use crate::requester::Requester;
 use crate::session::{Session, SessionCore};

@@ -54,7 +54,6 @@ use crate::requester::Requester;
 use crate::variables::{Scope, SessionVariables, UserVariables};
 pub use connection::too_many_connections;
 use executor::diagnostics::Level;
-use executor::inbox::Reply;
 use executor::transaction_client::TransactionClient;
 use executor::{Client, Options};
 use login::{LoginWait, Restriction};
@@ -74,12 +73,12 @@ use protocol::program::TableRef;
 use protocol::signal::{Probe, RequestId};
 use protocol::{Address, ConnectionId, ConnectionKind, ModuleKind, ReceiveBuffer, Signal, SqlError, View};
 use query::AccountName;
-use timers::Timers;
 use roles::Rights;
 use running::Running;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use stdx::{Duration, Instant};
+use timers::Timers;
 use types::{Collation, NodeId, SlotId, TransactionId, Value, ViewNumber};
 
 /// Bytes that wait while a statement runs; above it reading stops.

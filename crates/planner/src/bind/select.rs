@@ -9,11 +9,9 @@ use super::scope::{Scope, ScopeTable, same_name};
 use super::{Binder, Bound, Clause, NamedTable, VolatilePlace, computed_column, system_table_rejected};
 use crate::access_path::{self, Purpose, Wanted};
 use crate::limits::SELECT_ITEM_COUNT_MAX;
-use crate::plan::{
-    ColumnOrigin, Grouping, Limit, Plan, ResultColumn, SelectPlan, SortKey, Source, Steps,
-};
-use crate::steps::steps_of;
+use crate::plan::{ColumnOrigin, Grouping, Limit, Plan, ResultColumn, SelectPlan, SortKey, Source, Steps};
 use crate::statement::{SelectStatement, TableName};
+use crate::steps::steps_of;
 use crate::syntax::{syntax_error, syntax_error_at_word, syntax_error_behind_word};
 use crate::tokens::offset_of;
 use expression::Expression;

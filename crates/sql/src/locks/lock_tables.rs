@@ -52,7 +52,7 @@ impl LockTablesRun {
     /// Unlocks what is locked, then locks `wanted`.
     pub(crate) fn new(
         wanted: &[(Arc<TableDefinition>, LockMode)],
-            cx: &mut Cx<'_, '_>,
+        cx: &mut Cx<'_, '_>,
     ) -> Result<Self, Failure> {
         let map = Arc::clone(&cx.env.module.site.map);
         let mut places = Vec::new();

@@ -8,8 +8,8 @@
 
 use super::SessionCore;
 use crate::environment::Environment;
-use crate::results::RowWriter;
 use crate::point_select::PointSelect;
+use crate::results::RowWriter;
 use crate::statement_cache::CachedStatement;
 use executor::{Failure, access};
 use expression::{Context, Settings};

@@ -579,11 +579,8 @@ impl Session {
                     running.statement.cached.prepared.plan,
                     Plan::Transaction(TransactionStatement::Commit)
                 );
-                let then = if is_commit {
-                    AfterCommit::Reply(Completion::default())
-                } else {
-                    AfterCommit::Execute
-                };
+                let then =
+                    if is_commit { AfterCommit::Reply(Completion::default()) } else { AfterCommit::Execute };
                 self.begin_commit(env, running, then)
             }
         }
@@ -666,12 +663,8 @@ impl Session {
             Plan::Kill { connection, query_only } => {
                 Execution::Kill(KillRun::new(*connection, *query_only, &mut cx)?)
             }
-            Plan::LockTables(tables) => {
-                Execution::LockTables(Box::new(LockTablesRun::new(tables, &mut cx)?))
-            }
-            Plan::UnlockTables => {
-                Execution::LockTables(Box::new(LockTablesRun::new(&[], &mut cx)?))
-            }
+            Plan::LockTables(tables) => Execution::LockTables(Box::new(LockTablesRun::new(tables, &mut cx)?)),
+            Plan::UnlockTables => Execution::LockTables(Box::new(LockTablesRun::new(&[], &mut cx)?)),
             Plan::Transaction(TransactionStatement::Begin { .. })
                 if cx.core.client.transaction.has_locked_tables() =>
             {

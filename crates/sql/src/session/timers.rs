@@ -54,7 +54,9 @@ impl Session {
     pub(crate) fn on_alarm(&mut self, env: &mut Environment<'_>, kind: AlarmKind) {
         match kind {
             AlarmKind::Handshake => {
-                if self.stage == Stage::Handshake && self.timers.handshake_until.is_some_and(|until| until <= env.now.monotonic) {
+                if self.stage == Stage::Handshake
+                    && self.timers.handshake_until.is_some_and(|until| until <= env.now.monotonic)
+                {
                     env.module.counters.refused += 1;
                     self.close(env);
                 }

@@ -10,7 +10,10 @@
 //! of it begins with the first write or lock (`executor::transaction_client`).
 //!
 //! Deliberately not here: how a commit or an undoing runs (`running`).
-#![expect(clippy::wildcard_enum_match_arm, reason = "plans that are not named neither begin nor end a transaction")]
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "plans that are not named neither begin nor end a transaction"
+)]
 
 use super::Session;
 use crate::environment::Environment;
