@@ -13,17 +13,22 @@ use types::{Incarnation, TransactionId};
 pub struct Client {
     /// Unique on the node, and the high half of its request ids.
     pub id: u32,
+    /// Requests that are on their way, and answers that are not taken yet.
     pub inbox: Inbox,
+    /// Its transaction, or the one of the statement that runs.
     pub transaction: TransactionClient,
     /// The id of the last transaction that wrote or locked something, as the site knows it.
     pub last_transaction: Option<TransactionId>,
+    /// QueryMemory of the statement that runs.
     pub memory: QueryMemory,
+    /// Warnings and the error of the last statement.
     pub diagnostics: Diagnostics,
     /// LAST_INSERT_ID().
     pub last_insert_id: u64,
 }
 
 impl Client {
+    /// A client without a transaction, in this life of the node.
     pub fn new(id: u32, incarnation: Incarnation, memory: &Arc<MemoryManager>) -> Self {
         Self {
             id,

@@ -22,8 +22,11 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What a step may use: the handler call, the client, the statement.
 pub struct Cx<'a> {
+    /// The handler call.
     pub env: Environment<'a>,
+    /// The one that the statement runs for.
     pub client: &'a mut Client,
+    /// The statement.
     pub statement: &'a Statement,
 }
 
@@ -67,8 +70,8 @@ impl Cx<'_> {
         replica.map_or(Place::Nowhere, |replica| Place::There(replica, None))
     }
 
-    /// The primary of a slot, where writes and locks go. To one that is lost nothing is sent, because it could be done unheard: the statement
-    /// waits for the next view, or is refused when that is not awaited any more.
+    /// The primary of a slot, where writes and locks go. To one that is lost nothing is sent, because it could be done
+    /// unheard: the statement waits for the next view, or is refused when that is not awaited any more.
     pub fn primary(&self, slot: SlotId) -> Result<Address, Failure> {
         let map = &self.env.site.map;
         if map.is_replica_lost(slot) {
@@ -196,7 +199,8 @@ impl Cx<'_> {
         LockWait::Wait { timeout_ms }
     }
 
-    /// True if the statement is a transaction by itself that has asked for nothing yet: its only request may carry the commit.
+    /// True if the statement is a transaction by itself that has asked for nothing yet: its only request may carry the
+    /// commit.
     pub fn is_alone(&self) -> bool {
         !self.client.transaction.is_open() && !self.client.transaction.has_participants()
     }

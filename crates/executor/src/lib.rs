@@ -16,8 +16,8 @@
 //! | `transaction_client`, `inbox`, `commit` | the client's side of a transaction; requests and answers; how a commit ends |
 //! | `outcome`, `row` | rows, ends and failures |
 //!
-//! A statement is a state machine: `step` runs until it is done, must wait for an answer (the client polls it again when one came) or has
-//! spent its budget. Answers come by the client's inbox.
+//! A statement is a state machine: `step` runs until it is done, must wait for an answer (the client polls it again
+//! when one came) or has spent its budget. Answers come by the client's inbox.
 //!
 //! Invariants: a failed statement leaves undoing to its client; memory that grows with rows is charged to QueryMemory.
 //!

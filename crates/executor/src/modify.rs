@@ -26,7 +26,7 @@ use crate::write_set::{
 use expression::context::Warnings;
 use expression::{Expression, IntervalUnit};
 use planner::plan::{
-    AccessPath, ColumnAssignment, DeletePlan, InsertConflict, Limit, SortKey, TableAccess, UpdatePlan,
+    AccessPath, ColumnAssignment, DeletePlan, InsertConflict, Limit, ScanDirection, SortKey, TableAccess, UpdatePlan,
 };
 use protocol::SqlError;
 use protocol::program::{
@@ -55,6 +55,13 @@ enum Stage {
     Lock(LockBatch),
     Write,
     Resolve(Box<ConflictRun>),
+}
+
+/// The rows that are changed, if there are more.
+struct Wanted<'p> {
+    order_by: &'p [SortKey],
+    order_by_index: Option<ScanDirection>,
+    limit: &'p Limit,
 }
 
 /// An UPDATE or DELETE that runs.
@@ -98,7 +105,9 @@ impl ModifyRun {
         let program = Arc::new(program);
         let kind =
             if changes_keys && plan.ignore { Kind::UpdateIgnoring(program) } else { Kind::Update(program) };
-        Self::new(kind, info, indexes, rewrite, &plan.access, (&plan.order_by, &plan.limit), cx)
+        let wanted =
+            Wanted { order_by: &plan.order_by, order_by_index: plan.order_by_index, limit: &plan.limit };
+        Self::new(kind, info, indexes, rewrite, &plan.access, wanted, cx)
     }
 
     pub fn delete(plan: &DeletePlan, cx: &mut Cx<'_>) -> Result<Self, Failure> {
@@ -116,7 +125,7 @@ impl ModifyRun {
             indexes,
             rewrite,
             &plan.access,
-            (&plan.order_by, &plan.limit),
+            Wanted { order_by: &plan.order_by, order_by_index: plan.order_by_index, limit: &plan.limit },
             cx,
         )
     }
@@ -127,13 +136,17 @@ impl ModifyRun {
         indexes: HiddenIndexes,
         rewrite: Option<Arc<ReadProgram>>,
         access: &TableAccess,
-        (order_by, limit): (&[SortKey], &Limit),
+        wanted: Wanted<'_>,
         cx: &mut Cx<'_>,
     ) -> Result<Self, Failure> {
-        let window = Window::of(limit, u64::MAX, cx.statement)?;
-        // Without LIMIT the order of changes shows nowhere, unless who comes first gets a key.
+        let window = Window::of(wanted.limit, u64::MAX, cx.statement)?;
+        // Without LIMIT the order of changes shows nowhere, unless the first row that comes gets a key.
         let is_ordered = window.count != u64::MAX || matches!(kind, Kind::UpdateIgnoring(_));
-        let order_by = if is_ordered { order_by } else { &[] };
+        let (order, sort): (Order, &[SortKey]) = match wanted.order_by_index {
+            _ if !is_ordered => (Order::Any, &[]),
+            Some(direction) => (Order::Key(direction), &[]),
+            None => (Order::Any, wanted.order_by),
+        };
         let stage = if matches!(access.path, AccessPath::Empty) {
             Stage::Next
         } else {
@@ -143,8 +156,8 @@ impl ModifyRun {
                 Kind::Update(program) | Kind::UpdateIgnoring(program) => program.context.settings,
                 Kind::Delete(_) => cx.statement.store_settings(),
             };
-            let options = CandidateOptions { order: Order::Any, must_match, settings };
-            Stage::Gather(candidates(access, &info, filter, options, order_by, cx)?)
+            let options = CandidateOptions { order, must_match, settings };
+            Stage::Gather(candidates(access, &info, filter, options, sort, cx)?)
         };
         Ok(Self {
             kind,

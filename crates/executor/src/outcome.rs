@@ -47,7 +47,8 @@ pub enum Failure {
     Error(SqlError),
     /// The transaction is over everywhere.
     Doomed(SqlError),
-    /// The view changed or a replica is lost: nothing of this statement was done there; it may run again when the next view is installed.
+    /// The view changed or a replica is lost: nothing of this statement was done there; it may run again when the next
+    /// view is installed.
     ViewChanged(SqlError),
     /// The plan was made for another version of the table.
     WrongSchema,

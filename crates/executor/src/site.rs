@@ -1,4 +1,5 @@
-//! Where statements are executed: the module's map, the ids of its transactions, when its clients are woken, and one handler call of it.
+//! Where statements are executed: the module's map, the ids of its transactions, when its clients are woken, and one
+//! handler call of it.
 
 use protocol::{Address, Budget, KnownOutcomes, Outputs, Signal};
 use query::{NodeMap, Shared};
@@ -8,6 +9,7 @@ use types::{NodeId, SlotId, TransactionId, Value, ViewNumber};
 
 /// What the clients of a module share.
 pub struct Site {
+    /// The module's.
     pub address: Address,
     /// The newest map.
     pub map: Arc<NodeMap>,
@@ -27,6 +29,7 @@ pub struct Site {
 }
 
 impl Site {
+    /// A site whose clients have no transactions yet.
     pub fn new(
         address: Address,
         map: Arc<NodeMap>,
@@ -112,9 +115,13 @@ impl Site {
 
 /// One handler call.
 pub struct Environment<'a> {
+    /// Its time.
     pub now: Now,
+    /// What is left of its slice.
     pub budget: &'a mut Budget,
+    /// Signals and bytes that leave with it.
     pub outputs: &'a mut Outputs<Shared>,
+    /// The module.
     pub site: &'a mut Site,
 }
 
@@ -124,8 +131,8 @@ impl Environment<'_> {
         self.outputs.send(self.site.address, to, signal);
     }
 
-    /// The session will not ask what became of a transaction that a primary on node `committer` committed alone, or was asked to. If that is
-    /// another node, what is kept for the session may go.
+    /// The session will not ask what became of a transaction that a primary on node `committer` committed alone, or
+    /// was asked to. If that is another node, what is kept for the session may go.
     pub fn confirm_to_primary(
         &mut self,
         committer: Option<NodeId>,

@@ -32,7 +32,8 @@ pub struct Options {
     pub lock_wait_timeout_s: u32,
     /// sql_select_limit.
     pub select_limit: u64,
-    /// latsdb_stale_reads: where no view can follow any more, rows of this node are read though others may have changed them.
+    /// latsdb_stale_reads: where no view can follow any more, rows of this node are read though others may have
+    /// changed them.
     pub reads_stale: bool,
     /// An AUTO_INCREMENT column draws a value where 0 is stored.
     pub zero_draws: bool,
@@ -94,8 +95,8 @@ impl Statement {
         folded
     }
 
-    /// Makes volatile functions in a change of rows functions of the row; `place` tells expressions apart that were not bound together. What is none
-    /// of a row either stays, and is refused when it is evaluated.
+    /// Makes volatile functions in a change of rows functions of the row; `place` tells expressions apart that were
+    /// not bound together. What is none of a row either stays, and is refused when it is evaluated.
     pub fn make_of_row(&self, expression: &mut Expression, place: u16) {
         let (Some(volatile), Some(table)) = (&self.volatile, &self.table) else {
             return;

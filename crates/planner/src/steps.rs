@@ -1,4 +1,5 @@
-//! What a SELECT does with the rows of its source: sorting, DISTINCT, where its LIMIT counts, and what is evaluated in the session.
+//! What a SELECT does with the rows of its source: sorting, DISTINCT, where its LIMIT counts, and what is evaluated in
+//! the session.
 //!
 //! It is decided here, once per plan; the executor runs it and EXPLAIN shows it.
 //!
@@ -43,7 +44,8 @@ fn is_same_column(left: &Expression, right: &Expression) -> bool {
     left.as_column().is_some() && left.as_column() == right.as_column()
 }
 
-/// The position of the item that a sort key is, too. One with a volatile call is evaluated once: what is ordered by is what is shown.
+/// The position of the item that a sort key is, too. One with a volatile call is evaluated once: what is ordered by is
+/// what is shown.
 fn item_of(plan: &SelectPlan, key: &SortKey) -> Option<usize> {
     let is_same = |item: &Expression| {
         is_same_column(item, &key.expression) || (key.expression.is_volatile() && *item == key.expression)

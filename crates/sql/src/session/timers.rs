@@ -1,9 +1,10 @@
-//! The timers of a session: how long a client may take for its login (connect_timeout), for a packet that has begun (net_read_timeout), for results
-//! (net_write_timeout), for the next command (wait_timeout, interactive_timeout), for the next statement of a transaction
-//! (TransactionInactiveTimeout), and when the node is about to stop.
+//! The timers of a session: how long a client may take for its login (connect_timeout), for a packet that has begun
+//! (net_read_timeout), for results (net_write_timeout), for the next command (wait_timeout, interactive_timeout), for
+//! the next statement of a transaction (TransactionInactiveTimeout), and when the node is about to stop.
 //!
-//! A client that is in the middle of something must get on: [`PROGRESS_MIN`] bytes in each time-out, or the end. Any byte would do in MySQL; here a
-//! byte a minute holds nothing for ever. Before the login, connect_timeout is the time for all of it.
+//! A client that is in the middle of something must get on: [`PROGRESS_MIN`] bytes in each time-out, or the end. Any
+//! byte would do in MySQL; here a byte a minute holds nothing for ever. Before the login, connect_timeout is the time
+//! for all of it.
 //!
 //! Invariant: at most one alarm of each kind is set for a session.
 //!
@@ -76,7 +77,8 @@ impl Session {
         }
     }
 
-    // ---- the login ----------------------------------------------------------------------------------------------------------------
+    // ---- the login
+    // ----------------------------------------------------------------------------------------------------------------
 
     /// Begins the time that a client has to log in.
     pub(super) fn watch_handshake(&mut self, env: &mut Environment<'_>, timeout: Duration) {
@@ -90,7 +92,8 @@ impl Session {
         self.set_alarm(env, at, AlarmKind::Login);
     }
 
-    // ---- packets ------------------------------------------------------------------------------------------------------------------
+    // ---- packets
+    // ------------------------------------------------------------------------------------------------------------------
 
     /// A packet is not whole: `left` bytes of it are not taken from the receive buffer.
     #[cold]
@@ -130,7 +133,8 @@ impl Session {
         self.reject_with(env, &SqlError::new(1159, "Got timeout reading communication packets"));
     }
 
-    // ---- results ------------------------------------------------------------------------------------------------------------------
+    // ---- results
+    // ------------------------------------------------------------------------------------------------------------------
 
     /// The client takes its results more slowly than they come.
     pub(crate) fn on_blocked(&mut self, env: &mut Environment<'_>) {
@@ -163,7 +167,8 @@ impl Session {
         self.close(env);
     }
 
-    // ---- the next command ---------------------------------------------------------------------------------------------------------
+    // ---- the next command
+    // ---------------------------------------------------------------------------------------------------------
 
     /// When the next command must have come.
     pub(super) fn watch_idle(&mut self, env: &mut Environment<'_>) {
@@ -197,7 +202,8 @@ impl Session {
         self.close(env);
     }
 
-    // ---- the next statement of a transaction --------------------------------------------------------------------------------------
+    // ---- the next statement of a transaction
+    // --------------------------------------------------------------------------------------
 
     /// A statement of an open transaction is done: when the next one must have come.
     pub(super) fn watch_inactivity(&mut self, env: &mut Environment<'_>) {
@@ -225,9 +231,11 @@ impl Session {
         }
     }
 
-    // ---- the node is about to stop ------------------------------------------------------------------------------------------------
+    // ---- the node is about to stop
+    // ------------------------------------------------------------------------------------------------
 
-    /// The next command outside of a transaction is answered by 1053. An idle client hears it after a moment, one in a transaction has more time.
+    /// The next command outside of a transaction is answered by 1053. An idle client hears it after a moment, one in a
+    /// transaction has more time.
     pub(crate) fn drain(&mut self, env: &mut Environment<'_>, patience: Duration) {
         for (pause, kind) in [(DRAIN_IDLE.min(patience), AlarmKind::Drain), (patience, AlarmKind::DrainOpen)]
         {
@@ -247,7 +255,8 @@ impl Session {
         if self.is_at_rest() {
             return self.tell_shutdown(env);
         }
-        // The end of a commit that is on its way is not known: such a client hears nothing but the end of its connection.
+        // The end of a commit that is on its way is not known: such a client hears nothing but the end of its
+        // connection.
         if !self.core.client.inbox.has_commit() {
             self.core.reply_error(env, &SqlError::shutdown());
         }

@@ -6,8 +6,8 @@
 //!      v
 //! before (Start | Commit | RollBack) -> [the commit, or the undoing] -> begin_after_commit
 //! ```
-//! What the client calls a transaction is open from BEGIN on, or with autocommit off from the first statement on a table; what the cluster knows
-//! of it begins with the first write or lock (`executor::transaction_client`).
+//! What the client calls a transaction is open from BEGIN on, or with autocommit off from the first statement on a
+//! table; what the cluster knows of it begins with the first write or lock (`executor::transaction_client`).
 //!
 //! Deliberately not here: how a commit or an undoing runs (`running`).
 #![expect(

@@ -1,11 +1,12 @@
 //! Long select lists, and what SHOW STATUS and SHOW ENGINE tell.
 
 use super::harness::Harness;
-use super::{errno, texts};
+use super::{affected, errno, read_in, texts, write_in};
 use mysql_protocol::client::Response;
 use protocol::Signal;
+use protocol::program::{Access, OperationResult, ReadProgress};
 use protocol::signal::InfoTable;
-use types::{NodeId, Value};
+use types::{Epoch, NodeId, Value};
 
 /// A status variable.
 fn status(harness: &mut Harness, client: usize, name: &str) -> String {
@@ -140,4 +141,20 @@ fn show_engine_tells_of_the_cluster() {
             assert!(all.contains(part), "{part} in {all}");
         }
     }
+}
+
+#[test]
+fn a_change_takes_its_first_rows_from_an_index_in_order() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.query(client, "UPDATE test.t SET v = 1 WHERE v > 5 ORDER BY id DESC LIMIT 1");
+    let read = read_in(harness.only_signal());
+    assert!(matches!(read.access, Access::Scan { descending: true, .. }), "{:?}", read.access);
+    // The first row is enough: no other has to be known.
+    let more = ReadProgress::More { after: Some(Box::from(*b"key")), position: 0 };
+    harness.read_part(&read, &[Vec::new()], more);
+    let write = harness.signals().into_iter().find(|signal| matches!(signal, Signal::Write(_)));
+    let write = write_in(write.expect("the row is changed"));
+    harness.written(&write, vec![OperationResult::Updated], Some(Epoch(2)));
+    assert_eq!(affected(harness.response(client)), 1);
 }
