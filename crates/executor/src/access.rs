@@ -106,7 +106,7 @@ pub fn fit(value: Value, from: &SqlType, column: &ColumnDefinition, time_zone: i
 }
 
 /// A moment that was computed in the session's time zone, as a TIMESTAMP column stores it.
-pub fn to_utc(value: Value, from: &SqlType, to: &SqlType, time_zone: i32) -> Value {
+pub(crate) fn to_utc(value: Value, from: &SqlType, to: &SqlType, time_zone: i32) -> Value {
     match value {
         Value::DateTime(moment)
             if matches!(to, SqlType::Timestamp { .. }) && !matches!(from, SqlType::Timestamp { .. }) =>
@@ -120,7 +120,7 @@ pub fn to_utc(value: Value, from: &SqlType, to: &SqlType, time_zone: i32) -> Val
 }
 
 /// Evaluates keys; those that can match nothing (NULL, values that do not fit) are left out, duplicates too.
-pub fn evaluate_keys(
+pub(crate) fn evaluate_keys(
     templates: &[KeyTemplate],
     table: &TableDefinition,
     parts: &[KeyPart],
@@ -183,7 +183,7 @@ pub fn append_key(
 }
 
 /// Evaluates the ranges of an index.
-pub fn evaluate_ranges(
+pub(crate) fn evaluate_ranges(
     templates: &[RangeTemplate],
     info: &TableAccessInfo,
     index: types::IndexId,
@@ -218,7 +218,7 @@ struct ColumnBounds {
 }
 
 /// The ranges of one template; `prefix` is empty, and is used for the key of the columns that are equal.
-pub fn append_ranges(
+pub(crate) fn append_ranges(
     template: &RangeTemplate,
     table: &TableDefinition,
     parts: &[KeyPart],
@@ -412,6 +412,6 @@ pub fn merged(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
 }
 
 /// The ranges of all index entries with these whole keys.
-pub fn key_ranges(keys: Vec<Box<[u8]>>) -> Vec<KeyRange> {
+pub(crate) fn key_ranges(keys: Vec<Box<[u8]>>) -> Vec<KeyRange> {
     merged(keys.iter().map(|key| prefix_range(key)).collect())
 }

@@ -163,7 +163,7 @@ impl Question {
     }
 
     /// Whether nobody can be asked any more.
-    pub fn is_hopeless(self, env: &Environment<'_>) -> bool {
+    pub(crate) fn is_hopeless(self, env: &Environment<'_>) -> bool {
         let until = self.since + env.site.marker_time / 2;
         env.site.map.is_replica_lost(self.slot) || env.now.monotonic > until
     }
@@ -181,7 +181,7 @@ impl Question {
     }
 
     /// Who was asked is lost, and the map need not say so yet: a new view, or some time, wakes the session to ask.
-    pub fn ask_later(self, client: &Client, env: &mut Environment<'_>) {
+    pub(crate) fn ask_later(self, client: &Client, env: &mut Environment<'_>) {
         env.site.wakes.register(env.now.monotonic + ASK_AGAIN, client.id);
     }
 

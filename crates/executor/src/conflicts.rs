@@ -134,7 +134,7 @@ impl ConflictRun {
     }
 
     /// Locks the keys that a locked row is to have.
-    pub fn start_change(
+    pub(crate) fn start_change(
         number: usize,
         change: Change,
         info: &TableAccessInfo,

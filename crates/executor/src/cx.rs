@@ -130,13 +130,13 @@ impl Cx<'_> {
     }
 
     /// The transaction's id, made at the first write or lock.
-    pub fn transaction_id(&mut self) -> TransactionId {
+    pub(crate) fn transaction_id(&mut self) -> TransactionId {
         let (site, client) = (&mut *self.env.site, &mut *self.client);
         client.transaction.id_or_new(|| site.begin_transaction(client.id, &mut client.last_transaction))
     }
 
     /// Sends a locking read of keys.
-    pub fn locked_read(
+    pub(crate) fn locked_read(
         &mut self,
         slot: SlotId,
         program: &Arc<ReadProgram>,
@@ -218,14 +218,14 @@ impl Cx<'_> {
     }
 
     /// Keeps the warnings that came with an answer.
-    pub fn keep_raised(&mut self, raised: Option<Box<expression::context::Raised>>) {
+    pub(crate) fn keep_raised(&mut self, raised: Option<Box<expression::context::Raised>>) {
         if let Some(raised) = raised {
             self.client.diagnostics.add_all((raised.count, raised.warnings));
         }
     }
 
     /// Keeps the warnings that an evaluation raised.
-    pub fn keep_warnings(&mut self, context_warnings: (u64, Vec<expression::Warning>)) {
+    pub(crate) fn keep_warnings(&mut self, context_warnings: (u64, Vec<expression::Warning>)) {
         self.client.diagnostics.add_all(context_warnings);
     }
 }

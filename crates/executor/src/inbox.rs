@@ -122,13 +122,7 @@ impl Inbox {
 
     /// It waits at another primary since a view. (Of two moves the word of the second may come first.) True if the
     /// request is lost there.
-    pub fn follow(
-        &mut self,
-        now: &View,
-        request: RequestId,
-        moved_in: ViewNumber,
-        to: Address,
-    ) -> bool {
+    pub fn follow(&mut self, now: &View, request: RequestId, moved_in: ViewNumber, to: Address) -> bool {
         let open = self.outstanding.get_mut(&request).filter(|open| open.moved_in < moved_in);
         let Some(open) = open else { return false };
         (open.to, open.moved_in) = (to, moved_in);

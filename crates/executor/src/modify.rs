@@ -26,7 +26,8 @@ use crate::write_set::{
 use expression::context::Warnings;
 use expression::{Expression, IntervalUnit};
 use planner::plan::{
-    AccessPath, ColumnAssignment, DeletePlan, InsertConflict, Limit, ScanDirection, SortKey, TableAccess, UpdatePlan,
+    AccessPath, ColumnAssignment, DeletePlan, InsertConflict, Limit, ScanDirection, SortKey, TableAccess,
+    UpdatePlan,
 };
 use protocol::SqlError;
 use protocol::program::{
@@ -383,7 +384,7 @@ impl ModifyRun {
 }
 
 /// The program of SET: what it depends on of the session is folded in; values of TIMESTAMP columns come out in UTC.
-pub fn update_program(
+pub(crate) fn update_program(
     assignments: &[ColumnAssignment],
     filter: Option<Expression>,
     info: &TableAccessInfo,

@@ -6,7 +6,7 @@ use types::{DateTime, Interval, SqlType, Value, ValueRef};
 pub type Row = Vec<Value>;
 
 /// Bytes that an operator may keep before it must pay for them.
-pub const UNCHARGED_MAX: usize = 256 * 1024;
+pub(crate) const UNCHARGED_MAX: usize = 256 * 1024;
 
 /// What a row costs.
 pub fn row_size(row: &[Value]) -> usize {
@@ -46,7 +46,7 @@ pub fn formatted(value: ValueRef<'_>, sql_type: &SqlType, zone: i32, scratch: &m
 }
 
 /// The text of a value as SHOW and messages print it.
-pub fn text_of(value: ValueRef<'_>, sql_type: &SqlType) -> String {
+pub(crate) fn text_of(value: ValueRef<'_>, sql_type: &SqlType) -> String {
     let mut text = Vec::new();
     formatted(value, sql_type, 0, &mut text);
     String::from_utf8_lossy(&text).into_owned()

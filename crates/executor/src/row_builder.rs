@@ -46,7 +46,7 @@ pub struct DrawnIds {
 }
 
 /// No AUTO_INCREMENT value can be had.
-pub fn no_ids() -> SqlError {
+pub(crate) fn no_ids() -> SqlError {
     SqlError::new(1467, "Failed to read auto-increment value from storage engine")
 }
 
@@ -95,7 +95,7 @@ impl RowBuilder {
     }
 
     /// Columns that the statement leaves out and that have no default: refused before any row, or told once.
-    pub fn check_left_out(&self, context: &Context<'_>) -> Result<(), Failure> {
+    pub(crate) fn check_left_out(&self, context: &Context<'_>) -> Result<(), Failure> {
         for (position, column) in self.info.definition.columns.iter().enumerate() {
             let is_named = self.columns.iter().any(|index| usize::from(index.0) == position);
             if !is_named && column.default == DefaultValue::Missing && default_of(column, context).is_none() {
@@ -115,7 +115,7 @@ impl RowBuilder {
     }
 
     /// Whether a row needs a drawn value, and the value that it gives for the AUTO_INCREMENT column itself.
-    pub fn needs_id(
+    pub(crate) fn needs_id(
         &self,
         row: &[Option<Expression>],
         context: &Context<'_>,
@@ -287,7 +287,7 @@ pub fn default_of(column: &ColumnDefinition, context: &Context<'_>) -> Option<Va
 }
 
 /// Brings a value into a column's type; TIMESTAMP values go to UTC.
-pub fn store_in_column(
+pub(crate) fn store_in_column(
     number: u64,
     value: Value,
     from: &SqlType,
@@ -306,7 +306,7 @@ pub fn store_in_column(
 }
 
 /// The row's bytes; 1118 if they are too many.
-pub fn encode_row(info: &TableAccessInfo, values: &[Value]) -> Result<Box<[u8]>, SqlError> {
+pub(crate) fn encode_row(info: &TableAccessInfo, values: &[Value]) -> Result<Box<[u8]>, SqlError> {
     let references: Vec<ValueRef<'_>> = crate::row::borrowed(values).collect();
     let mut row = Vec::new();
     info.layout.encode(&references, &mut row);

@@ -284,7 +284,7 @@ fn rested(pump: Pump, cx: &Cx<'_>) -> Pump {
 }
 
 /// A row's values. Each may be as large as a function makes it, so they are weighed as they are made.
-pub fn projected(
+pub(crate) fn projected(
     expressions: &[Expression],
     values: &dyn Columns,
     context: &Context<'_>,
@@ -326,7 +326,7 @@ impl Window {
     }
 
     /// Rows of use; None: all.
-    pub fn useful(self) -> Option<u64> {
+    pub(crate) fn useful(self) -> Option<u64> {
         (self.count != u64::MAX).then(|| self.skip.saturating_add(self.count))
     }
 }
@@ -551,7 +551,7 @@ fn pushed_output(plan: &SelectPlan, statement: &Statement) -> ReadOutput {
 }
 
 /// WHERE, with HAVING if there is no grouping, and `extra`.
-pub fn conjunction_of(
+pub(crate) fn conjunction_of(
     conditions: impl IntoIterator<Item = Option<Expression>>,
     statement: &Statement,
 ) -> Option<Expression> {
@@ -703,7 +703,7 @@ pub enum ReadTarget {
 }
 
 /// Evaluates an access path.
-pub fn read_target(
+pub(crate) fn read_target(
     path: &AccessPath,
     info: &TableAccessInfo,
     cx: &mut Cx<'_>,

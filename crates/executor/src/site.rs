@@ -63,7 +63,11 @@ impl Site {
     }
 
     /// The same for a transaction of this session, whose last one is forgotten.
-    pub fn begin_transaction(&mut self, number: u32, last: &mut Option<TransactionId>) -> TransactionId {
+    pub(crate) fn begin_transaction(
+        &mut self,
+        number: u32,
+        last: &mut Option<TransactionId>,
+    ) -> TransactionId {
         let id = self.next_transaction();
         self.forget_transaction(last.replace(id));
         self.transactions.insert(id, number);

@@ -55,12 +55,12 @@ impl Statement {
 
     /// What expressions are evaluated with whose values are about to be stored.
     #[inline]
-    pub fn store_context(&self) -> Context<'_> {
+    pub(crate) fn store_context(&self) -> Context<'_> {
         self.context_of(self.store_settings())
     }
 
     /// The settings of a write.
-    pub fn store_settings(&self) -> Settings {
+    pub(crate) fn store_settings(&self) -> Settings {
         let mut settings = self.settings;
         settings.sql_mode.strict = self.is_strict;
         settings
@@ -89,7 +89,7 @@ impl Statement {
     }
 
     /// The same, evaluated in `context`.
-    pub fn folded_in(&self, expression: &Expression, context: &Context<'_>) -> Expression {
+    pub(crate) fn folded_in(&self, expression: &Expression, context: &Context<'_>) -> Expression {
         let mut folded = fold_constants(expression, context);
         self.make_of_row(&mut folded, 0);
         folded
@@ -97,7 +97,7 @@ impl Statement {
 
     /// Makes volatile functions in a change of rows functions of the row; `place` tells expressions apart that were
     /// not bound together. What is none of a row either stays, and is refused when it is evaluated.
-    pub fn make_of_row(&self, expression: &mut Expression, place: u16) {
+    pub(crate) fn make_of_row(&self, expression: &mut Expression, place: u16) {
         let (Some(volatile), Some(table)) = (&self.volatile, &self.table) else {
             return;
         };
@@ -111,7 +111,7 @@ impl Statement {
     }
 
     /// The same for several.
-    pub fn folded_all(&self, expressions: &[Expression]) -> Vec<Expression> {
+    pub(crate) fn folded_all(&self, expressions: &[Expression]) -> Vec<Expression> {
         let context = self.context();
         expressions.iter().map(|expression| self.folded_in(expression, &context)).collect()
     }

@@ -397,7 +397,7 @@ fn reads_stale(cx: &mut Cx<'_>) -> bool {
 }
 
 /// Keys grouped by the slot that owns them, in their order.
-pub fn by_slot<T: AsRef<[u8]>>(
+pub(crate) fn by_slot<T: AsRef<[u8]>>(
     keys: Vec<T>,
     mut slot_of: impl FnMut(&[u8]) -> SlotId,
 ) -> Vec<(SlotId, Vec<T>)> {

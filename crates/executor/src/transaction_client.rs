@@ -232,7 +232,7 @@ impl TransactionClient {
     }
 
     /// A request is about to be sent that commits it.
-    pub fn carry_commit(&mut self) {
+    pub(crate) fn carry_commit(&mut self) {
         self.carries_commit = true;
     }
 
@@ -327,7 +327,7 @@ impl TransactionClient {
     // ---- the end ------------------------------------------------------------------------------------------------------------------
 
     /// What COMMIT has to ask for.
-    pub fn commit_plan(&self) -> CommitPlan {
+    pub(crate) fn commit_plan(&self) -> CommitPlan {
         let Some(id) = self.id else { return CommitPlan::Nothing };
         let participants = self.participants.iter().filter(|(_, held)| held.operations > 0);
         let mut participants: Vec<Participant> = participants
@@ -388,7 +388,7 @@ impl TransactionClient {
 
     /// Undoes everything at all participants, and ends it. They do not answer.
     /// Participants without writes let go of their locks, if they have them still.
-    pub fn abort_locks(&self, env: &mut Environment<'_>) {
+    pub(crate) fn abort_locks(&self, env: &mut Environment<'_>) {
         let Some(transaction) = self.id else { return };
         for (slot, _) in self.participants.iter().filter(|(_, held)| !held.has_writes) {
             if let Some(primary) = env.site.map.primary(*slot) {

@@ -396,7 +396,7 @@ impl HiddenIndexes {
     }
 
     /// True if one of these columns is part of a unique index.
-    pub fn have_column(&self, column: types::ColumnIndex) -> bool {
+    pub(crate) fn have_column(&self, column: types::ColumnIndex) -> bool {
         self.0.iter().any(|index| index.parts.iter().any(|part| part.column == column))
     }
 }
@@ -413,7 +413,7 @@ impl HiddenIndex {
     }
 
     /// True if new rows get an entry.
-    pub fn takes_entries(&self) -> bool {
+    pub(crate) fn takes_entries(&self) -> bool {
         self.state != IndexState::DeleteOnly
     }
 
@@ -447,7 +447,7 @@ impl HiddenIndex {
 }
 
 /// Adds the insertion of a row and its entries.
-pub fn add_insert(
+pub(crate) fn add_insert(
     set: &mut WriteSet,
     info: &TableAccessInfo,
     indexes: &HiddenIndexes,
@@ -468,7 +468,7 @@ pub fn add_insert(
 }
 
 /// Adds the deletion of a row that was locked and read, and of its entries.
-pub fn add_delete(
+pub(crate) fn add_delete(
     set: &mut WriteSet,
     info: &TableAccessInfo,
     indexes: &HiddenIndexes,
@@ -487,7 +487,7 @@ pub fn add_delete(
 }
 
 /// Adds the change of a row that was locked and read into another, and of its entries.
-pub fn add_change(
+pub(crate) fn add_change(
     set: &mut WriteSet,
     info: &TableAccessInfo,
     indexes: &HiddenIndexes,
