@@ -1,4 +1,4 @@
-//! What statements see and change of the one they run for: requests and answers, the transaction, memory, warnings.
+//! The one that statements run for: its requests and answers, transaction, memory and warnings.
 
 use crate::diagnostics::Diagnostics;
 use crate::inbox::Inbox;

@@ -97,7 +97,7 @@ pub struct CommitRun {
     question: Question,
     /// None while nobody can be asked.
     request: Option<RequestId>,
-    /// Who was asked first, if there are several participants.
+    /// The coordinator that was asked first, if there are several participants.
     coordinator: Option<Address>,
     /// The answer of that one is lost.
     has_asked: bool,
@@ -109,7 +109,7 @@ impl CommitRun {
         self.request.zip(self.coordinator)
     }
 
-    /// What became of it, once that is known.
+    /// The outcome, once it is known.
     pub fn poll(&mut self, client: &mut Client, env: &mut Environment<'_>) -> Option<CommitOutcome> {
         let Some(request) = self.request else {
             if self.question.is_hopeless(env) {

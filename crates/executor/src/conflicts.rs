@@ -34,7 +34,7 @@ use query::{Evaluated, TableAccessInfo, evaluate_insert_conflict};
 use std::sync::Arc;
 use types::{Value, ValueRef};
 
-/// What became of the row.
+/// The fate of the row.
 #[derive(Debug)]
 pub enum RowOutcome {
     Inserted,
@@ -58,7 +58,7 @@ pub struct Change {
     pub new: Box<[u8]>,
 }
 
-/// What follows from what the keys show.
+/// The change that follows from the keys that exist.
 enum Decision {
     /// The changes are in the set.
     Write(RowOutcome),
@@ -269,7 +269,7 @@ impl ConflictRun {
         Ok(true)
     }
 
-    /// What is done with the row, and the changes for it.
+    /// The fate of the row, and the changes for it.
     fn decide(
         &self,
         (conflicts, rows): (&[Conflict], &[KeyedRow]),

@@ -1,4 +1,4 @@
-//! What every step of a statement uses: where rows are read, where changes go, and what is kept for the statement.
+//! The context of every step of a statement: where rows are read, where changes go, and what is kept for the statement.
 
 use crate::client::Client;
 use crate::inbox::RequestKind;
@@ -20,7 +20,7 @@ use types::{SlotId, TableDefinition, TransactionId};
 const RETRIES_MAX: u32 = 500;
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What a step may use: the handler call, the client, the statement.
+/// The things that a step may use: the handler call, the client, the statement.
 pub struct Cx<'a> {
     /// The handler call.
     pub env: Environment<'a>,
@@ -81,7 +81,7 @@ impl Cx<'_> {
             .ok_or_else(|| Failure::ViewChanged(SqlError::deadlock("the primary of a slot is lost")))
     }
 
-    /// What goes to another node must fit a frame; 1153 if it is far too large.
+    /// A program for another node must fit a frame; 1153 if it is far too large.
     fn check_size(&self, to: Address, program: &ReadProgram, access: &Access) -> Result<(), Failure> {
         let is_large = || program.wire_size() > PROGRAM_SIZE_MAX || access.wire_size() > PROGRAM_SIZE_MAX;
         if to.node != self.env.site.node() && is_large() {

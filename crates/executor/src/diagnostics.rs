@@ -1,4 +1,4 @@
-//! What a statement warns of: the lines of SHOW WARNINGS.
+//! The warnings of a statement: the lines of SHOW WARNINGS.
 //!
 //! Invariant: `count` counts all conditions, of which the first `WARNINGS_MAX` are kept.
 

@@ -28,7 +28,7 @@ pub struct Groups {
     calls: Vec<AggregateCall>,
     groups: Vec<Group>,
     by_hash: FixedMap<u64, Vec<u32>>,
-    /// What came since memory was charged last.
+    /// Bytes that came since memory was charged last.
     uncharged: usize,
     text_work: TextWork,
 }
@@ -124,7 +124,7 @@ impl Groups {
     }
 }
 
-/// What the rows are that come into groups.
+/// The kind of rows that come into groups.
 pub(crate) enum Incoming<'a> {
     /// Partial aggregates.
     Partial,

@@ -1,4 +1,4 @@
-//! What a session has asked other modules, and what they answered.
+//! The requests of a client to other modules, and their answers.
 //!
 //! Requests are registered with the module they went to, so that the loss of a node can be answered in its stead.
 //! Answers wait here until the operator that asked polls again.
@@ -12,7 +12,7 @@ use protocol::{Address, SqlError, View};
 use stdx::FixedMap;
 use types::{Incarnation, NodeId, Value, ViewNumber};
 
-/// What a request does where it goes.
+/// The effect of a request where it goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RequestKind {
     /// A read without locks: may be asked again elsewhere.

@@ -80,11 +80,11 @@ pub struct InsertRun {
     first_generated: Option<u64>,
     /// The last value that was given, or that an updated row has.
     last_explicit: Option<u64>,
-    /// What is wrong with the row behind the chunk: it is told when the rows before it are not refused.
+    /// The fault of the row behind the chunk: it is told when the rows before it are not refused.
     broken_row: Option<Failure>,
 }
 
-/// What values are evaluated with.
+/// The context in which values are evaluated.
 fn value_context<'a>(cx: &Cx<'a>, conflict: &InsertConflict) -> Context<'a> {
     if matches!(conflict, InsertConflict::Ignore | InsertConflict::UpdateIgnoring(_)) {
         cx.statement.context()
@@ -451,7 +451,7 @@ impl InsertRun {
     }
 }
 
-/// What an unchanged row counts: CLIENT_FOUND_ROWS.
+/// The count of an unchanged row: CLIENT_FOUND_ROWS.
 fn found_rows(cx: &Cx<'_>) -> u64 {
     u64::from(cx.statement.options.counts_found)
 }

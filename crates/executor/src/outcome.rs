@@ -1,10 +1,10 @@
-//! What a step of an operator or a statement gives: rows, an end, or why there is none.
+//! The results of a step of an operator or a statement: rows, an end, or why there is none.
 
 use crate::row::Row;
 use protocol::SqlError;
 use protocol::program::Refusal;
 
-/// What a poll of an operator gives.
+/// The result of a poll of an operator.
 #[derive(Debug)]
 pub enum Pull {
     /// Rows, at least one.
@@ -17,7 +17,7 @@ pub enum Pull {
     End,
 }
 
-/// What a step of a statement gives.
+/// The result of a step of a statement.
 #[derive(Debug)]
 pub enum Progress {
     /// It is done.
@@ -28,7 +28,7 @@ pub enum Progress {
     Spent,
 }
 
-/// What a finished statement tells the client.
+/// The answer of a finished statement to its client.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Completion {
     /// Rows went out: what is missing is their end.

@@ -8,7 +8,7 @@ pub type Row = Vec<Value>;
 /// Bytes that an operator may keep before it must pay for them.
 pub(crate) const UNCHARGED_MAX: usize = 256 * 1024;
 
-/// What a row costs.
+/// The memory that a row costs.
 pub fn row_size(row: &[Value]) -> usize {
     let heap = |value: &Value| match value {
         Value::Bytes(bytes) => bytes.len(),

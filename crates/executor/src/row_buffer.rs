@@ -14,7 +14,7 @@ use types::{Date, DateTime, Decimal, Time, ValueRef};
 
 /// A piece that has so many bytes takes no more rows.
 const PIECE_BYTES: usize = 64 * 1024;
-/// What a piece begins with: enough for a usual statement.
+/// The size of a new piece: enough for a usual statement.
 const FIRST_BYTES: usize = 8 * 1024;
 const FIRST_CELLS: usize = 128;
 /// Values of a row that are borrowed without allocating.

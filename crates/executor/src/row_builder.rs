@@ -18,7 +18,7 @@ use types::{
     implicit_default,
 };
 
-/// What may be lost when a value is stored.
+/// The loss that is accepted when a value is stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Strictness {
     /// sql_mode has a STRICT mode.

@@ -36,7 +36,7 @@ use query::{RowSink, TableAccessInfo};
 use std::sync::Arc;
 use types::{ColumnIndex, IndexId, KeyEncoder, Value, ValueRef};
 
-/// What makes rows that are not of stored tables; only its owner knows how.
+/// A source of rows that are not of stored tables; only its owner knows how they are made.
 pub trait RowSource {
     /// The next rows.
     fn next(&mut self, cx: &mut Cx<'_>) -> Result<Pull, Failure>;
@@ -278,7 +278,7 @@ impl RowSink for ProjectSink<'_> {
     }
 }
 
-/// What a pump says whose expressions have used up the slice.
+/// The word of a pump whose expressions have used up the slice.
 fn rested(pump: Pump, cx: &Cx<'_>) -> Pump {
     if pump == Pump::Rows && cx.env.budget.is_spent() { Pump::Spent } else { pump }
 }
@@ -442,7 +442,7 @@ fn selected(
     }
 }
 
-/// What is done in the session with rows of a source: grouping, HAVING, projection.
+/// The work that is left for the session with rows of a source: grouping, HAVING, projection.
 #[derive(Clone, Copy)]
 struct Tail<'p> {
     grouping: Option<&'p Grouping>,
@@ -472,7 +472,7 @@ impl<'p> Tail<'p> {
     }
 }
 
-/// What is done with rows that are made here: everything.
+/// Everything that is done with rows that are made here.
 fn local_tail(tail: Tail<'_>, source: Operator, mut filters: Vec<Expression>) -> Operator {
     if tail.grouping.is_some() {
         return group_tail(tail, filtered(tail.evaluation, source, filters), false);
@@ -528,7 +528,7 @@ fn narrow_source(
     Ok(local_tail(Tail::of_narrow(narrow), source, narrow.conditions.clone()))
 }
 
-/// What a slot gives of each row.
+/// The part of each row that a slot gives.
 fn pushed_output(plan: &SelectPlan, statement: &Statement) -> ReadOutput {
     if let Some(grouping) = &plan.grouping {
         let fold_call = |call: &AggregateCall| {
@@ -695,7 +695,7 @@ pub fn candidates(
     Ok(if is_sorted { Candidates::sorted(reader, columns.collect()) } else { Candidates::Found(reader) })
 }
 
-/// What an access path comes to in this execution.
+/// The keys or ranges that an access path comes to in this execution.
 pub enum ReadTarget {
     Direct(Target),
     /// Keys of a unique index.

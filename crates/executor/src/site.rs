@@ -7,7 +7,7 @@ use std::sync::Arc;
 use stdx::{Deadlines, Duration, FixedMap, Instant, Now};
 use types::{NodeId, SlotId, TransactionId, Value, ViewNumber};
 
-/// What the clients of a module share.
+/// The things that the clients of a module share.
 pub struct Site {
     /// The module's.
     pub address: Address,
@@ -19,7 +19,7 @@ pub struct Site {
     pub lock_wait_timeout_max: Option<Duration>,
     /// How long what became of a commit is kept for a client that has not confirmed that it knows.
     pub marker_time: Duration,
-    /// What primaries of other nodes committed alone, and its clients know.
+    /// Commits that primaries of other nodes decided alone, and whose outcome its clients know.
     pub known: KnownOutcomes,
     /// Transactions that were committed.
     pub commits: u64,
@@ -121,7 +121,7 @@ impl Site {
 pub struct Environment<'a> {
     /// Its time.
     pub now: Now,
-    /// What is left of its slice.
+    /// The rest of its slice.
     pub budget: &'a mut Budget,
     /// Signals and bytes that leave with it.
     pub outputs: &'a mut Outputs<Shared>,

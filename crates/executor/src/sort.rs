@@ -39,7 +39,7 @@ const COMPARISONS_PER_ROW: u32 = 8;
 struct Sorting {
     /// Length of the sorted runs.
     width: usize,
-    /// What is sorted or merged, and where to.
+    /// The entries that are sorted or merged, and where to.
     from: Vec<Entry>,
     to: Vec<Entry>,
     /// The next entries: of the runs to sort, of the first and the second run of the pair, of those to look at for equals.

@@ -1,4 +1,4 @@
-//! What a statement is executed with: its parameters, and what it sees of the session.
+//! The inputs of a statement that runs: its parameters, and what it sees of the session.
 
 use expression::{Context, Expression, Settings, Volatile, fold_constants};
 use protocol::program::StatementContext;
@@ -17,15 +17,15 @@ pub struct Statement {
     pub last_insert_id: u64,
     pub database: Option<Arc<str>>,
     pub user: Arc<str>,
-    /// What its volatile functions draw from; none if it has none.
+    /// The source of its volatile functions; none if it has none.
     pub volatile: Option<Box<Volatile>>,
     /// The stored table whose rows it reads or changes, if it has volatile functions.
     pub table: Option<Arc<TableDefinition>>,
-    /// What the session's variables and its client say.
+    /// The settings of the session and its client.
     pub options: Options,
 }
 
-/// What the session's variables and its client say of how statements run.
+/// The settings of a session and its client that say how statements run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// innodb_lock_wait_timeout, seconds.
@@ -47,13 +47,13 @@ impl Statement {
         self.volatile.as_ref().is_some_and(|volatile| volatile.wanted_us().is_some())
     }
 
-    /// What expressions are evaluated with.
+    /// The context of its expressions.
     #[inline]
     pub fn context(&self) -> Context<'_> {
         self.context_of(self.settings)
     }
 
-    /// What expressions are evaluated with whose values are about to be stored.
+    /// The context of expressions whose values are about to be stored.
     #[inline]
     pub(crate) fn store_context(&self) -> Context<'_> {
         self.context_of(self.store_settings())
@@ -78,7 +78,7 @@ impl Statement {
         }
     }
 
-    /// What goes with programs: expressions are folded before they leave, so parameters stay here.
+    /// The context that goes with programs: expressions are folded before they leave, so parameters stay here.
     pub fn program_context(&self, settings: Settings) -> StatementContext {
         StatementContext { parameters: Vec::new(), settings }
     }

@@ -81,7 +81,7 @@ pub trait Surroundings {
     fn show_columns(&self, show: &Show) -> Vec<(String, SqlType)>;
     /// Where a system variable has values; None: there is none of that name (in lower case).
     fn variable_reach(&self, name: &str) -> Option<Reach>;
-    /// What VERSION() says.
+    /// The value of VERSION().
     fn version(&self) -> &'static str;
     /// Refuses a password that cannot be hashed, a hash that cannot be checked, and a plugin that is not known.
     fn check_authentication(&self, authentication: &Authentication) -> Result<(), SqlError>;

@@ -402,18 +402,19 @@ pub struct SelectPlan {
     pub limit: Limit,
     /// FOR UPDATE, FOR SHARE.
     pub lock: Option<(LockMode, LockWait)>,
-    /// What all that comes to: what the executor does with the rows.
+    /// The steps of the executor that follow from all that.
     pub steps: Steps,
 }
 
-/// What is done with the rows of a SELECT's source. It is decided once per plan (`steps`): the executor runs it, EXPLAIN shows it.
+/// The steps that the rows of a SELECT's source go through. They are decided once per plan: the executor runs them,
+/// EXPLAIN shows them.
 #[derive(Clone, Debug, Default)]
 pub struct Steps {
     /// How filters and projections that are not done where the rows are stored are evaluated.
     pub evaluation: Evaluation,
     /// The rows of a table of which only some columns are read, because volatile functions are evaluated here.
     pub narrow: Option<Box<Narrow>>,
-    /// What a row becomes: the items, then what else is sorted by.
+    /// The values that a row becomes: the items, then what else is sorted by.
     pub output: Vec<Expression>,
     /// The same, if all of it is plain columns of the source.
     pub output_columns: Option<Vec<ColumnIndex>>,
@@ -459,7 +460,7 @@ pub struct Narrow {
 pub struct Sort {
     /// By what.
     pub columns: Vec<SortColumn>,
-    /// What happens to rows that are equal in all of it.
+    /// The fate of rows that are equal in all of it.
     pub equals: Equals,
 }
 
@@ -474,7 +475,7 @@ pub struct SortColumn {
     pub descending: bool,
 }
 
-/// What happens to rows that are equal in all sort columns.
+/// The fate of rows that are equal in all sort columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Equals {
     /// All are kept.

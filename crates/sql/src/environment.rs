@@ -20,7 +20,7 @@ use types::{NodeId, SlotId, TransactionId};
 
 /// What the sessions of a module share.
 pub(crate) struct ModuleState {
-    /// What the executor sees of it.
+    /// The part of it that the executor sees.
     pub(crate) site: Site,
     pub(crate) config: SqlConfig,
     pub(crate) memory: Arc<MemoryManager>,
@@ -207,7 +207,7 @@ pub(crate) struct Environment<'a> {
 }
 
 impl Environment<'_> {
-    /// What the executor gets of it.
+    /// The part of it that the executor gets.
     #[inline]
     pub(crate) fn executor(&mut self) -> executor::Environment<'_> {
         executor::Environment {

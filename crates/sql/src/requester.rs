@@ -13,7 +13,7 @@ pub(crate) trait Requester {
     fn core(&self) -> &SessionCore;
     fn core_mut(&mut self) -> &mut SessionCore;
 
-    /// What it waited for may have come.
+    /// It may go on: an answer or a time that it waited for may have come.
     fn go_on(&mut self, env: &mut Environment<'_>);
 
     /// The turn came that it asked for.
