@@ -37,7 +37,7 @@ use std::sync::Arc;
 use types::{ColumnIndex, IndexId, KeyEncoder, Value, ValueRef};
 
 /// A source of rows that are not of stored tables; only its owner knows how they are made.
-pub trait RowSource {
+pub trait RowSource: Send {
     /// The next rows.
     fn next(&mut self, cx: &mut Cx<'_>) -> Result<Pull, Failure>;
 }
