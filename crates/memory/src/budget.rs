@@ -176,11 +176,6 @@ impl MemoryManager {
         })
     }
 
-    /// Takes `bytes` for `region`.
-    pub fn try_charge(&self, region: Region, bytes: u64) -> Result<(), RegionFull> {
-        self.try_charge_with(region, bytes, Urgency::Normal)
-    }
-
     /// Takes `bytes` for `region`; `urgency` matters for DataMemory and ClientMemory.
     pub fn try_charge_with(&self, region: Region, bytes: u64, urgency: Urgency) -> Result<(), RegionFull> {
         let config = *self.config.region(region);

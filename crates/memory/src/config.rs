@@ -208,12 +208,6 @@ impl MemoryConfig {
     pub const fn region(&self, region: Region) -> &RegionConfig {
         &self.regions[region.index()]
     }
-
-    /// Sets a region's maximum, for an operator who wants to bound a flexible region.
-    pub fn set_maximum(&mut self, region: Region, maximum: u64) {
-        let config = &mut self.regions[region.index()];
-        config.maximum = maximum.max(config.reserved);
-    }
 }
 
 #[cfg(test)]

@@ -344,12 +344,6 @@ impl ClientConnection {
         self.stage == Stage::Closed
     }
 
-    /// Requests not answered completely.
-    #[must_use]
-    pub fn pending_count(&self) -> usize {
-        self.pending.len()
-    }
-
     /// The next step of the next answer; `None` if more bytes are needed.
     pub fn next_event(&mut self) -> Result<Option<Event<'_>>, ClientError> {
         while self.stage != Stage::Closed {

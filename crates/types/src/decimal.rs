@@ -227,11 +227,6 @@ impl Decimal {
         Err(OutOfRange)
     }
 
-    /// Quotient; scale is this scale + `DIVISION_SCALE_INCREMENT`, at most 30 (rounded half away from zero).
-    pub fn div(&self, other: &Decimal) -> Result<Decimal, DecimalError> {
-        self.div_with_scale(other, self.scale.saturating_add(Self::DIVISION_SCALE_INCREMENT))
-    }
-
     /// Quotient with `scale` digits behind the point (at most 30), rounded half away from zero.
     pub fn div_with_scale(&self, other: &Decimal, scale: u8) -> Result<Decimal, DecimalError> {
         self.quotient(other, scale, |remainder, divisor| remainder.add(&remainder) >= divisor)
@@ -270,16 +265,6 @@ impl Decimal {
         let (left, right, scale) = self.aligned(other);
         let (_, remainder) = left.div_rem(&right);
         Ok(Self::fit(remainder, u32::from(scale), self.negative)?)
-    }
-
-    /// The integer part of the quotient (DIV).
-    pub fn div_integer(&self, other: &Decimal) -> Result<Decimal, DecimalError> {
-        if other.is_zero() {
-            return Err(DecimalError::DivisionByZero);
-        }
-        let (left, right, _) = self.aligned(other);
-        let (quotient, _) = left.div_rem(&right);
-        Ok(Self::build(quotient, 0, self.negative != other.negative)?)
     }
 
     /// The other sign.

@@ -318,11 +318,6 @@ impl Expression {
         };
         Ok(Self::new(node, super::BIGINT, nullable))
     }
-
-    /// The domain in which values of both types are compared: for row comparisons, joins by hash and the like.
-    pub fn comparison_domain(left: &Self, right: &Self) -> Result<Domain, TypeError> {
-        meet(left, right, true, "=").map(|meeting| meeting.domain)
-    }
 }
 
 fn symbol(operator: Comparison) -> &'static str {

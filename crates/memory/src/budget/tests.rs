@@ -22,10 +22,10 @@ fn reach(region: Region, others: u64) -> u64 {
     let memory = MemoryManager::new(config());
     // The job buffer may take all.
     if others > 0 {
-        memory.try_charge(Region::JobBuffer, (5 + others) * MIB).unwrap();
+        memory.try_charge_with(Region::JobBuffer, (5 + others) * MIB, Urgency::Normal).unwrap();
     }
     let mut taken = 0;
-    while memory.try_charge(region, MIB).is_ok() {
+    while memory.try_charge_with(region, MIB, Urgency::Normal).is_ok() {
         taken += 1;
     }
     taken
@@ -86,7 +86,7 @@ fn the_sum_never_exceeds_the_total_and_everything_comes_back() {
         if prng.chance(1, 3) && !charges.is_empty() {
             let (region, bytes) = charges.swap_remove(prng.index(charges.len()));
             memory.release(region, bytes);
-        } else if memory.try_charge(region, bytes).is_ok() {
+        } else if memory.try_charge_with(region, bytes, Urgency::Normal).is_ok() {
             charges.push((region, bytes));
         }
         assert!(memory.used_in_all() <= 1000 * MIB);

