@@ -1,5 +1,7 @@
 use super::*;
 
+mod parameters;
+
 const TEXT: &str = "
 [ndb_mgmd]
 NodeId=1

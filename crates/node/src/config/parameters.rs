@@ -1,8 +1,8 @@
 //! The names that `config.ini` may use: NDB's, with their units, defaults and one line of description, and whether they
 //! do anything here.
 //!
-//! One table for the parser; docs/operating/parameters.md tells operators the same. Names are compared without case,
-//! and `-` is `_`.
+//! One table for the parser, for `ndbinfo` and for docs/operating/parameters.md, whose tables are made of it (a test of
+//! `latsdb`). Names are compared without case, and `-` is `_`.
 //!
 //! **Invariants** (tested): names are unique; defaults can be read by their kind; every parameter without effect says
 //! why.
@@ -43,6 +43,12 @@ impl Sections {
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+
+    /// Those that are in both.
+    #[must_use]
+    pub const fn shared_with(self, other: Self) -> Self {
+        Self(self.0 & other.0)
     }
 
     /// True if some section is in both.
@@ -108,8 +114,10 @@ pub struct Parameter {
     pub default: &'static str,
     /// Whether it does anything.
     pub effect: Effect,
-    /// Its description.
+    /// A description, for `ndbinfo.config_params` and for docs/operating/parameters.md.
     pub description: &'static str,
+    /// The whole cluster agrees upon it: a change takes a full stop.
+    pub is_agreed: bool,
 }
 
 /// Spellings that are understood, and the method each means.
@@ -259,49 +267,53 @@ const fn parameter(
     effect: Effect,
     description: &'static str,
 ) -> Parameter {
-    Parameter { name, sections, kind, default, effect, description }
+    Parameter { name, sections, kind, default, effect, description, is_agreed: false }
+}
+
+const fn agreed(parameter: Parameter) -> Parameter {
+    Parameter { is_agreed: true, ..parameter }
 }
 
 /// All known names: first those that do something, then NDB's others.
 #[rustfmt::skip]
 pub static PARAMETERS: &[Parameter] = &[
-    parameter("NodeId", Sections::DATA.and(Sections::MANAGEMENT).and(Sections::SQL).and(Sections::API), Kind::Count(1, 255), "", Effect::Used, "The node's number, unique in the cluster."),
-    parameter("HostName", Sections::DATA.and(Sections::MANAGEMENT).and(Sections::SQL).and(Sections::API), Kind::Text, "", Effect::Used, "Name or address of the machine."),
-    parameter("DataDir", Sections::DATA.and(Sections::MANAGEMENT).and(Sections::SQL), Kind::Text, ".", Effect::Used, "Directory of logs, traces and files."),
-    parameter("ServerPort", Sections::DATA.and(Sections::MANAGEMENT).and(Sections::SQL), Kind::Port, "2202 and up", Effect::Used, "Where the other nodes connect."),
-    parameter("PortNumber", Sections::MANAGEMENT, Kind::Port, "1186 and up", Effect::Used, "Where management clients connect."),
-    parameter("NoOfReplicas", Sections::DATA, Kind::Count(1, 4), "2", Effect::Used, "Copies of each partition; data nodes must be a multiple of it."),
-    parameter("PartitionsPerNode", Sections::DATA, Kind::Count(1, 128), "2", Effect::Used, "Partitions of each table per data node."),
-    parameter("TotalMemoryConfig", Sections::DATA, Kind::Size(256 * MIB, SIZE_MAX), "0", Effect::Used, "Memory of all regions; 0: most of what the machine gives."),
-    parameter("DataMemory", Sections::DATA, Kind::Size(MIB, SIZE_MAX), "0", Effect::Used, "Memory of rows and indexes; 0: what remains of TotalMemoryConfig."),
+    agreed(parameter("NodeId", Sections::DATA.and(Sections::MANAGEMENT).and(Sections::SQL).and(Sections::API), Kind::Count(1, 255), "", Effect::Used, "The node's number, unique in the cluster (Id is the same). Not set: the lowest free one.")),
+    agreed(parameter("HostName", Sections::DATA.and(Sections::MANAGEMENT).and(Sections::SQL).and(Sections::API), Kind::Text, "", Effect::Used, "Name or address of the machine; it must be set. A [mysqld] section without it has no effect.")),
+    parameter("DataDir", Sections::DATA.and(Sections::MANAGEMENT).and(Sections::SQL), Kind::Text, ".", Effect::Used, "Directory of control.log, traces, the certificate, the socket between neighbours and the token of a management node."),
+    agreed(parameter("ServerPort", Sections::DATA.and(Sections::MANAGEMENT).and(Sections::SQL), Kind::Port, "2202 and up", Effect::Used, "Where the other nodes connect. Not set: the next free one of the host.")),
+    agreed(parameter("PortNumber", Sections::MANAGEMENT, Kind::Port, "1186 and up", Effect::Used, "Where latsdb mgm and starting nodes connect. Not set: the next free one of the host.")),
+    agreed(parameter("NoOfReplicas", Sections::DATA, Kind::Count(1, 4), "2", Effect::Used, "Replicas of each partition; the number of data nodes is a multiple of it.")),
+    agreed(parameter("PartitionsPerNode", Sections::DATA, Kind::Count(1, 128), "2", Effect::Used, "Partitions of each table per data node.")),
+    parameter("TotalMemoryConfig", Sections::DATA, Kind::Size(256 * MIB, SIZE_MAX), "0", Effect::Used, "Memory of all regions; 0: what the machine or the control group gives, 64 MiB at least."),
+    parameter("DataMemory", Sections::DATA, Kind::Size(MIB, SIZE_MAX), "0", Effect::Used, "Memory of rows and indexes; 0: what the other regions leave of the total."),
     parameter("TransactionMemory", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Reserve for open transactions; 0: automatic."),
     parameter("SharedGlobalMemory", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Memory that regions share; 0: automatic."),
-    parameter("ReplicationMemory", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Reserve for change streams; 0: automatic."),
-    parameter("SchemaMemory", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Reserve for table definitions; 0: automatic."),
-    parameter("DiskPageBufferMemory", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Cache of disk columns; 0: automatic."),
-    parameter("RedoBuffer", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Buffer of the redo log; 0: automatic."),
-    parameter("UndoBuffer", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Buffer of the undo log; 0: automatic."),
-    parameter("TotalSendBufferMemory", Sections::DATA.and(Sections::MANAGEMENT).and(Sections::SQL).and(Sections::API), Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Buffers for signals to other nodes; 0: automatic."),
-    parameter("NumCPUs", Sections::DATA.and(Sections::SQL), Kind::Count(0, 1024), "0", Effect::Used, "CPUs to use; 0: what the process may use."),
-    parameter("ThreadConfig", Sections::DATA.and(Sections::SQL), Kind::Text, "", Effect::Used, "Modules on threads: ldm={count=2},recv={count=2}, and so on."),
-    parameter("AutomaticThreadConfig", Sections::DATA.and(Sections::SQL), Kind::Flag, "1", Effect::Used, "Lay out threads by the number of CPUs."),
-    parameter("SpinMethod", Sections::DATA.and(Sections::SQL), Kind::SpinMethod, "CostBasedSpinning", Effect::Used, "What a thread does before it sleeps."),
+    parameter("ReplicationMemory", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Reserve for change streams, which are not there yet; 0: none."),
+    parameter("SchemaMemory", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Reserve for definitions of tables; 0: a twentieth of SharedGlobalMemory."),
+    parameter("DiskPageBufferMemory", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Reserve for disk columns, which are not there yet; 0: none."),
+    parameter("RedoBuffer", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Reserve for the redo log, which is not there yet; 0: automatic."),
+    parameter("UndoBuffer", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Reserve for the undo log, which is not there yet; 0: none."),
+    parameter("TotalSendBufferMemory", Sections::DATA.and(Sections::MANAGEMENT).and(Sections::SQL).and(Sections::API), Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Reserve for signals to other nodes; 0: automatic."),
+    parameter("NumCPUs", Sections::DATA.and(Sections::SQL), Kind::Count(0, 1024), "0", Effect::Used, "CPUs of this node alone: as many workers, at most 240; 0: those that the process may use, divided among the nodes of the configuration on this machine."),
+    parameter("ThreadConfig", Sections::DATA.and(Sections::SQL), Kind::Text, "", Effect::Used, "Modules on threads, taken literally: ldm={count=2,cpubind=0,1},recv={count=2},main={count=1}. host=recv beside ldm, query or tc puts them on that many receiving threads."),
+    parameter("AutomaticThreadConfig", Sections::DATA.and(Sections::SQL), Kind::Flag, "1", Effect::Used, "A worker per CPU, which serves clients and owns partitions, pinned if the node has the CPUs alone; set to 1 beside a ThreadConfig it wins."),
+    parameter("SpinMethod", Sections::DATA.and(Sections::SQL), Kind::SpinMethod, "CostBasedSpinning", Effect::Used, "What a thread does before it sleeps: CostBasedSpinning, StaticSpinning, LatencyOptimisedSpinning, DatabaseMachineSpinning, NoSpinning. Threads that share CPUs with other nodes, or have a quota of CPU time, spin only if a ThreadConfig is set."),
     parameter("SchedulerExecutionTimer", Sections::DATA.and(Sections::SQL), Kind::Microseconds(1, 11000), "50", Effect::Used, "How long one slice of work may take."),
-    parameter("UseShm", Sections::DATA.and(Sections::MANAGEMENT).and(Sections::SQL), Kind::Flag, "1", Effect::Used, "Short ways (shared memory, Unix sockets) between nodes on one machine."),
-    parameter("TimeBetweenEpochs", Sections::DATA, Kind::Milliseconds(1, 32000), "10", Effect::Used, "How often epochs close."),
-    parameter("HeartbeatIntervalDbDb", Sections::DATA, Kind::Milliseconds(10, COUNT_MAX), "50", Effect::Used, "Time between heartbeats of data nodes."),
-    parameter("ReplicaAnswerTimeout", Sections::DATA, Kind::Milliseconds(0, COUNT_MAX), "3000", Effect::Used, "A replica that owes an answer for longer, and a second more, leaves though its heartbeats come, if its group keeps another; 0: never."),
-    parameter("TransactionDeadlockDetectionTimeout", Sections::DATA.and(Sections::SQL), Kind::Milliseconds(0, COUNT_MAX), "0", Effect::Used, "Longest wait for a lock; 0: innodb_lock_wait_timeout of the session."),
-    parameter("TransactionInactiveTimeout", Sections::DATA.and(Sections::SQL), Kind::Milliseconds(0, COUNT_MAX), "3600000", Effect::Used, "An open transaction without statements for so long is rolled back; 0: never."),
-    parameter("ClientMemory", Sections::DATA.and(Sections::SQL), Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Memory of clients: packets, results, statements; 0: at most a quarter of shared memory."),
-    parameter("max_connections", Sections::DATA.and(Sections::SQL), Kind::Count(1, 100000), "1000", Effect::Used, "Client connections of the node."),
-    parameter("max_allowed_packet", Sections::DATA.and(Sections::SQL), Kind::Size(1024, 1024 * MIB), "64M", Effect::Used, "The largest packet that a client may send."),
+    parameter("UseShm", Sections::DATA.and(Sections::MANAGEMENT).and(Sections::SQL), Kind::Flag, "1", Effect::Used, "Unix sockets and shared memory between nodes of one machine."),
+    parameter("TimeBetweenEpochs", Sections::DATA, Kind::Milliseconds(1, 32000), "10", Effect::Used, "How often epochs are closed. The same for all data nodes."),
+    agreed(parameter("HeartbeatIntervalDbDb", Sections::DATA, Kind::Milliseconds(10, COUNT_MAX), "50", Effect::Used, "Time between heartbeats; after four without one a node is missed. The same for all data nodes.")),
+    parameter("ReplicaAnswerTimeout", Sections::DATA, Kind::Milliseconds(0, COUNT_MAX), "3000", Effect::Used, "A member that has owed an answer for longer, and a second more, leaves, if its replica group keeps another one; 0: never. The same for all data nodes."),
+    parameter("TransactionDeadlockDetectionTimeout", Sections::DATA.and(Sections::SQL), Kind::Milliseconds(0, COUNT_MAX), "0", Effect::Used, "Longest wait for a lock, whatever the session says; 0: the session's innodb_lock_wait_timeout."),
+    parameter("TransactionInactiveTimeout", Sections::DATA.and(Sections::SQL), Kind::Milliseconds(0, COUNT_MAX), "3600000", Effect::Used, "An open transaction without a statement for so long is rolled back; 0: never."),
+    parameter("ClientMemory", Sections::DATA.and(Sections::SQL), Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Memory of clients: packets, results, prepared statements, TLS; 0: at most a quarter of what regions share. A size is reserved, and the maximum."),
+    parameter("max_connections", Sections::DATA.and(Sections::SQL), Kind::Count(1, 100000), "1000", Effect::Used, "Client connections of the node that may be logged in; fewer, with a warning, if ulimit -n does not allow as many."),
+    parameter("max_allowed_packet", Sections::DATA.and(Sections::SQL), Kind::Size(1024, 1024 * MIB), "64M", Effect::Used, "The largest packet that a client may send, in multiples of 1 024 bytes."),
     parameter("connect_timeout", Sections::DATA.and(Sections::SQL), Kind::Count(2, 31536000), "10", Effect::Used, "Seconds that a client has to log in."),
-    parameter("StopOnError", Sections::DATA.and(Sections::MANAGEMENT).and(Sections::SQL), Kind::Flag, "1", Effect::Used, "Stay away after an error; 0: the angel starts the node again."),
-    parameter("port", Sections::DATA.and(Sections::SQL), Kind::Port, "3306 and up", Effect::Used, "Where MySQL clients connect."),
-    parameter("socket", Sections::DATA.and(Sections::SQL), Kind::Text, "", Effect::Used, "Path of the Unix socket for MySQL clients."),
-    parameter("bind_address", Sections::DATA.and(Sections::SQL), Kind::Text, "", Effect::Used, "Address on which MySQL clients are accepted."),
-    parameter("Name", Sections::SYSTEM, Kind::Text, "latsdb", Effect::Used, "The name of the cluster; nodes refuse links to another one."),
+    parameter("StopOnError", Sections::DATA.and(Sections::MANAGEMENT).and(Sections::SQL), Kind::Flag, "1", Effect::Used, "0: the angel starts the node again after an error, too."),
+    parameter("port", Sections::DATA.and(Sections::SQL), Kind::Port, "3306 and up", Effect::Used, "Where MySQL clients connect. Not set: the next free one of the host."),
+    parameter("socket", Sections::DATA.and(Sections::SQL), Kind::Text, "", Effect::Used, "Path of the Unix socket for MySQL clients, at most 107 bytes. Not set: latsdb_NODE_mysql.sock in DataDir."),
+    parameter("bind_address", Sections::DATA.and(Sections::SQL), Kind::Text, "", Effect::Used, "The address on which MySQL clients are accepted; not set: all, or the loopback address only if HostName is one."),
+    agreed(parameter("Name", Sections::SYSTEM, Kind::Text, "latsdb", Effect::Used, "Name of the cluster: 1 to 64 letters, digits or _ . -.")),
     parameter("Arbitration", Sections::DATA, Kind::Text, "Default", Effect::None("the control plane decides; no arbitrator is needed"), "How a split cluster is decided."),
     parameter("ArbitrationTimeout", Sections::DATA, Kind::Milliseconds(10, COUNT_MAX), "7500", Effect::None("the control plane decides; no arbitrator is needed"), "Wait for an arbitrator."),
     parameter("ArbitrationRank", Sections::MANAGEMENT.and(Sections::SQL).and(Sections::API), Kind::Count(0, 2), "1", Effect::None("the control plane decides; no arbitrator is needed"), "Rank as an arbitrator."),
@@ -446,8 +458,8 @@ pub static PARAMETERS: &[Parameter] = &[
     parameter("RealtimeScheduler", Sections::DATA, Kind::Flag, "0", Effect::None("thread_prio of ThreadConfig sets priorities"), "Run with realtime priority."),
     parameter("SchedulerResponsiveness", Sections::DATA, Kind::Count(0, 10), "5", Effect::None("SchedulerExecutionTimer sets the slices"), "Speed against throughput."),
     parameter("SchedulerSpinTimer", Sections::DATA, Kind::Microseconds(0, 500), "0", Effect::None("SpinMethod and spintime of ThreadConfig say how threads spin"), "How long threads spin."),
-    parameter("RequireCertificate", Sections::DATA.and(Sections::MANAGEMENT), Kind::Flag, "0", Effect::Used, "The node does not start without keys and a certificate."),
-    parameter("RequireTls", Sections::DATA.and(Sections::MANAGEMENT), Kind::Flag, "", Effect::Used, "Links over TCP have to be encrypted; if it is not set: when nodes are on more than one machine."),
+    parameter("RequireCertificate", Sections::DATA.and(Sections::MANAGEMENT), Kind::Flag, "0", Effect::Used, "The node does not start without keys (security.md)."),
+    parameter("RequireTls", Sections::DATA.and(Sections::MANAGEMENT), Kind::Flag, "", Effect::Used, "Links over TCP with this node are encrypted, or are not made; of a management node also what tools on other machines say. Not set: if nodes are on more than one machine, and no node says 0."),
     parameter("RestartOnErrorInsert", Sections::DATA, Kind::Count(0, 4), "2", Effect::None("it is for tests of NDB"), "For tests of NDB."),
     parameter("StartFailureTimeout", Sections::DATA, Kind::Milliseconds(0, COUNT_MAX), "0", Effect::None("a cluster starts when all its data nodes have joined"), "How long a start waits for other nodes."),
     parameter("StartNoNodeGroupTimeout", Sections::DATA, Kind::Milliseconds(0, COUNT_MAX), "0", Effect::None("a cluster starts when all its data nodes have joined"), "How long a start waits for other nodes."),

@@ -237,6 +237,8 @@ fn the_table_keeps_its_invariants() {
             assert!(parameter.kind.read(parameter.default).is_ok(), "{name}={}", parameter.default);
         }
         assert!(parameter.description.ends_with('.'), "{name}: {}", parameter.description);
+        // As many letters has `param_description` of `ndbinfo.config_params`.
+        assert!(parameter.description.chars().count() <= 255, "{name}");
         if let Effect::None(reason) = parameter.effect {
             assert!(!reason.is_empty(), "{name}");
         }
