@@ -22,7 +22,10 @@ pub use commit::{
     Replicate, ReplicateAhead, ReplicatedWrite,
 };
 pub use copy::{CopiedEntries, CopiedOutcome, CopiedRow, CopyPiece};
-pub use management::{ChecksumDone, ChecksumRequest, INFO_ROWS_MAX, InfoSource, InfoTable};
+pub use management::{
+    ChecksumDone, ChecksumRequest, CommonTable, DriverTable, INFO_ROWS_MAX, InfoSource, InfoTable, LdmTable,
+    MainTable, SqlTable,
+};
 pub use membership::{ClusterTerms, JoinRequest, LeaveStep};
 pub use session::{
     Probe, ReadBatch, ReadDone, ReadRequest, ReturnedRequest, WriteDone, WriteFailure, WriteRequest,

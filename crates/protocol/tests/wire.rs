@@ -483,8 +483,9 @@ fn control() -> Vec<Signal> {
         Signal::LagProbed { probe: 300 },
         Signal::ReplicaLags { node: NodeId(2), milliseconds: 3_000 },
     ];
-    let tables = InfoTable::ALL.iter().map(|table| Signal::InfoRequest { request: REQUEST, table: *table });
-    signals.extend(tables);
+    let mut tables = InfoTable::ALL.to_vec();
+    tables.sort_by_key(to_bytes);
+    signals.extend(tables.into_iter().map(|table| Signal::InfoRequest { request: REQUEST, table }));
     signals.extend(recovery());
     signals
 }

@@ -15,7 +15,9 @@ use executor::inbox::{Inbox, Reply};
 use memory::MemoryManager;
 use protocol::module::{ConnectionAction, Counts};
 use protocol::program::TableRef;
-use protocol::signal::{InfoTable, Probe, RequestId, ReturnedRequest, SCHEMA_USERS_MAX};
+use protocol::signal::{
+    InfoSource, InfoTable, Probe, RequestId, ReturnedRequest, SCHEMA_USERS_MAX, SqlTable,
+};
 use protocol::{
     Address, Budget, ConnectionId, ConnectionKind, Envelope, Input, NodeRole, Outputs, Signal, SqlError, View,
 };
@@ -637,12 +639,13 @@ impl SqlModule {
         now: Now,
         outputs: &mut Outputs<Shared>,
     ) {
-        #[expect(clippy::wildcard_enum_match_arm, reason = "tables that other modules answer for")]
-        let rows = match table {
-            InfoTable::Processes => self.process_rows(now),
-            InfoTable::ServerTransactions => self.state.site.transaction_rows(),
-            InfoTable::UserLocks => self.user_lock_rows(),
-            _ => Vec::new(),
+        let rows = match table.source() {
+            InfoSource::Sql(SqlTable::Processes) => self.process_rows(now),
+            InfoSource::Sql(SqlTable::ServerTransactions) => self.state.site.transaction_rows(),
+            InfoSource::Sql(SqlTable::UserLocks) => self.user_lock_rows(),
+            InfoSource::Main(_) | InfoSource::Driver(_) | InfoSource::Ldm(_) | InfoSource::All(_) => {
+                Vec::new()
+            }
         };
         outputs.send(self.state.site.address, from, Signal::InfoDone { request, rows });
     }

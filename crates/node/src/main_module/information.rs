@@ -10,7 +10,7 @@ mod driver;
 use super::MainModule;
 use crate::management::{ConfiguredNode, write_answer};
 use memory::{PAGE_BYTES, Region, ResourceRow};
-use protocol::signal::{InfoSource, InfoTable, RequestId};
+use protocol::signal::{InfoSource, InfoTable, MainTable, RequestId};
 use protocol::{
     Address, ConnectionId, GroupView, ModuleKind, NodeInfo, NodeRole, Outputs, RequestToRuntime,
     RuntimeReport, Signal, SlotPlace,
@@ -70,14 +70,14 @@ impl MainModule {
         outputs: &mut Outputs<Shared>,
     ) {
         match table.source() {
-            InfoSource::Main => self.answer_info(from, request, self.own_rows(table), outputs),
-            InfoSource::Driver => {
+            InfoSource::Main(table) => self.answer_info(from, request, self.own_rows(table), outputs),
+            InfoSource::Driver(_) => {
                 self.gather(from, request, table, 1);
                 outputs.request(RequestToRuntime::Report);
             }
-            InfoSource::Ldm => self.ask_modules(from, request, table, ModuleKind::Ldm, outputs),
-            InfoSource::Sql => self.ask_modules(from, request, table, ModuleKind::Sql, outputs),
-            InfoSource::All => {
+            InfoSource::Ldm(_) => self.ask_modules(from, request, table, ModuleKind::Ldm, outputs),
+            InfoSource::Sql(_) => self.ask_modules(from, request, table, ModuleKind::Sql, outputs),
+            InfoSource::All(_) => {
                 // All modules, this one included, and the driver.
                 let modules = self.config.modules.clone();
                 let own = self.gather(from, request, table, modules.len() + 1);
@@ -90,22 +90,20 @@ impl MainModule {
     }
 
     /// What `main` knows by itself.
-    fn own_rows(&self, table: InfoTable) -> Vec<Vec<Value>> {
-        #[expect(clippy::wildcard_enum_match_arm, reason = "tables that others answer for")]
+    fn own_rows(&self, table: MainTable) -> Vec<Vec<Value>> {
         match table {
-            InfoTable::Nodes => self.node_rows(),
-            InfoTable::NodeState => self.state_rows(),
-            InfoTable::Resources => self.resource_rows(),
-            InfoTable::MemoryUsage => self.memory_rows(),
-            InfoTable::RestartInfo => self.restart_rows(),
-            InfoTable::ConfigParams => configuration::parameter_rows(),
-            InfoTable::ConfigValues => {
+            MainTable::Nodes => self.node_rows(),
+            MainTable::NodeState => self.state_rows(),
+            MainTable::Resources => self.resource_rows(),
+            MainTable::MemoryUsage => self.memory_rows(),
+            MainTable::RestartInfo => self.restart_rows(),
+            MainTable::ConfigParams => configuration::parameter_rows(),
+            MainTable::ConfigValues => {
                 configuration::value_rows(self.config.node, &self.config.configuration)
             }
-            InfoTable::ConfigNodes => configuration::node_rows(&self.config.configuration),
-            InfoTable::TableDistributionStatus => self.table_rows(),
-            InfoTable::TableFragments => self.table_fragment_rows(),
-            _ => Vec::new(),
+            MainTable::ConfigNodes => configuration::node_rows(&self.config.configuration),
+            MainTable::TableDistributionStatus => self.table_rows(),
+            MainTable::TableFragments => self.table_fragment_rows(),
         }
     }
 
@@ -166,7 +164,8 @@ impl MainModule {
     }
 
     pub(super) fn on_runtime_report(&mut self, report: &RuntimeReport, outputs: &mut Outputs<Shared>) {
-        let is_for_driver = |table: InfoTable| matches!(table.source(), InfoSource::Driver | InfoSource::All);
+        let is_for_driver =
+            |table: InfoTable| matches!(table.source(), InfoSource::Driver(_) | InfoSource::All(_));
         let waiting: Vec<(u64, InfoTable)> = self
             .gatherings
             .iter()

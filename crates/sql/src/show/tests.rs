@@ -423,6 +423,23 @@ fn questions_for_nodes() {
     });
 }
 
+/// Statements ask for two of them by themselves.
+#[test]
+fn every_table_of_the_nodes_can_be_read() {
+    with_context(|context| {
+        let asked = virtual_tables::all_known().filter_map(|known| {
+            let (database, name) = (known.definition.database.clone(), known.definition.name.clone());
+            match rows(&VirtualTable { database, name }, None, context) {
+                VirtualRows::Ask(table, _) | VirtualRows::AskForSessions(table, _) => Some(table),
+                VirtualRows::Now(_) => None,
+            }
+        });
+        let asked: Vec<InfoTable> = asked.collect();
+        let unread: Vec<&InfoTable> = InfoTable::ALL.iter().filter(|table| !asked.contains(table)).collect();
+        assert_eq!(unread, [&InfoTable::ServerTransactions, &InfoTable::UserLocks]);
+    });
+}
+
 /// A hint leaves out what cannot match, and nothing else: with it and the filter there are the rows that the filter alone leaves.
 #[test]
 fn hints_lose_nothing() {

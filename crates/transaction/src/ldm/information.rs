@@ -15,7 +15,7 @@ use super::slot::lock_wait::{Run, implicit_owner, milliseconds};
 use super::slot::transaction::{Held, HeldStage, Operation};
 use crate::locks::LockKey;
 use protocol::program::{LockMode, WriteOperation};
-use protocol::signal::{INFO_ROWS_MAX, InfoTable, RequestId};
+use protocol::signal::{INFO_ROWS_MAX, InfoSource, InfoTable, LdmTable, RequestId};
 use protocol::{Address, Outputs, Signal};
 use query::Shared;
 use std::collections::BTreeSet;
@@ -34,17 +34,24 @@ impl Ldm {
         table: InfoTable,
         outputs: &mut Outputs<Shared>,
     ) {
-        #[expect(clippy::wildcard_enum_match_arm, reason = "tables that other modules answer for")]
-        let rows = match table {
-            InfoTable::MemoryPerFragment => self.fragment_rows(memory_row),
-            InfoTable::OperationsPerFragment => self.fragment_rows(operations_row),
-            InfoTable::LocksPerFragment => self.fragment_rows(locks_row),
-            InfoTable::ClusterTransactions => self.transaction_rows(),
-            InfoTable::ClusterOperations => self.operation_rows(),
-            InfoTable::ClusterLocks => self.lock_rows(),
-            _ => Vec::new(),
+        let rows = match table.source() {
+            InfoSource::Ldm(table) => self.own_rows(table),
+            InfoSource::Main(_) | InfoSource::Driver(_) | InfoSource::Sql(_) | InfoSource::All(_) => {
+                Vec::new()
+            }
         };
         outputs.send(self.address, from, Signal::InfoDone { request, rows });
+    }
+
+    fn own_rows(&self, table: LdmTable) -> Vec<Vec<Value>> {
+        match table {
+            LdmTable::MemoryPerFragment => self.fragment_rows(memory_row),
+            LdmTable::OperationsPerFragment => self.fragment_rows(operations_row),
+            LdmTable::LocksPerFragment => self.fragment_rows(locks_row),
+            LdmTable::ClusterTransactions => self.transaction_rows(),
+            LdmTable::ClusterOperations => self.operation_rows(),
+            LdmTable::ClusterLocks => self.lock_rows(),
+        }
     }
 
     /// node, instance.

@@ -1,34 +1,40 @@
 //! Rows of ndbinfo that come from what the driver reports: threads, links, certificates, and what it counts.
 
 use protocol::module::Counts;
-use protocol::signal::InfoTable;
+use protocol::signal::{CommonTable, DriverTable, InfoSource, InfoTable};
 use protocol::{Address, CertificateReport, LinkSecurity, PeerReport, RuntimeReport, ThreadReport};
 use types::{NodeId, Value};
 
 /// The tables that the driver knows.
 pub(super) fn report_rows(node: NodeId, table: InfoTable, report: &RuntimeReport) -> Vec<Vec<Value>> {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "tables that others answer for")]
+    match table.source() {
+        InfoSource::Driver(table) => own_rows(node, table, report),
+        InfoSource::All(CommonTable::Counters) => counter_rows(node, "runtime", 0, &report.counts),
+        InfoSource::Main(_) | InfoSource::Ldm(_) | InfoSource::Sql(_) => Vec::new(),
+    }
+}
+
+fn own_rows(node: NodeId, table: DriverTable, report: &RuntimeReport) -> Vec<Vec<Value>> {
     match table {
-        InfoTable::Counters => counter_rows(node, "runtime", 0, &report.counts),
-        InfoTable::Certificates => certificate_rows(node, report),
-        InfoTable::Transporters => report.peers.iter().map(|peer| transporter_row(node, peer)).collect(),
-        InfoTable::ThreadBlocks => thread_rows(node, report, |thread| {
+        DriverTable::Certificates => certificate_rows(node, report),
+        DriverTable::Transporters => report.peers.iter().map(|peer| transporter_row(node, peer)).collect(),
+        DriverTable::ThreadBlocks => thread_rows(node, report, |thread| {
             let block =
                 |module: &Address| vec![Value::text(module.kind.name()), Value::UInt(module.instance.into())];
             thread.modules.iter().map(block).collect()
         }),
-        InfoTable::Threads => thread_rows(node, report, |thread| {
+        DriverTable::Threads => thread_rows(node, report, |thread| {
             let modules: Vec<String> = thread.modules.iter().map(ToString::to_string).collect();
             let cpu = thread.cpu.map_or(Value::Null, |cpu| Value::UInt(cpu.into()));
             let texts = [Value::text(&thread.name), Value::text(&modules.join(" "))];
             vec![texts.into_iter().chain([cpu, Value::UInt(thread.connections.into())]).collect()]
         }),
-        InfoTable::CpuStat => thread_rows(node, report, |thread| {
+        DriverTable::CpuStat => thread_rows(node, report, |thread| {
             let times = [thread.user, thread.system, thread.asleep].map(microseconds);
             let counts = [thread.rounds, thread.signals, thread.system_calls, thread.wakes];
             vec![times.into_iter().chain(counts).map(Value::UInt).collect()]
         }),
-        InfoTable::ThreadStat => thread_rows(node, report, |thread| {
+        DriverTable::ThreadStat => thread_rows(node, report, |thread| {
             let mut row = vec![Value::text(&thread.name)];
             row.extend([thread.rounds, thread.signals, thread.wakes].map(Value::UInt));
             // c_l_sent_prioa .. os_now: nobody counts them
@@ -37,7 +43,6 @@ pub(super) fn report_rows(node: NodeId, table: InfoTable, report: &RuntimeReport
             row.extend(std::iter::repeat_n(Value::Null, 4));
             vec![row]
         }),
-        _ => Vec::new(),
     }
 }
 
