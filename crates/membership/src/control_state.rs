@@ -144,7 +144,10 @@ impl ControlState {
         record: RecoveryRecord,
         (founder, start): (NodeId, u64),
     ) -> Self {
-        let leap = if mutants::is(Mutant::NumbersGivenTwice) { 0 } else { NUMBERS_LEAP };
+        let mut leap = NUMBERS_LEAP;
+        if mutants::is(Mutant::NumbersGivenTwice) {
+            leap = 0;
+        }
         let voter = VoterId(self.last_voter.0 + leap + 1);
         let lives = u32::try_from(leap).unwrap_or(u32::MAX);
         let mut recoveries = self.recoveries.clone();
@@ -284,7 +287,11 @@ impl ControlState {
         if self.life(node).is_some_and(|life| life.join.start == join.start) {
             return Verdict::Repeated;
         }
-        if self.incarnation(node) != replaces && !mutants::is(Mutant::JoinReplacesAnything) {
+        let mut is_overtaken = self.incarnation(node) != replaces;
+        if mutants::is(Mutant::JoinReplacesAnything) {
+            is_overtaken = false;
+        }
+        if is_overtaken {
             return Verdict::Void(Illegal::Overtaken);
         }
         self.last_incarnation.0 += 1;
@@ -300,9 +307,12 @@ impl ControlState {
     /// that of the majority.
     fn decide_first_view(&mut self) {
         let data = self.settings.members.iter().filter(|(_, role)| *role == NodeRole::Data);
-        let voting = self.voters.iter().filter(|info| info.votes).count();
+        let mut voting = self.voters.iter().filter(|info| info.votes).count();
+        if mutants::is(Mutant::FirstViewWithoutVoters) {
+            voting = usize::MAX;
+        }
         if self.view.number.0 > 0
-            || voting < usize::from(self.settings.voter_count) && !mutants::is(Mutant::FirstViewWithoutVoters)
+            || voting < usize::from(self.settings.voter_count)
             || !data.clone().all(|(node, _)| self.life(*node).is_some())
         {
             return;
@@ -340,10 +350,10 @@ impl ControlState {
         }
         let lives: BTreeMap<NodeId, Incarnation> =
             self.lives.iter().map(|life| (life.node, life.incarnation)).collect();
-        let checked = match succession::check(&self.view, next, &lives) {
-            Err(Illegal::Overtaken) if mutants::is(Mutant::ViewsUncompared) => Ok(()),
-            checked => checked,
-        };
+        let mut checked = succession::check(&self.view, next, &lives);
+        if mutants::is(Mutant::ViewsUncompared) && checked == Err(Illegal::Overtaken) {
+            checked = Ok(());
+        }
         match checked {
             Ok(()) => {
                 self.view = Arc::clone(next);

@@ -245,10 +245,10 @@ impl Detector {
             });
             if !known {
                 // The grants of an earlier life run on, unless that is proved dead.
-                let granted_until = match mutants::is(Mutant::EarlierGrantsForgotten) {
-                    true => Instant(0),
-                    false => self.granted_until(node),
-                };
+                let mut granted_until = self.granted_until(node);
+                if mutants::is(Mutant::EarlierGrantsForgotten) {
+                    granted_until = Instant(0);
+                }
                 let mut peer = Peer::new(incarnation, now, granted_until);
                 if view.joining(SlotId(0)).contains(&node) {
                     peer.held_until = now + self.config.belief();
@@ -257,8 +257,11 @@ impl Detector {
             }
         }
         let was_joining = self.view.joining(SlotId(0)).contains(&self.node);
-        let has_joined = was_joining && !view.joining(SlotId(0)).contains(&self.node);
-        if has_joined && !mutants::is(Mutant::FirstGrantForgotten) {
+        let mut has_joined = was_joining && !view.joining(SlotId(0)).contains(&self.node);
+        if mutants::is(Mutant::FirstGrantForgotten) {
+            has_joined = false;
+        }
+        if has_joined {
             // A witness takes nothing as given: it does not read. To wait for it would stop all writes, since this
             // node's answers count.
             let reads = |node: NodeId| view.node(node).is_some_and(|info| info.role == NodeRole::Data);
@@ -294,8 +297,12 @@ impl Detector {
         if !self.is_in_sync(self.node) {
             return Instant(0);
         }
-        let may_lead =
-            |node| self.is_in_sync(node) || self.view.is_member(node) && !mutants::is(Mutant::JoinersLetRead);
+        let may_lead = |node| {
+            if mutants::is(Mutant::JoinersLetRead) {
+                return self.is_in_sync(node);
+            }
+            self.is_in_sync(node) || self.view.is_member(node)
+        };
         let granters = self.others().filter(|(node, _)| may_lead(*node));
         granters.map(|(_, peer)| peer.held_until).min().unwrap_or(Instant::FAR_FUTURE)
     }
@@ -430,7 +437,10 @@ impl Detector {
             }
             peer.unanswered.pop_front();
             if number == sequence {
-                let from = if mutants::is(Mutant::LeaseFromAnswer) { now } else { sent };
+                let mut from = sent;
+                if mutants::is(Mutant::LeaseFromAnswer) {
+                    from = now;
+                }
                 peer.held_until = peer.held_until.max(from + lease);
             }
         }
@@ -514,8 +524,13 @@ impl Detector {
             }
             peer.unanswered.push_back((peer.sent, now));
             // A node that does not know this view may not know all members that must let it read.
-            let knows = peer.view >= view || mutants::is(Mutant::LaggardsAreGranted);
-            let is_heard = peer.is_heard(now, &config) || mutants::is(Mutant::SuspectsAreGranted);
+            let (mut knows, mut is_heard) = (peer.view >= view, peer.is_heard(now, &config));
+            if mutants::is(Mutant::LaggardsAreGranted) {
+                knows = true;
+            }
+            if mutants::is(Mutant::SuspectsAreGranted) {
+                is_heard = true;
+            }
             let is_willing = is_holder && knows && is_heard;
             if is_willing && peer.received > peer.granted {
                 peer.granted = peer.received;
@@ -605,10 +620,13 @@ impl Detector {
             let silent = self.others().map(|(node, _)| node).filter(|node| self.suspects(now, *node));
             return Some(self.holders(&silent.collect::<Vec<NodeId>>())).filter(|silent| !silent.is_empty());
         }
-        let dead: Vec<NodeId> =
+        let all_dead: Vec<NodeId> =
             self.others().filter(|(_, peer)| peer.is_dead).map(|(node, _)| node).collect();
         // A dead witness leaves no view, and hides nobody else's death.
-        let dead = if mutants::is(Mutant::DeadWitnessLeaves) { dead } else { self.holders(&dead) };
+        let mut dead = self.holders(&all_dead);
+        if mutants::is(Mutant::DeadWitnessLeaves) {
+            dead = all_dead;
+        }
         if !dead.is_empty() && self.is_allowed(&dead) {
             return Some(dead);
         }
@@ -618,11 +636,13 @@ impl Detector {
         let unheard: Vec<NodeId> =
             self.others().map(|(node, _)| node).filter(|node| self.is_unheard(*node, now)).collect();
         let counts = |link: &(NodeId, NodeId), broken: Broken| {
+            if mutants::is(Mutant::CutsUndebounced) {
+                return true;
+            }
             // A report that nobody has repeated for some intervals may be the last words of a node that is silent:
             // which one it is shows soon.
             let is_told = now.since(broken.told) <= self.config.interval * 2;
-            let is_old = is_told && now.since(broken.since) >= self.config.silence_max()
-                || mutants::is(Mutant::CutsUndebounced);
+            let is_old = is_told && now.since(broken.since) >= self.config.silence_max();
             is_old || unheard.contains(&link.0) || unheard.contains(&link.1)
         };
         let is_between_holders = |link: &(NodeId, NodeId)| self.holders(&[link.0, link.1]).len() == 2;
@@ -633,10 +653,10 @@ impl Detector {
         // A hint counts at once: the links of a node that is cut off break one after the other.
         let hints = hints.into_keys().collect();
         let heard = self.heard_by_somebody(now)?;
-        let mut blamed = match mutants::is(Mutant::LateAreBlameless) {
-            true => BTreeSet::new(),
-            false => self.called_late(now),
-        };
+        let mut blamed = self.called_late(now);
+        if mutants::is(Mutant::LateAreBlameless) {
+            blamed.clear();
+        }
         blamed.extend(self.view.leaving.iter().copied());
         let evidence = cover::Evidence { hints, blamed };
         let leavers = cover::fewest(&links, &evidence, |node| heard.contains(&node), may_leave)?;

@@ -21,6 +21,7 @@
 //! Deliberately not here: repairing. A copy that is damaged is thrown away, and the node asks for a new one. One limit
 //! is known: when the *last* record rots after it was acknowledged, it cannot be told from a torn one.
 
+use crate::mutants::{self, Mutant};
 use protocol::control::{GroupId, HardState, LogEntry, LogPlace, LogSnapshot, LogWrite, VoterId};
 use stdx::wire::{Wire, from_bytes, to_bytes};
 use wire_derive::Wire;
@@ -234,9 +235,13 @@ fn replay(bytes: &[u8], first: &Record<'_>, mut durable: Durable, cluster: Strin
         end += record.size;
     }
     let later = (end..bytes.len()).step_by(BLOCK_SIZE).filter_map(|offset| record_at(bytes, offset));
-    let is_damage = |record: Record<'_>| record.generation == first.generation && record.sequence > sequence;
-    if later.into_iter().any(is_damage) && !crate::mutants::is(crate::mutants::Mutant::DamageTakenForTornEnd)
-    {
+    let is_damage = |record: Record<'_>| {
+        if mutants::is(Mutant::DamageTakenForTornEnd) {
+            return false;
+        }
+        record.generation == first.generation && record.sequence > sequence
+    };
+    if later.into_iter().any(is_damage) {
         return Recovery::Damaged(format!("record {} is bad and later ones are good", sequence + 1));
     }
     durable.hard.commit = durable.hard.commit.clamp(durable.snapshot.index, durable.last_index());

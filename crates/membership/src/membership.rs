@@ -324,7 +324,11 @@ impl Membership {
         if let Some(detector) = &mut self.detector {
             detector.on_link_up(now.monotonic, node);
         }
-        if self.broken.contains(&node) && !mutants::is(Mutant::BrokenLinkNotRenewed) {
+        let mut is_renewed = self.broken.contains(&node);
+        if mutants::is(Mutant::BrokenLinkNotRenewed) {
+            is_renewed = false;
+        }
+        if is_renewed {
             self.renew_at = Some(now.monotonic);
         }
         self.try_join(now, outputs);
@@ -466,8 +470,11 @@ impl Membership {
     /// There is a view, perhaps one that is newer than what this node has.
     fn learn<S>(&mut self, now: Now, view: Arc<View>, outputs: &mut Outputs<S>) {
         // A node that takes part in a recovery has done with the founding that it replaces.
-        let is_bound = self.recovery.awaited().is_some_and(|awaited| awaited != view.founding);
-        if self.is_ending || is_bound && !mutants::is(Mutant::SurvivorsStayUnbound) {
+        let mut is_bound = self.recovery.awaited().is_some_and(|awaited| awaited != view.founding);
+        if mutants::is(Mutant::SurvivorsStayUnbound) {
+            is_bound = false;
+        }
+        if self.is_ending || is_bound {
             return;
         }
         if self.is_of_another_founding(now, &view, outputs) || view.number <= self.view.number {
@@ -537,7 +544,11 @@ impl Membership {
             return;
         }
         if !self.is_in_view() {
-            if self.detector.is_some() && !mutants::is(Mutant::LeftOutStays) {
+            let mut was_member = self.detector.is_some();
+            if mutants::is(Mutant::LeftOutStays) {
+                was_member = false;
+            }
+            if was_member {
                 let (view, node) = (self.view.number, self.config.node);
                 match self.leaving {
                     Some(LeaveStep::Leave { exit_code }) => {
@@ -587,8 +598,10 @@ impl Membership {
 
     /// When `main` may hear of the newest view. The leases of the nodes that were left out have run out by then.
     fn install_at(&self) -> Instant {
+        if mutants::is(Mutant::WritableAtOnce) {
+            return Instant(0);
+        }
         match &self.detector {
-            Some(_) if mutants::is(Mutant::WritableAtOnce) => Instant(0),
             Some(detector) if self.config.join.role == NodeRole::Data => detector.writable_at(),
             _ => Instant(0),
         }

@@ -513,8 +513,11 @@ impl MainModule {
         }
         self.installed.push(node);
         let members = self.map.view.in_sync(SlotId(0));
-        let is_settled = members.iter().all(|member| self.installed.contains(member));
-        if is_settled || mutants::is(Mutant::SettledByOne) {
+        let mut is_settled = members.iter().all(|member| self.installed.contains(member));
+        if mutants::is(Mutant::SettledByOne) {
+            is_settled = true;
+        }
+        if is_settled {
             for ldm in self.modules(ModuleKind::Ldm) {
                 outputs.send(self.me(), ldm, Signal::ViewSettled { view });
             }

@@ -181,7 +181,10 @@ impl NodeModule {
             return;
         }
         if fence != Fence::None && envelope.from != self.address && envelope.view != self.view {
-            let is_dropped = fence == Fence::Strict && !mutants::is(Mutant::NotFenced);
+            let mut is_dropped = fence == Fence::Strict;
+            if mutants::is(Mutant::NotFenced) {
+                is_dropped = false;
+            }
             if envelope.view < self.view && is_dropped {
                 self.refused.old_view += 1;
                 return;
@@ -215,7 +218,10 @@ impl NodeModule {
 
     /// Whether a node is a data node that the installed view leaves out. What it sent before it knew must not be begun any more: nobody would end it.
     fn is_left_out(&self, node: NodeId) -> bool {
-        self.left_out.contains(&node) && !mutants::is(Mutant::LeftOutHeard)
+        if mutants::is(Mutant::LeftOutHeard) {
+            return false;
+        }
+        self.left_out.contains(&node)
     }
 
     /// What this module counts since its start.

@@ -100,6 +100,9 @@ impl Duty {
 
     /// Raft waits for an answer to a snapshot without end, and the snapshot may not arrive.
     fn repeat_snapshots(&mut self, now: Instant, voter: &mut Voter) {
+        if mutants::is(Mutant::LostSnapshotAwaited) {
+            return;
+        }
         let progress = voter.raft.raft.prs().iter();
         let waiting: Vec<u64> = progress
             .filter(|(_, progress)| progress.state == ProgressState::Snapshot)
@@ -108,7 +111,7 @@ impl Duty {
         self.snapshots.retain(|known, _| waiting.contains(&known.0));
         for id in waiting {
             let since = *self.snapshots.entry(VoterId(id)).or_insert(now);
-            if now.since(since) > SNAPSHOT_PATIENCE && !mutants::is(Mutant::LostSnapshotAwaited) {
+            if now.since(since) > SNAPSHOT_PATIENCE {
                 self.snapshots.remove(&VoterId(id));
                 voter.raft.report_snapshot(id, SnapshotStatus::Failure);
             }
@@ -156,10 +159,14 @@ impl Duty {
         if !config.candidates.contains(&node) || node == config.node {
             return None;
         }
-        let change = match state.voter_of(node) {
-            Some(info) if info.start == start || mutants::is(Mutant::EmptyVoterVotes) => {
-                return Some(info.voter);
-            }
+        let known = state.voter_of(node);
+        if mutants::is(Mutant::EmptyVoterVotes)
+            && let Some(info) = known
+        {
+            return Some(info.voter);
+        }
+        let change = match known {
+            Some(info) if info.start == start => return Some(info.voter),
             // Its log is gone, or it would not ask: the old copy is void, and counts no more.
             Some(info) => change(info, VoterStep::Remove),
             None if state.voters().len() < config.voter_count => {

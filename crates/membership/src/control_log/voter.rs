@@ -256,8 +256,11 @@ impl Voter {
     /// Applies what is committed, up to a change of voters of which the disk does not know that it is.
     fn apply_committed(&mut self, outputs: &mut ControlOutputs) {
         while let Some(entry) = self.committed.front() {
-            let is_change = entry.kind == EntryKind::VoterChange;
-            if is_change && entry.index > self.commit_on_disk && !mutants::is(Mutant::VotersFallBack) {
+            let mut is_change = entry.kind == EntryKind::VoterChange;
+            if mutants::is(Mutant::VotersFallBack) {
+                is_change = false;
+            }
+            if is_change && entry.index > self.commit_on_disk {
                 self.is_commit_due = true;
                 break;
             }

@@ -79,8 +79,11 @@ impl Membership {
         }
         self.join_at = Some(now.monotonic + JOIN_RETRY);
         let members = self.view.nodes.iter().map(|info| info.node).filter(|node| self.view.is_member(*node));
-        let is_connected = members.clone().all(|member| self.up.contains(&member));
-        if !is_connected && !mutants::is(Mutant::JoinUnconnected) {
+        let mut is_connected = members.clone().all(|member| self.up.contains(&member));
+        if mutants::is(Mutant::JoinUnconnected) {
+            is_connected = true;
+        }
+        if !is_connected {
             return;
         }
         // The leader of the control log is to know how long this node has to wait: a node does not decide that for
@@ -106,6 +109,9 @@ impl Membership {
 
     /// The view without earlier lives of data nodes that have started again. The leader of the control log asks for it.
     fn without_earlier_lives(&self) -> Option<View> {
+        if mutants::is(Mutant::EarlierLifeStays) {
+            return None;
+        }
         let leads = self.leads();
         let state = self.log_state().filter(|state| leads && state.view.number > ViewNumber(0))?;
         let view = &state.view;
@@ -114,11 +120,7 @@ impl Membership {
             .filter(|info| state.incarnation(info.node) > info.incarnation)
             .map(|info| info.node)
             .collect();
-        if earlier.is_empty() || mutants::is(Mutant::EarlierLifeStays) {
-            None
-        } else {
-            succession::without(view, &earlier)
-        }
+        if earlier.is_empty() { None } else { succession::without(view, &earlier) }
     }
 
     pub(crate) fn drop_earlier_lives<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {

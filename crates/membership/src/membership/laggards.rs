@@ -134,8 +134,11 @@ impl Laggards {
         let is_long = since >= if is_clear { SUSTAINED } else { SUSTAINED_IN_DOUBT };
         let is_late = |late: &Late| now.since(late.last) <= REPORT_GAP;
         let is_spared = if is_in_sync(view, node) {
-            let is_pause = self.paused_at.is_some_and(|at| now.since(at) < PAUSE);
-            is_pause && !mutants::is(Mutant::LaggardsAtOnce)
+            let mut is_pause = self.paused_at.is_some_and(|at| now.since(at) < PAUSE);
+            if mutants::is(Mutant::LaggardsAtOnce) {
+                is_pause = false;
+            }
+            is_pause
         } else {
             // It may wait itself for one that is late, for the catalogue, say, and that one leaves when the pause is
             // over, if it can.
@@ -143,7 +146,10 @@ impl Laggards {
             since < JOINING_SPARED && others.any(|(other, _)| is_in_sync(view, *other))
         };
         let is_asked = self.asked.get(&node).is_some_and(|asked| now.since(*asked) < RETRY);
-        is_long && !is_spared && !is_asked && !mutants::is(Mutant::LaggardsStay)
+        if mutants::is(Mutant::LaggardsStay) {
+            return false;
+        }
+        is_long && !is_spared && !is_asked
     }
 
     /// Reports about a member tell nothing now: it is silent, or this node does not run well.

@@ -153,8 +153,11 @@ pub fn decide(
         if let Some(reason) = &survivor.refusal {
             return Err(Refused::Text(format!("node {node}: {reason}")));
         }
+        if mutants::is(Mutant::RecoveryDespiteAnswer) {
+            continue;
+        }
         let answering = survivor.hears.iter().find(|(gone, asked)| !is_empty_handed(state, *gone, *asked));
-        if let Some((gone, _)) = answering.filter(|_| !mutants::is(Mutant::RecoveryDespiteAnswer)) {
+        if let Some((gone, _)) = answering {
             return Err(Refused::Text(format!("node {gone} is not gone: it is connected with node {node}")));
         }
     }
@@ -166,9 +169,11 @@ pub fn decide(
     let newest = views.filter(|view| view.founding == state.group).max_by_key(|view| view.number);
     let base = newest.filter(|view| view.number > state.view.number).unwrap_or(&state.view);
     let lives = |node: NodeId| {
+        if mutants::is(Mutant::RecoveryWithoutMembers) {
+            return true;
+        }
         let named = base.node(node).map(|info| info.incarnation);
         survivors.get(&node).is_some_and(|survivor| Some(survivor.incarnation) == named)
-            || mutants::is(Mutant::RecoveryWithoutMembers)
     };
     let gone: Vec<NodeId> = base
         .nodes
@@ -176,7 +181,10 @@ pub fn decide(
         .map(|info| info.node)
         .filter(|node| base.is_member(*node) && !lives(*node))
         .collect();
-    let leap = if mutants::is(Mutant::NumbersGivenTwice) { 1 } else { NUMBERS_LEAP };
+    let mut leap = NUMBERS_LEAP;
+    if mutants::is(Mutant::NumbersGivenTwice) {
+        leap = 1;
+    }
     succession::refounded(base, &gone, id, leap).ok_or_else(|| {
         let group =
             base.groups.iter().skip(1).position(|group| group.in_sync.iter().all(|node| !lives(*node)));
@@ -561,11 +569,14 @@ impl Membership {
 
     /// Says which foundings the one of a view that is about to be handed on has replaced.
     pub(crate) fn say_replaced<S>(&self, to: NodeId, view: &View, outputs: &mut Outputs<S>) {
+        if mutants::is(Mutant::OldLogsStayValid) {
+            return;
+        }
         let (founding, replaced) = match self.log_state() {
             Some(state) => (state.group, state.replaced()),
             None => self.recovery.replaced.clone(),
         };
-        if founding == view.founding && !replaced.is_empty() && !mutants::is(Mutant::OldLogsStayValid) {
+        if founding == view.founding && !replaced.is_empty() {
             self.say(to, RecoveryMessage::Replaced { founding, replaced }, outputs);
         }
     }

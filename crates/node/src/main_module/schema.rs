@@ -227,10 +227,13 @@ impl MainModule {
     /// The version that all SQL nodes have which this data node reaches. A job waits for the SQL nodes in its own reach, and through the data nodes
     /// for those that these reach: an SQL node that reaches none of them gets no rows.
     fn told_by_all(&self) -> SchemaVersion {
+        if mutants::is(Mutant::SqlNodesUnheard) {
+            return SchemaVersion(u64::MAX);
+        }
         let is_reached = |info: &&NodeInfo| info.role == NodeRole::Sql && self.found.contains(&info.node);
         let told =
             |info: &NodeInfo| self.schema_reading.told.get(&info.node).copied().unwrap_or(SchemaVersion(0));
-        let relays = self.holds_rows(self.config.node) && !mutants::is(Mutant::SqlNodesUnheard);
+        let relays = self.holds_rows(self.config.node);
         let reached = self.view.nodes.iter().filter(|info| relays && is_reached(info));
         reached.map(told).min().unwrap_or(SchemaVersion(u64::MAX))
     }
@@ -251,11 +254,13 @@ impl MainModule {
 
     /// The version is installed: the job hears it, and who uses its tables in an older one. The `sql` modules know that; they have the version, too.
     fn report_users(&mut self, waiting: Waiting, outputs: &mut Outputs<Shared>) {
-        let Waiting { from, request, tables, used_for_ms, .. } = waiting;
+        let Waiting { from, request, mut tables, used_for_ms, .. } = waiting;
+        if mutants::is(Mutant::StepWaitsForNobody) {
+            tables.clear();
+        }
         let version = self.map.schema.version;
         let modules = self.modules(ModuleKind::Sql);
-        let waits_for_nobody = tables.is_empty() || mutants::is(Mutant::StepWaitsForNobody);
-        if waits_for_nobody || modules.is_empty() {
+        if tables.is_empty() || modules.is_empty() {
             let installed = Signal::SchemaInstalled { request, version, users: Vec::new() };
             return outputs.send(self.me(), from, installed);
         }
@@ -357,8 +362,11 @@ impl MainModule {
 
     /// Whether DDL statements may have ended that this node does not know of, for they wait only for replicas and for nodes in reach.
     pub(super) fn is_behind(&self) -> bool {
+        if mutants::is(Mutant::AnswersBehind) {
+            return false;
+        }
         let is_behind = self.schema_reading.is_fetching || !self.schema_reading.unheard.is_empty();
-        self.fetches_schema() && is_behind && !mutants::is(Mutant::AnswersBehind)
+        self.fetches_schema() && is_behind
     }
 
     fn is_in_reach(&self, node: NodeId) -> bool {
@@ -405,7 +413,11 @@ impl MainModule {
         }
         // As long as this node is in an older view, tables can be made and filled there without the asker, who would take what is copied to it of such a
         // table for rows of one that was dropped. What is committed from its view on waits for its answers if it is a replica.
-        if (self.map.view.number < view || self.rollout.is_some()) && !mutants::is(Mutant::SchemaBeforeView) {
+        let mut is_early = self.map.view.number < view || self.rollout.is_some();
+        if mutants::is(Mutant::SchemaBeforeView) {
+            is_early = false;
+        }
+        if is_early {
             self.schema_reading.early.insert(from, (request, view));
             return;
         }

@@ -80,8 +80,8 @@ fn a_connection_that_broke_is_there_again_with_the_next_view() {
 mod bugs {
     use crate::control_state::tests as control_state;
     use crate::detector::tests as detector;
+    use crate::membership::tests::recovery;
     use crate::mutants::{DIRECTED, Mutant, activate};
-    use crate::tests::recovery;
     use stdx::planted::survivors;
 
     const TESTS: [(Mutant, fn()); 16] = [
