@@ -386,7 +386,6 @@ impl TransactionClient {
         self.savepoints = savepoints;
     }
 
-    /// Undoes everything at all participants, and ends it. They do not answer.
     /// Participants without writes let go of their locks, if they have them still.
     pub(crate) fn abort_locks(&self, env: &mut Environment<'_>) {
         let Some(transaction) = self.id else { return };
@@ -397,6 +396,7 @@ impl TransactionClient {
         }
     }
 
+    /// Undoes everything at all participants, and ends it. They do not answer.
     pub fn abort(&mut self, env: &mut Environment<'_>) {
         if let Some(transaction) = self.id {
             for slot in self.participants.keys() {
