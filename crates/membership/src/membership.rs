@@ -376,37 +376,36 @@ impl Membership {
     /// Handles a signal.
     pub fn on_signal<S>(&mut self, now: Now, envelope: Envelope, outputs: &mut Outputs<S>) {
         let from = envelope.from.node;
-        #[expect(
-            clippy::wildcard_enum_match_arm,
-            reason = "signals of other modules; a peer that sends them is only ignored"
-        )]
         match envelope.signal {
+            // The wrapper refuses these.
+            protocol::not_for!(membership) => {}
             Signal::Control(message) => self.on_control(now, from, *message, outputs),
             Signal::Heartbeat(heartbeat) => self.on_heartbeat(now, from, *heartbeat, outputs),
             Signal::ViewInstall(view, terms) => {
                 self.learn(now, view, outputs);
                 self.compare_terms(terms.as_deref(), outputs);
             }
-            Signal::CaughtUp { view } if envelope.from == Address::main(self.config.node) => {
+            Signal::CaughtUp { .. } | Signal::Leaving { .. } | Signal::RecoverVoters(_)
+                if envelope.from != Address::main(self.config.node) => {}
+            Signal::CaughtUp { view } => {
                 self.caught_up = Some(view);
                 self.ask_for_sync(now, outputs);
             }
+            // The wrapper answers what it counts.
+            Signal::InfoRequest { .. } => {}
             Signal::ViewWanted => self.hand_on_view(from, outputs),
             Signal::Voters { applied, voters } => self.learn_voters(applied, voters, outputs),
-            Signal::Leaving { step } if envelope.from == Address::main(self.config.node) => {
+            Signal::Leaving { step } => {
                 self.leaving = Some(step);
                 self.ask_to_leave(now, outputs);
             }
-            Signal::RecoverVoters(order) if from == self.config.node => {
-                self.on_operators_order(now, *order, outputs);
-            }
+            Signal::RecoverVoters(order) => self.on_operators_order(now, *order, outputs),
             Signal::ReplicaLags { node, milliseconds } if from == self.config.node => {
                 self.on_laggard(now, envelope.view, (node, milliseconds), outputs);
             }
             Signal::ReplicaLags { node, milliseconds } => {
                 self.on_laggard_elsewhere(now, from, (node, milliseconds), outputs);
             }
-            _ => {}
         }
     }
 

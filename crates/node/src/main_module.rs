@@ -309,22 +309,29 @@ impl MainModule {
     pub fn on_signal(&mut self, now: Now, envelope: Envelope, outputs: &mut Outputs<Shared>) {
         self.now = now;
         let from = envelope.from;
-        #[expect(
-            clippy::wildcard_enum_match_arm,
-            reason = "signals of other modules; a peer that sends them is only ignored"
-        )]
         match envelope.signal {
+            // The wrapper refuses these.
+            protocol::not_for!(main) => {}
+            // Only this node's own modules say these.
+            Signal::ViewInstall(..)
+            | Signal::PeerLost { .. }
+            | Signal::SlotCopied { .. }
+            | Signal::Voters { .. }
+            | Signal::ControlPlaneAwaited { .. }
+            | Signal::VotersRecovered { .. }
+            | Signal::PeerFound { .. }
+                if from.node != self.config.node => {}
             Signal::JoinAccepted { incarnation } => {
                 self.incarnation = incarnation;
                 self.reach(Step::Allocated);
                 self.changed(outputs);
             }
-            Signal::ViewInstall(view, _) if from.node == self.config.node => self.on_view(view, outputs),
-            Signal::PeerLost { node, incarnation } if from.node == self.config.node => {
+            Signal::ViewInstall(view, _) => self.on_view(view, outputs),
+            Signal::PeerLost { node, incarnation } => {
                 self.on_peer_lost(node, incarnation, outputs);
             }
             Signal::ViewInstalled { view } => self.on_view_installed(from.node, view, outputs),
-            Signal::SlotCopied { slot } if from.node == self.config.node => {
+            Signal::SlotCopied { slot } => {
                 self.on_slot_copied(slot, outputs);
             }
             Signal::RestartProgress { copied, slots } => {
@@ -343,14 +350,14 @@ impl MainModule {
                     management.set_report(from.node, *report, outputs);
                 }
             }
-            Signal::Voters { voters, .. } if from.node == self.config.node => self.voters = voters,
-            Signal::ControlPlaneAwaited { text } if from.node == self.config.node => self.awaited = text,
-            Signal::VotersRecovered { number, text } if from.node == self.config.node => {
+            Signal::Voters { voters, .. } => self.voters = voters,
+            Signal::ControlPlaneAwaited { text } => self.awaited = text,
+            Signal::VotersRecovered { number, text } => {
                 if let Some(connection) = self.recoveries.remove(&number) {
                     self.answer_management(connection, &text, outputs);
                 }
             }
-            Signal::PeerFound { node } if from.node == self.config.node => self.on_peer_found(node, outputs),
+            Signal::PeerFound { node } => self.on_peer_found(node, outputs),
             Signal::EpochWanted { epoch } => self.on_epoch(now, from, EpochSignals::Wanted(epoch), outputs),
             Signal::EpochOpen { epoch } => self.on_epoch(now, from, EpochSignals::Open(epoch), outputs),
             Signal::EpochDrained { epoch } => self.on_epoch(now, from, EpochSignals::Drained(epoch), outputs),
@@ -396,9 +403,9 @@ impl MainModule {
                 self.last_words.push(from);
                 self.answer_last_words(outputs);
             }
-            Signal::StoodDown => self.on_stopped(from, outputs),
-            Signal::Drained => self.on_stopped(from, outputs),
-            _ => {}
+            Signal::StoodDown | Signal::Drained => self.on_stopped(from, outputs),
+            // A new view begins every reservation again, and nobody waits for the answer to a hint.
+            Signal::Returned(_) | Signal::WaitMoved { .. } | Signal::Failed { .. } => {}
         }
     }
 

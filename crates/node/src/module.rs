@@ -1,10 +1,9 @@
 //! The wrapper around every module.
 //!
 //! Invariants:
-//! - I2: a signal between modules that belongs to a view is never handled before that view is installed here: it waits. An older one is
-//!   dropped if it is the replicas' own (`Fence::Strict`): what it was to do is done again in the new view (`transaction::ldm::slot::view_change`). What sessions
-//!   ask and hear is handled in newer views too (`Fence::Older`): a primary that stayed goes on, one that changed refuses. (Signals that make
-//!   views, and those to and from modules without one, are exempt.)
+//! - I2: the fence (`protocol::signal::Fence`) lets a signal through, keeps it until its sender's view is installed here,
+//!   or drops it. What was dropped with an old view is done again in the new one (`transaction::ldm::slot::view_change`).
+//! - A signal for another kind of module is refused and counted here: no dispatcher behind this wrapper meets one.
 //! - An ldm enters a view with the tables, all others with the complete map; what a module sends from then on belongs to it.
 //! - What a node had sent from a newer view before it was lost is undone as soon as it is done: its sessions do not end it.
 //! - A signal's epoch is adopted before the signal is handled; every signal leaves with the module's view and epoch. One whose epoch is
@@ -14,8 +13,8 @@ use crate::main_module::{MainModule, counter_rows};
 use crate::mutants::{self, Mutant};
 use membership::Membership;
 use protocol::module::Counts;
-use protocol::signal::InfoTable;
-use protocol::{Address, Budget, Envelope, Input, Module, NodeRole, Outputs, Signal, View};
+use protocol::signal::{InfoTable, Verdict};
+use protocol::{Address, Budget, Envelope, Input, Module, Outputs, Signal};
 use query::{NodeMap, Query, Shared};
 use sql::SqlModule;
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,6 +66,8 @@ struct Refused {
     epoch_ahead: u64,
     /// Of a newer view, above [`EARLY_MAX`].
     too_early: u64,
+    /// For another kind of module.
+    wrong_kind: u64,
 }
 
 impl NodeModule {
@@ -175,33 +176,23 @@ impl NodeModule {
             let rows = counter_rows(node, kind.name(), instance, &self.counts());
             return outputs.send(self.address, envelope.from, Signal::InfoDone { request, rows });
         }
-        let fence = fence_of(&envelope.signal);
-        if fence != Fence::None && envelope.view <= self.view && self.is_left_out(envelope.from.node) {
-            self.refused.left_out += 1;
-            return;
+        let mut verdict = envelope.verdict(self.address, self.view, |node| self.is_left_out(node));
+        if verdict == Verdict::OldView && mutants::is(Mutant::NotFenced) {
+            verdict = Verdict::Handle;
         }
-        if fence != Fence::None && envelope.from != self.address && envelope.view != self.view {
-            let mut is_dropped = fence == Fence::Strict;
-            if mutants::is(Mutant::NotFenced) {
-                is_dropped = false;
-            }
-            if envelope.view < self.view && is_dropped {
+        match verdict {
+            Verdict::Handle => {}
+            Verdict::Early => return self.keep_early(envelope, outputs),
+            Verdict::OldView => {
                 self.refused.old_view += 1;
                 return;
             }
-            if envelope.view > self.view {
-                if mutants::is(Mutant::EarlySignalsDropped) {
-                    return;
-                }
-                if self.early.len() < self.early_max {
-                    self.early.push(envelope);
-                    return;
-                }
-                if self.refused.too_early == 0 {
-                    let what = format!("more signals of {} than can wait for it are dropped", envelope.view);
-                    outputs.distrust(envelope.from, what);
-                }
-                self.refused.too_early += 1;
+            Verdict::LeftOut => {
+                self.refused.left_out += 1;
+                return;
+            }
+            Verdict::WrongKind => {
+                self.refused.wrong_kind += 1;
                 return;
             }
         }
@@ -216,6 +207,21 @@ impl NodeModule {
         }
     }
 
+    /// A signal waits for the view of its sender.
+    fn keep_early(&mut self, envelope: Envelope, outputs: &mut Outputs<Shared>) {
+        if mutants::is(Mutant::EarlySignalsDropped) {
+            return;
+        }
+        if self.early.len() < self.early_max {
+            return self.early.push(envelope);
+        }
+        if self.refused.too_early == 0 {
+            let what = format!("more signals of {} than can wait for it are dropped", envelope.view);
+            outputs.distrust(envelope.from, what);
+        }
+        self.refused.too_early += 1;
+    }
+
     /// Whether a node is a data node that the installed view leaves out. What it sent before it knew must not be begun any more: nobody would end it.
     fn is_left_out(&self, node: NodeId) -> bool {
         if mutants::is(Mutant::LeftOutHeard) {
@@ -226,12 +232,13 @@ impl NodeModule {
 
     /// What this module counts since its start.
     fn counts(&self) -> Counts {
-        let Refused { old_view, left_out, epoch_ahead, too_early } = self.refused;
+        let Refused { old_view, left_out, epoch_ahead, too_early, wrong_kind } = self.refused;
         let mut counts = vec![
             ("SIGNALS_OF_OLD_VIEWS", old_view),
             ("SIGNALS_OF_LEFT_OUT_NODES", left_out),
             ("SIGNALS_OF_IMPOSSIBLE_EPOCHS", epoch_ahead),
             ("SIGNALS_TOO_EARLY", too_early),
+            ("SIGNALS_OF_WRONG_KIND", wrong_kind),
         ];
         counts.extend(match &self.block {
             Block::Sql(sql) => sql.counts(),
@@ -300,7 +307,7 @@ impl NodeModule {
             return;
         }
         self.view = map.view.number;
-        self.left_out = left_out_of(&map.view);
+        self.left_out = map.view.left_out().collect();
         for envelope in std::mem::take(&mut self.early) {
             self.handle_signal(now, envelope, budget, outputs);
         }
@@ -385,13 +392,6 @@ impl Module for NodeModule {
     }
 }
 
-/// Data nodes that hold nothing of a view.
-fn left_out_of(view: &View) -> Vec<NodeId> {
-    let is_joining = |node| view.groups.iter().any(|group| group.joining.contains(&node));
-    let data = view.nodes.iter().filter(|info| info.role == NodeRole::Data).map(|info| info.node);
-    data.filter(|node| !view.is_in_sync(*node) && !is_joining(*node)).collect()
-}
-
 fn handle_membership(
     membership: &mut Membership,
     now: Now,
@@ -407,108 +407,6 @@ fn handle_membership(
         Input::ProcessExited { node, start } => membership.on_process_exited(now, *node, *start, outputs),
         Input::LogWritten { ticket } => membership.on_log_written(now, *ticket, outputs),
         _ => {}
-    }
-}
-
-/// What a signal's view means for its receiver.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Fence {
-    /// Nothing.
-    None,
-    /// It waits for a newer view, and is handled in any later one.
-    Older,
-    /// It waits for a newer view, and is void in any later one.
-    Strict,
-}
-
-fn fence_of(signal: &Signal) -> Fence {
-    match signal {
-        Signal::Continue(_)
-        | Signal::Control(_)
-        | Signal::Heartbeat(_)
-        | Signal::JoinAccepted { .. }
-        | Signal::ViewInstall(..)
-        | Signal::CaughtUp { .. }
-        | Signal::Leaving { .. }
-        | Signal::ViewWanted
-        | Signal::PeerLost { .. }
-        | Signal::PeerFound { .. }
-        | Signal::SchemaFetch { .. }
-        | Signal::SchemaFetched { .. }
-        | Signal::SchemaInstall { .. }
-        | Signal::SchemaInstalled { .. }
-        | Signal::InfoRequest { .. }
-        | Signal::InfoDone { .. }
-        | Signal::RestartProgress { .. }
-        | Signal::ReplicaLags { .. }
-        | Signal::NodeReport(_)
-        | Signal::RestartCheck { .. }
-        | Signal::RestartChecked { .. }
-        | Signal::Voters { .. }
-        | Signal::RecoverVoters(_)
-        | Signal::VotersRecovered { .. }
-        | Signal::ControlPlaneAwaited { .. }
-        | Signal::StopNode { .. }
-        | Signal::StandDown
-        | Signal::StoodDown
-        | Signal::Drain { .. }
-        | Signal::Drained
-        | Signal::KillSession { .. }
-        | Signal::Failed { .. } => Fence::None,
-        Signal::Read(_)
-        | Signal::CancelRead { .. }
-        | Signal::ReadDone(_)
-        | Signal::Write(_)
-        | Signal::WriteDone(_)
-        | Signal::RollbackTo { .. }
-        | Signal::RollbackDone { .. }
-        | Signal::Abort { .. }
-        | Signal::CommitOne(_)
-        | Signal::OutcomeAsk { .. }
-        | Signal::Returned(_)
-        | Signal::WaitMoved { .. }
-        | Signal::TransactionMoved { .. }
-        | Signal::LastWord
-        | Signal::LastWordHeard
-        | Signal::Coordinate(_)
-        | Signal::CommitDone(_)
-        | Signal::Confirm { .. }
-        | Signal::Forget { .. }
-        | Signal::ProbeSession(_)
-        | Signal::ProbeWait(_)
-        | Signal::ProbeHit { .. }
-        | Signal::SequenceRequest { .. }
-        | Signal::SequenceDone { .. }
-        | Signal::BackfillRequest { .. }
-        | Signal::BackfillDone { .. }
-        | Signal::Checksum(_)
-        | Signal::ChecksumDone(_) => Fence::Older,
-        Signal::Prepare { .. }
-        | Signal::Prepared(_)
-        | Signal::Outcome(_)
-        | Signal::OutcomeRecorded { .. }
-        | Signal::ReplicateAhead(_)
-        | Signal::Replicate(_)
-        | Signal::AheadApplied { .. }
-        | Signal::Applied { .. }
-        | Signal::Decided { .. }
-        | Signal::DropAhead { .. }
-        | Signal::CopyPiece(_)
-        | Signal::CopyApplied { .. }
-        | Signal::SlotCopied { .. }
-        | Signal::LagProbe { .. }
-        | Signal::LagProbed { .. }
-        | Signal::Gather(_)
-        | Signal::HandOver(_)
-        | Signal::Taken { .. }
-        | Signal::RecoveryReport(_)
-        | Signal::RecoveryAsk { .. }
-        | Signal::EpochWanted { .. }
-        | Signal::EpochOpen { .. }
-        | Signal::EpochDrained { .. }
-        | Signal::EpochClosed { .. }
-        | Signal::ViewInstalled { .. }
-        | Signal::ViewSettled { .. } => Fence::Strict,
     }
 }
 

@@ -12,6 +12,7 @@
 
 mod commit;
 mod copy;
+mod fence;
 mod management;
 mod membership;
 mod session;
@@ -22,6 +23,7 @@ pub use commit::{
     Replicate, ReplicateAhead, ReplicatedWrite,
 };
 pub use copy::{CopiedEntries, CopiedOutcome, CopiedRow, CopyPiece};
+pub use fence::{Fence, SignalEntry, Verdict};
 pub use management::{
     ChecksumDone, ChecksumRequest, CommonTable, DriverTable, INFO_ROWS_MAX, InfoSource, InfoTable, LdmTable,
     MainTable, SqlTable,
@@ -43,7 +45,7 @@ use crate::view::View;
 use crate::{Address, SqlError};
 use std::sync::Arc;
 use types::{Epoch, Incarnation, NodeId, SchemaVersion, Sequence, SlotId, TransactionId, Value, ViewNumber};
-use wire_derive::Wire;
+use wire_derive::{Signals, Wire};
 
 /// A signal on its way.
 #[derive(Clone, PartialEq, Debug, Wire)]
@@ -90,23 +92,30 @@ pub struct NodeReport {
 /// Connections that [`Signal::SchemaInstalled`] tells at most.
 pub const SCHEMA_USERS_MAX: usize = 64;
 
-/// Everything modules say to each other.
-#[derive(Clone, PartialEq, Debug, Wire)]
+/// Everything modules say to each other. Each variant's attribute is its line in the table of signals: which modules receive it, and
+/// what its sender's view means for them (`wire_derive::Signals`, [`Fence`]).
+#[derive(Clone, PartialEq, Debug, Wire, Signals)]
 pub enum Signal {
     // ---- a module to itself -------------------------------------------------------------------------------------------
     /// Go on with the work named by this number after other work had its turn.
+    #[signal(to(sql, ldm, query), fence = none)]
     Continue(u64),
 
     // ---- session -> ldm or query, and back ----------------------------------------------------------------------------
     /// Read rows.
+    #[signal(to(ldm, query), fence = older, slot = slot)]
     Read(Box<ReadRequest>),
     /// Rows.
+    #[signal(to(sql, main), fence = older)]
     ReadDone(Box<ReadDone>),
     /// Stage changes.
+    #[signal(to = ldm, fence = older, slot = slot)]
     Write(Box<WriteRequest>),
     /// Staged (and committed, if asked).
+    #[signal(to(sql, main), fence = older)]
     WriteDone(Box<WriteDone>),
     /// Undo the operations above `operations` at this participant (savepoint, failed statement).
+    #[signal(to = ldm, fence = older)]
     RollbackTo {
         /// Echoed.
         request: RequestId,
@@ -118,6 +127,7 @@ pub enum Signal {
         operations: u32,
     },
     /// Undone; false if the participant does not hold the transaction any more, which is doomed then.
+    #[signal(to = sql, fence = older)]
     RollbackDone {
         /// From the request.
         request: RequestId,
@@ -125,6 +135,7 @@ pub enum Signal {
         held: bool,
     },
     /// Undo everything of a transaction that is not being committed; no answer.
+    #[signal(to = ldm, fence = older)]
     Abort {
         /// Whose.
         transaction: TransactionId,
@@ -132,9 +143,11 @@ pub enum Signal {
         slot: SlotId,
     },
     /// Commit at the only participant.
+    #[signal(to = ldm, fence = older, slot = participant.slot)]
     CommitOne(Box<CommitOneRequest>),
     /// What became of a commit whose answer is lost? The primary answers as it would have answered the commit; a transaction that is
     /// not ending there ends by this question: aborted.
+    #[signal(to = ldm, fence = older)]
     OutcomeAsk {
         /// Echoed.
         request: RequestId,
@@ -147,8 +160,10 @@ pub enum Signal {
     },
 
     /// ldm -> session's module: ask the primary of the newer view.
+    #[signal(to(sql, main), fence = older)]
     Returned(Box<ReturnedRequest>),
     /// Old primary -> session's module: this request waits at another one now.
+    #[signal(to(sql, main), fence = older)]
     WaitMoved {
         /// The request.
         request: RequestId,
@@ -156,10 +171,13 @@ pub enum Signal {
         to: Address,
     },
     /// ldm of a node that is about to stop -> sql modules of data nodes, main of SQL nodes: it leads nothing, and has said everything to sessions.
+    #[signal(to(sql, main), fence = older)]
     LastWord,
     /// The module, or all sql modules of that node, use a view in which that is so.
+    #[signal(to = ldm, fence = older)]
     LastWordHeard,
     /// New primary -> session's module (or the main module that reserves AUTO_INCREMENT values): it goes on with this open transaction; the module aborts it if it is over, or was an earlier life's.
+    #[signal(to(sql, main), fence = older)]
     TransactionMoved {
         /// Whose.
         transaction: TransactionId,
@@ -169,10 +187,13 @@ pub enum Signal {
 
     // ---- session -> tc, and back --------------------------------------------------------------------------------------
     /// Commit over several participants.
+    #[signal(to = tc, fence = older)]
     Coordinate(Box<CoordinateRequest>),
     /// The outcome, from a tc or from the only participant.
+    #[signal(to(sql, main), fence = older)]
     CommitDone(CommitDone),
     /// session -> tc of another node: the session knows the outcome.
+    #[signal(to = tc, fence = older, deferrable)]
     Confirm {
         /// Whose.
         transaction: TransactionId,
@@ -180,6 +201,7 @@ pub enum Signal {
 
     // ---- tc -> primaries ----------------------------------------------------------------------------------------------
     /// Make the staged writes durable at all replicas, and answer the coordinator.
+    #[signal(to = ldm, fence = strict, slot = participant.slot)]
     Prepare {
         /// Whose.
         transaction: TransactionId,
@@ -191,10 +213,14 @@ pub enum Signal {
         participants: Arc<Vec<SlotId>>,
     },
     /// A replica has it.
+    #[signal(to = tc, fence = strict, slot = slot)]
     Prepared(Box<Prepared>),
     /// Commit or abort.
+    #[signal(to = ldm, fence = strict, slot = slot)]
     Outcome(Outcome),
-    /// A replica has recorded the outcome.
+    /// A replica has recorded the outcome. (Only the record of an abort is waited for: aborts that late are rare, and their sessions
+    /// may wait a little longer.)
+    #[signal(to(tc, ldm), fence = strict, deferrable)]
     OutcomeRecorded {
         /// Whose.
         transaction: TransactionId,
@@ -202,6 +228,7 @@ pub enum Signal {
         slot: SlotId,
     },
     /// Every participant has recorded their outcomes and their sessions know them: their markers go.
+    #[signal(to = ldm, fence = older, deferrable)]
     Forget {
         /// Which slot.
         slot: SlotId,
@@ -211,10 +238,13 @@ pub enum Signal {
 
     // ---- primary -> backups, and back ---------------------------------------------------------------------------------
     /// A piece of a large transaction.
+    #[signal(to = ldm, fence = strict, slot = slot)]
     ReplicateAhead(Box<ReplicateAhead>),
     /// The next place in the slot's stream.
+    #[signal(to = ldm, fence = strict, slot = slot)]
     Replicate(Box<Replicate>),
     /// A piece is staged at the backup, or it is not (the transaction will be refused when its prepare comes).
+    #[signal(to = ldm, fence = strict)]
     AheadApplied {
         /// Which slot.
         slot: SlotId,
@@ -222,6 +252,7 @@ pub enum Signal {
         transaction: TransactionId,
     },
     /// A one-primary commit is applied at the backup, or refused.
+    #[signal(to = ldm, fence = strict)]
     Applied {
         /// Which slot.
         slot: SlotId,
@@ -231,6 +262,7 @@ pub enum Signal {
         refusal: Option<Refusal>,
     },
     /// A one-primary commit that the primary has published.
+    #[signal(to = ldm, fence = strict, deferrable)]
     Decided {
         /// Which slot.
         slot: SlotId,
@@ -238,6 +270,7 @@ pub enum Signal {
         sequence: Sequence,
     },
     /// Forget the pieces shipped ahead: the transaction aborted before its prepare.
+    #[signal(to = ldm, fence = strict)]
     DropAhead {
         /// Which slot.
         slot: SlotId,
@@ -247,18 +280,22 @@ pub enum Signal {
 
     // ---- copying to a member that joins ---------------------------------------------------------------------------------
     /// primary -> joining member.
+    #[signal(to = ldm, fence = strict, slot = slot)]
     CopyPiece(Box<CopyPiece>),
     /// Back: the next piece may come.
+    #[signal(to = ldm, fence = strict)]
     CopyApplied {
         /// Which slot.
         slot: SlotId,
     },
     /// ldm -> main of the joining member: every row of a slot is here, in this view.
+    #[signal(to = main, fence = strict)]
     SlotCopied {
         /// Which slot.
         slot: SlotId,
     },
     /// main of the joining member -> membership -> control plane: all slots are copied.
+    #[signal(to = membership, fence = none)]
     CaughtUp {
         /// In this view.
         view: ViewNumber,
@@ -266,17 +303,22 @@ pub enum Signal {
 
     // ---- takeover -----------------------------------------------------------------------------------------------------
     /// member -> primary of the new view.
+    #[signal(to = ldm, fence = strict, slot = slot)]
     Gather(Box<GatherReport>),
     /// Old primary -> primary of the new view, before its report.
+    #[signal(to = ldm, fence = strict, slot = slot)]
     HandOver(Box<HandOver>),
     /// Back: the new primary has all of it, and the old one lets go.
+    #[signal(to = ldm, fence = strict)]
     Taken {
         /// Which slot.
         slot: SlotId,
     },
     /// primary -> recoverer.
+    #[signal(to = tc, fence = strict, slot = slot)]
     RecoveryReport(Box<RecoveryReport>),
     /// recoverer -> primary of a participant: report.
+    #[signal(to = ldm, fence = strict)]
     RecoveryAsk {
         /// Whose.
         transaction: TransactionId,
@@ -288,10 +330,13 @@ pub enum Signal {
 
     // ---- deadlock probes ----------------------------------------------------------------------------------------------
     /// ldm -> session of `transaction`: where does it wait?
+    #[signal(to = sql, fence = older)]
     ProbeSession(Probe),
     /// session -> ldm where `transaction` waits.
+    #[signal(to(tc, ldm), fence = older)]
     ProbeWait(Probe),
     /// ldm -> the initiator's ldm: it is in a cycle.
+    #[signal(to = ldm, fence = older)]
     ProbeHit {
         /// The victim.
         initiator: TransactionId,
@@ -303,21 +348,25 @@ pub enum Signal {
 
     // ---- epochs: main <-> main, main <-> ldm and tc -------------------------------------------------------------------
     /// A member stamped something in this epoch: it wants to be closed.
+    #[signal(to = main, fence = strict)]
     EpochWanted {
         /// The epoch.
         epoch: Epoch,
     },
     /// From the master: stamp new prepares `epoch` or higher, drain what was stamped below.
+    #[signal(to(main, tc, ldm), fence = strict)]
     EpochOpen {
         /// The new epoch.
         epoch: Epoch,
     },
     /// From a member (or a module to its main): nothing stamped below `epoch` is undecided here.
+    #[signal(to = main, fence = strict)]
     EpochDrained {
         /// The opened epoch.
         epoch: Epoch,
     },
     /// From the master: everything in `epoch` and below is decided and applied at every replica.
+    #[signal(to = main, fence = strict)]
     EpochClosed {
         /// The closed epoch.
         epoch: Epoch,
@@ -326,6 +375,7 @@ pub enum Signal {
     // ---- catalogue: the node that runs a DDL job -> main of every member ----------------------------------------------
     /// Read the catalogue rows at this version or newer and install them; then say who uses older versions of these tables.
     /// A node's `main` asks its own `sql` modules the same.
+    #[signal(to(sql, main), fence = none)]
     SchemaInstall {
         /// Echoed.
         request: RequestId,
@@ -339,6 +389,7 @@ pub enum Signal {
         used_for_ms: u32,
     },
     /// Installed everywhere on this node.
+    #[signal(to(sql, main), fence = none)]
     SchemaInstalled {
         /// From the request.
         request: RequestId,
@@ -349,6 +400,7 @@ pub enum Signal {
         users: Vec<u32>,
     },
     /// A node without slots asks a data node's main for the catalogue.
+    #[signal(to = main, fence = none)]
     SchemaFetch {
         /// Echoed.
         request: RequestId,
@@ -357,6 +409,7 @@ pub enum Signal {
         view: ViewNumber,
     },
     /// The encoded `types::Schema`.
+    #[signal(to = main, fence = none)]
     SchemaFetched {
         /// From the request.
         request: RequestId,
@@ -364,6 +417,7 @@ pub enum Signal {
         schema: Box<[u8]>,
     },
     /// session -> main: reserve AUTO_INCREMENT values of a table, at least up to `at_least`.
+    #[signal(to = main, fence = older)]
     SequenceRequest {
         /// Echoed.
         request: RequestId,
@@ -375,6 +429,7 @@ pub enum Signal {
         at_least: u64,
     },
     /// main -> session: values `first .. first + count` are this node's.
+    #[signal(to = sql, fence = older)]
     SequenceDone {
         /// From the request.
         request: RequestId,
@@ -386,6 +441,7 @@ pub enum Signal {
         count: u64,
     },
     /// main -> ldm: build the entries of a new index of every fragment, a slice at a time.
+    #[signal(to(main, ldm), fence = older)]
     BackfillRequest {
         /// Echoed.
         request: RequestId,
@@ -395,6 +451,7 @@ pub enum Signal {
         index: types::IndexId,
     },
     /// Built, or why not.
+    #[signal(to(sql, main), fence = older)]
     BackfillDone {
         /// From the request.
         request: RequestId,
@@ -404,39 +461,49 @@ pub enum Signal {
 
     // ---- membership ---------------------------------------------------------------------------------------------------
     /// Control log to control log.
+    #[signal(to = membership, fence = none)]
     Control(Box<ControlMessage>),
     /// Member to member, each interval.
+    #[signal(to = membership, fence = none)]
     Heartbeat(Box<Heartbeat>),
     /// membership -> main: this process start is known to the cluster by this number; the view follows when it is complete.
+    #[signal(to = main, fence = none)]
     JoinAccepted {
         /// Its life.
         incarnation: Incarnation,
     },
     /// membership -> membership: the sender heard of a view that is newer than its own, and asks for it.
+    #[signal(to = membership, fence = none)]
     ViewWanted,
     /// The newest committed view. Who was let in tells others, whenever a link comes up, by what the cluster runs, too.
+    #[signal(to(membership, main), fence = none)]
     ViewInstall(Arc<View>, #[wire(since = 4)] Option<Box<ClusterTerms>>),
     /// main -> main of every data node: all modules of the sender use this view.
+    #[signal(to = main, fence = strict)]
     ViewInstalled {
         /// The view.
         view: ViewNumber,
     },
     /// main -> its ldms: every data node has installed this view.
+    #[signal(to = ldm, fence = strict)]
     ViewSettled {
         /// The view.
         view: ViewNumber,
     },
     /// main -> membership of the same data node: it is about to stop.
+    #[signal(to = membership, fence = none)]
     Leaving {
         /// How far it is.
         step: LeaveStep,
     },
     /// membership -> main: the links to a node are up.
+    #[signal(to = main, fence = none)]
     PeerFound {
         /// The node.
         node: NodeId,
     },
     /// membership -> main -> sql modules of its node: a member is unreachable.
+    #[signal(to(sql, main), fence = none)]
     PeerLost {
         /// The node.
         node: NodeId,
@@ -446,6 +513,7 @@ pub enum Signal {
 
     // ---- management and introspection ---------------------------------------------------------------------------------
     /// Rows of an ndbinfo table.
+    #[signal(to(sql, tc, ldm, query, main, membership), fence = none)]
     InfoRequest {
         /// Echoed.
         request: RequestId,
@@ -453,6 +521,7 @@ pub enum Signal {
         table: InfoTable,
     },
     /// The rows of one node or module.
+    #[signal(to(sql, main), fence = none)]
     InfoDone {
         /// From the request.
         request: RequestId,
@@ -460,6 +529,7 @@ pub enum Signal {
         rows: Vec<Vec<Value>>,
     },
     /// Stop this node in an orderly way.
+    #[signal(to = main, fence = none)]
     StopNode {
         /// Who asked, for the log.
         reason: String,
@@ -469,17 +539,22 @@ pub enum Signal {
         is_alone: bool,
     },
     /// main -> its ldms, which lead nothing any more: answer when nothing is left to be handed over or answered.
+    #[signal(to(tc, ldm), fence = none)]
     StandDown,
     /// Back.
+    #[signal(to = main, fence = none)]
     StoodDown,
     /// main -> its sql modules: sessions end with their transaction, or are told 1053.
+    #[signal(to = sql, fence = none)]
     Drain {
         /// How long open transactions may go on; None: the node stays after all.
         patience_ms: Option<u32>,
     },
     /// Back: there are no sessions any more.
+    #[signal(to = main, fence = none)]
     Drained,
     /// End a client's session or its running statement.
+    #[signal(to = sql, fence = none)]
     KillSession {
         /// The connection's id as clients see it.
         connection: u64,
@@ -493,10 +568,13 @@ pub enum Signal {
         request: RequestId,
     },
     /// Digest rows.
+    #[signal(to = ldm, fence = older, slot = slot)]
     Checksum(Box<ChecksumRequest>),
     /// Digests.
+    #[signal(to = main, fence = older)]
     ChecksumDone(Box<ChecksumDone>),
     /// A request could not be done by this module.
+    #[signal(to(sql, main), fence = none)]
     Failed {
         /// From the request.
         request: RequestId,
@@ -504,6 +582,7 @@ pub enum Signal {
         error: SqlError,
     },
     /// main of a joining member -> main of management nodes: so many of its slots are copied.
+    #[signal(to = main, fence = none)]
     RestartProgress {
         /// Whole.
         copied: u32,
@@ -511,6 +590,7 @@ pub enum Signal {
         slots: u32,
     },
     /// membership of a node with a copy of the control log -> membership of nodes without one; membership -> its main: who has copies.
+    #[signal(to(membership, main), fence = none)]
     Voters {
         /// How far the log was applied where this was true: a higher one is newer.
         applied: u64,
@@ -518,17 +598,20 @@ pub enum Signal {
         voters: Vec<VoterPlace>,
     },
     /// ldm -> ldm of the same slots: answer at once. How late the answer is tells how late all answers of that module are.
+    #[signal(to = ldm, fence = strict)]
     LagProbe {
         /// Counted by the sender.
         probe: u64,
     },
     /// Back.
+    #[signal(to = ldm, fence = strict)]
     LagProbed {
         /// From the probe.
         probe: u64,
     },
     /// ldm -> membership of its node: a replica owes an answer for so long. membership -> membership of other nodes: therefore a view without that
     /// node is asked for.
+    #[signal(to = membership, fence = none)]
     ReplicaLags {
         /// The replica's node.
         node: NodeId,
@@ -536,8 +619,10 @@ pub enum Signal {
         milliseconds: u32,
     },
     /// main of a management node -> its membership: an operator's order.
+    #[signal(to = membership, fence = none)]
     RecoverVoters(Box<RecoveryOrder>),
     /// Back.
+    #[signal(to = main, fence = none)]
     VotersRecovered {
         /// From the order.
         number: u64,
@@ -545,13 +630,16 @@ pub enum Signal {
         text: String,
     },
     /// membership -> its main: what it waits for, for operators; empty: nothing any more.
+    #[signal(to = main, fence = none)]
     ControlPlaneAwaited {
         /// The missing voters, and how to help.
         text: String,
     },
     /// main -> main of management nodes: how far a node is, and what an operator wants to know of it.
+    #[signal(to = main, fence = none)]
     NodeReport(Box<NodeReport>),
     /// main of a management node -> main: could you start again, with this config.ini?
+    #[signal(to = main, fence = none)]
     RestartCheck {
         /// Echoed.
         request: RequestId,
@@ -559,6 +647,7 @@ pub enum Signal {
         config: String,
     },
     /// Back.
+    #[signal(to = main, fence = none)]
     RestartChecked {
         /// From the question.
         request: RequestId,
@@ -566,21 +655,9 @@ pub enum Signal {
         refusal: Option<String>,
     },
     /// Nobody wants the rest of a read: its session or its statement has ended.
+    #[signal(to(ldm, query), fence = older)]
     CancelRead {
         /// The read's.
         request: RequestId,
     },
-}
-
-impl Signal {
-    /// Whether a driver may hold the signal back for a moment, to let it travel with others that go the same way: nobody waits for it.
-    /// It keeps its place between the signals of its sender to its receiver. (Only the record of an abort is waited for: aborts that late
-    /// are rare, and their sessions may wait a little longer.)
-    #[must_use]
-    pub const fn is_deferrable(&self) -> bool {
-        matches!(
-            self,
-            Self::Decided { .. } | Self::OutcomeRecorded { .. } | Self::Forget { .. } | Self::Confirm { .. }
-        )
-    }
 }

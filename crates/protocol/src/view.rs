@@ -169,6 +169,12 @@ impl View {
         self.place(slot).is_none_or(|place| began < place.since)
     }
 
+    /// The data nodes that are not members: nothing that they begin is ended by anybody.
+    pub fn left_out(&self) -> impl Iterator<Item = NodeId> + '_ {
+        let data = self.nodes.iter().filter(|info| info.role == NodeRole::Data).map(|info| info.node);
+        data.filter(|node| !self.is_member(*node))
+    }
+
     /// Whether a node is a member: a data node that is in sync, or joining.
     #[must_use]
     pub fn is_member(&self, node: NodeId) -> bool {

@@ -21,6 +21,7 @@ use protocol::transport::{Hello, decode_envelope, decode_hello, encode_envelope,
 use protocol::{Address, Envelope, ModuleKind, NodeInfo, NodeRole, Signal, SqlError, View};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -543,11 +544,6 @@ fn hello() -> Hello {
     }
 }
 
-/// The name of a variant, then its number among those of this name.
-fn name_of(signal: &Signal) -> String {
-    format!("{signal:?}").chars().take_while(char::is_ascii_alphanumeric).collect()
-}
-
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -565,7 +561,7 @@ fn raised() -> Raised {
 fn pinned() -> String {
     let mut text = format!("wire version {WIRE_VERSION}\n");
     for signal in every_signal() {
-        let _ = writeln!(text, "{} {}", name_of(&signal), hex(&to_bytes(&signal)));
+        let _ = writeln!(text, "{} {}", signal.name(), hex(&to_bytes(&signal)));
     }
     let mut frames = Vec::new();
     encode_hello(&hello(), &mut frames);
@@ -592,6 +588,9 @@ fn the_bytes_are_those_of_the_file() {
 /// A variant that is added must be added here, too: all tags up to the highest occur, and the one behind it is unknown.
 #[test]
 fn every_variant_is_there() {
+    let named: BTreeSet<&str> = every_signal().iter().map(Signal::name).collect();
+    let missing = Signal::ALL.iter().map(|entry| entry.name).filter(|name| !named.contains(name));
+    assert_eq!(missing.collect::<Vec<_>>(), Vec::<&str>::new(), "give `every_signal` an instance of each");
     let mut tags: Vec<u8> = every_signal().iter().map(|signal| to_bytes(signal)[0]).collect();
     tags.sort_unstable();
     tags.dedup();

@@ -52,11 +52,9 @@ impl Query {
         outputs: &mut Outputs<Shared>,
     ) {
         let from = envelope.from;
-        #[expect(
-            clippy::wildcard_enum_match_arm,
-            reason = "signals of other modules; a peer that sends them is only ignored"
-        )]
         match envelope.signal {
+            // The wrapper refuses these.
+            protocol::not_for!(query) => {}
             // The session tries again.
             Signal::Read(request) if !self.map.may_read(now.monotonic) => {
                 self.refuse(from, &request, Refusal::WrongView, outputs);
@@ -67,6 +65,8 @@ impl Query {
                 self.step(Pending { from, request, run, writer }, budget, outputs);
             }
             Signal::Read(request) => self.refuse(from, &request, Refusal::WrongView, outputs),
+            // The wrapper answers what it counts.
+            Signal::InfoRequest { .. } => {}
             Signal::CancelRead { request } => {
                 self.jobs.retain(|_, read| read.from != from || read.request.request != request);
             }
@@ -75,7 +75,6 @@ impl Query {
                     self.step(pending, budget, outputs);
                 }
             }
-            _ => {}
         }
     }
 

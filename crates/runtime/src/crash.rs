@@ -20,16 +20,15 @@
 //! Invariant: once dying has begun, no thread handles another signal.
 
 use crate::process::{Process, unpoisoned};
-use protocol::{Address, Envelope, Signal};
+use protocol::{Address, Envelope};
 use rustix::fs::{Mode, OFlags};
 use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::mem::Discriminant;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, Weak};
-use stdx::{Duration, FixedMap, Instant};
+use stdx::{Duration, Instant};
 
 #[cfg(test)]
 mod tests;
@@ -189,8 +188,8 @@ fn render_trace(name: &str) -> String {
         // The thread may have died while it noted a signal.
         let Ok(trace) = trace.try_borrow() else { return };
         for head in trace.newest_first() {
-            let signal = trace.names.get(&head.signal).map_or("?", String::as_str);
-            let _ = writeln!(text, "{:>14} {:>14} -> {:<14} {signal}", head.at.0 / 1000, head.from, head.to);
+            let Head { at, from, to, signal } = head;
+            let _ = writeln!(text, "{:>14} {from:>14} -> {to:<14} {signal}", at.0 / 1000);
         }
     });
     if rendered.is_err() {
@@ -209,14 +208,13 @@ struct Head {
     at: Instant,
     from: Address,
     to: Address,
-    signal: Discriminant<Signal>,
+    signal: &'static str,
 }
 
 #[derive(Default)]
 struct Trace {
     heads: Vec<Head>,
     next: usize,
-    names: FixedMap<Discriminant<Signal>, String>,
     is_worker: bool,
 }
 
@@ -243,31 +241,12 @@ pub(crate) fn begin_trace() {
 #[inline]
 pub(crate) fn note(at: Instant, envelope: &Envelope) {
     TRACE.with_borrow_mut(|trace| {
-        let signal = std::mem::discriminant(&envelope.signal);
-        let head = Head { at, from: envelope.from, to: envelope.to, signal };
+        let head = Head { at, from: envelope.from, to: envelope.to, signal: envelope.signal.name() };
         if trace.heads.len() < TRACE_COUNT {
             trace.heads.push(head);
         } else {
             trace.heads[trace.next] = head;
         }
         trace.next = (trace.next + 1) % TRACE_COUNT;
-        trace.names.entry(signal).or_insert_with(|| name_of(&envelope.signal));
     });
-}
-
-/// The name of a signal's variant: the first word of its debug form; formatting stops behind it.
-#[cold]
-fn name_of(signal: &Signal) -> String {
-    struct FirstWord(String);
-    impl std::fmt::Write for FirstWord {
-        fn write_str(&mut self, text: &str) -> std::fmt::Result {
-            let end = text.find(|c: char| !c.is_alphanumeric()).unwrap_or(text.len());
-            self.0.push_str(&text[..end]);
-            if end < text.len() { Err(std::fmt::Error) } else { Ok(()) }
-        }
-    }
-    let mut word = FirstWord(String::new());
-    // The error is how formatting is stopped.
-    let _ = write!(word, "{signal:?}");
-    word.0
 }

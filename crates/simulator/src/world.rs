@@ -683,8 +683,7 @@ impl World {
     }
 
     fn send(&mut self, envelope: Envelope) {
-        let line =
-            format!("{} {} -> {} {}", self.now, envelope.from, envelope.to, crate::world::name_of(&envelope));
+        let line = format!("{} {} -> {} {}", self.now, envelope.from, envelope.to, envelope.signal.name());
         self.transcript.push_with(line, || format!("v{} {:?}", envelope.view.0, envelope.signal));
         if self.faults.down.contains(&(envelope.from.node, envelope.to.node)) {
             return;
@@ -914,14 +913,6 @@ fn feed(slot: &mut Slot, now: Now, item: Item, budget: &mut Budget) {
         }
     };
     slot.module.handle(now, input, budget, &mut slot.outputs);
-}
-
-/// The name of a signal: its variant.
-#[must_use]
-pub fn name_of(envelope: &Envelope) -> String {
-    let text = format!("{:?}", envelope.signal);
-    let end = text.find(['(', ' ', '{']).unwrap_or(text.len());
-    text[..end].to_owned()
 }
 
 /// A memory manager for tests of one node.

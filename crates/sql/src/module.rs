@@ -423,11 +423,9 @@ impl SqlModule {
         outputs: &mut Outputs<Shared>,
     ) {
         let from = envelope.from;
-        #[expect(
-            clippy::wildcard_enum_match_arm,
-            reason = "signals of other modules; a peer that sends them is only ignored"
-        )]
         match envelope.signal {
+            // The wrapper refuses these.
+            protocol::not_for!(sql) => {}
             Signal::ReadDone(done) => {
                 self.on_reply(done.request, Reply::Read(done.result), now, budget, outputs)
             }
@@ -514,7 +512,6 @@ impl SqlModule {
             Signal::InfoRequest { request, table } => {
                 self.on_info_request(from, request, table, now, outputs)
             }
-            _ => {}
         }
     }
 

@@ -306,11 +306,9 @@ impl Tc {
     /// Handles a signal.
     pub fn on_signal<S>(&mut self, now: Now, envelope: Envelope, outputs: &mut Outputs<S>) {
         let from = envelope.from;
-        #[expect(
-            clippy::wildcard_enum_match_arm,
-            reason = "signals of other modules; a peer that sends them is only ignored"
-        )]
         match envelope.signal {
+            // The wrapper refuses these.
+            protocol::not_for!(tc) => {}
             Signal::Coordinate(request) => self.on_coordinate(from, *request, outputs),
             Signal::Confirm { transaction } => self.on_confirm(transaction, outputs),
             Signal::RecoveryReport(report) => self.on_recovery_report(&report, outputs),
@@ -322,8 +320,10 @@ impl Tc {
                 self.draining = Some(epoch);
                 self.report_drained(outputs);
             }
-            Signal::StandDown if from == Address::main(self.address.node) => self.standing_down = Some(from),
-            _ => {}
+            Signal::StandDown if from != Address::main(self.address.node) => {}
+            Signal::StandDown => self.standing_down = Some(from),
+            // The wrapper answers what it counts. A session that waits for its commit is in no cycle.
+            Signal::InfoRequest { .. } | Signal::ProbeWait(_) => {}
         }
         self.watch(now);
         self.stand_down(outputs);

@@ -1,10 +1,14 @@
+//! `#[derive(Wire)]` and `#[derive(Signals)]`, which has a file of its own.
+//!
 //! `#[derive(Wire)]`: the binary form of a struct (its fields in order) or an enum (a one-byte tag, then the variant's
 //! fields).
 //!
 //! Attributes: `#[wire(tag = N)]` on a variant (default: its position), `#[wire(since = V)]` on a field (omitted below
-//! wire version V, `Default` when read), `#[wire(bytes)]` on a `Vec<u8>` field (copied in one piece). A recursive enum
-//! must box its recursion (`Box`, `Arc` or `Vec` of boxes): boxes count the depth; `#[wire(nested)]` on the type counts
-//! it too.
+//! wire version V, `Default` when read), `#[wire(bytes)]` on a `Vec<u8>` field (copied in one piece).
+//! A recursive enum must box its recursion (`Box`, `Arc` or `Vec` of boxes): boxes count the depth. `#[wire(nested)]`
+//! on the type counts it too.
+
+mod signals;
 
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
@@ -149,4 +153,11 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
 pub fn derive_wire(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     expand(&input).unwrap_or_else(|error| error.to_compile_error()).into()
+}
+
+/// Derives the table of signals.
+#[proc_macro_derive(Signals, attributes(signal))]
+pub fn derive_signals(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    signals::expand(&input).unwrap_or_else(|error| error.to_compile_error()).into()
 }

@@ -6,7 +6,7 @@ use query::{NodeMap, Shared};
 use std::sync::Arc;
 use stdx::Now;
 use transaction::{MARKER_TIME, Tc};
-use types::{Epoch, Incarnation, NodeId, ViewNumber};
+use types::{Epoch, Incarnation, NodeId, SlotId, TransactionId, ViewNumber};
 
 const ME: Address = Address::new(NodeId(1), ModuleKind::Tc, 0);
 const PEER: Address = Address::new(NodeId(2), ModuleKind::Main, 0);
@@ -32,8 +32,12 @@ fn module(view: View) -> NodeModule {
 
 /// Gives the module a signal of a peer; the counters that moved.
 fn refused(module: &mut NodeModule, view: u64, epoch: Epoch) -> Vec<(&'static str, u64)> {
+    let signal = Signal::OutcomeRecorded { transaction: TransactionId(1), slot: SlotId(0) };
+    refused_of(module, view, epoch, signal)
+}
+
+fn refused_of(module: &mut NodeModule, view: u64, epoch: Epoch, signal: Signal) -> Vec<(&'static str, u64)> {
     let before = module.counts();
-    let signal = Signal::ViewSettled { view: ViewNumber(view) };
     let envelope = Envelope { from: PEER, to: ME, view: ViewNumber(view), epoch, signal };
     let mut outputs = Outputs::default();
     let input = protocol::Input::Signal(envelope);
@@ -73,6 +77,14 @@ fn signals_of_impossible_epochs_are_counted_and_nobody_adopts_them() {
 }
 
 #[test]
+fn signals_for_another_kind_of_module_are_counted_and_their_epoch_is_not_adopted() {
+    let mut module = module(view(3));
+    let signal = Signal::ViewSettled { view: ViewNumber(3) };
+    assert_eq!(refused_of(&mut module, 3, Epoch(7), signal), [("SIGNALS_OF_WRONG_KIND", 1)]);
+    assert_eq!(module.epoch, Epoch(1));
+}
+
+#[test]
 fn signals_of_a_newer_view_wait_and_are_counted_when_too_many_do() {
     let mut module = module(view(3));
     module.early_max = 2;
@@ -85,7 +97,7 @@ fn signals_of_a_newer_view_wait_and_are_counted_when_too_many_do() {
         to: ME,
         view: ViewNumber(4),
         epoch: Epoch(1),
-        signal: Signal::ViewSettled { view: ViewNumber(4) },
+        signal: Signal::OutcomeRecorded { transaction: TransactionId(1), slot: SlotId(0) },
     };
     let mut outputs = Outputs::default();
     let input = protocol::Input::Signal(envelope);

@@ -1,7 +1,7 @@
-use super::{install_crash_handler, name_of, note, render_trace};
+use super::{install_crash_handler, note, render_trace};
 use protocol::{Address, Envelope, Signal};
 use stdx::Instant;
-use types::{Epoch, NodeId};
+use types::NodeId;
 
 fn envelope(signal: Signal) -> Envelope {
     Envelope::unstamped(Address::main(NodeId(1)), Address::membership(NodeId(2)), signal)
@@ -31,12 +31,6 @@ fn a_trace_is_readable_newest_first_and_without_contents() {
     assert_eq!(lines.iter().filter(|line| line.ends_with("Continue")).count(), super::TRACE_COUNT - 1);
     assert!(lines[lines.len() - 1].contains("crash/tests.rs:"));
     assert!(!text.contains("row data"));
-}
-
-#[test]
-fn signals_are_named_without_formatting_them() {
-    assert_eq!(name_of(&Signal::Continue(3)), "Continue");
-    assert_eq!(name_of(&Signal::EpochOpen { epoch: Epoch(1) }), "EpochOpen");
 }
 
 /// The variable that makes [`dies`] die, in the process that [`a_dying_process_leaves_its_traces`] starts.

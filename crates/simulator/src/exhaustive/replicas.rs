@@ -24,7 +24,7 @@ use protocol::program::{
 };
 use protocol::signal::{
     CommitDone, CommitOneRequest, CommitOutcome, CoordinateRequest, Participant, ReadDone, ReadRequest,
-    RequestId, WriteRequest,
+    RequestId, Verdict, WriteRequest,
 };
 use protocol::{Address, Envelope, ModuleKind, NodeInfo, NodeRole, Signal, View};
 use query::NodeMap;
@@ -381,28 +381,6 @@ fn request_of(task: usize) -> RequestId {
 
 fn task_of(request: RequestId) -> usize {
     usize::try_from((request.0 - REQUEST) / REQUESTS).unwrap_or(0)
-}
-
-/// Whether modules of data nodes say this among themselves, about one view.
-fn is_of_replicas(signal: &Signal) -> bool {
-    matches!(
-        signal,
-        Signal::Prepare { .. }
-            | Signal::Prepared(_)
-            | Signal::Outcome(_)
-            | Signal::OutcomeRecorded { .. }
-            | Signal::Replicate(_)
-            | Signal::ReplicateAhead(_)
-            | Signal::AheadApplied { .. }
-            | Signal::DropAhead { .. }
-            | Signal::Applied { .. }
-            | Signal::Decided { .. }
-            | Signal::CopyPiece(_)
-            | Signal::CopyApplied { .. }
-            | Signal::Gather(_)
-            | Signal::RecoveryReport(_)
-            | Signal::RecoveryAsk { .. }
-    )
 }
 
 /// The rows of a plan, each in the slot of its node, and what the transactions make of them.
@@ -893,7 +871,7 @@ impl ReplicaWorld {
     /// Whether a signal is of a view before that of its receiver, which does nothing with it and never will.
     fn is_void(&self, envelope: &Envelope, message: MessageId) -> bool {
         let Some(member) = self.members.iter().find(|member| member.at == envelope.to) else { return true };
-        if envelope.view >= member.view || !is_of_replicas(&envelope.signal) {
+        if envelope.verdict(member.at, member.view, |_| false) != Verdict::OldView {
             return false;
         }
         let taken = self.blocks.borrow_mut().step(member.state, Given::Message(message));

@@ -7,7 +7,7 @@
 //!
 //! Invariant: a point strikes once at most; what it counts and does is drawn from the seed.
 
-use super::{Disruption, MANAGEMENT, World, name_of};
+use super::{Disruption, MANAGEMENT, World};
 use protocol::Envelope;
 use types::NodeId;
 
@@ -181,7 +181,7 @@ impl World {
         if self.points.doomed == Some(envelope.from.node) {
             return Fate::Lost;
         }
-        let Some(point) = self.points.armed.filter(|point| name_of(envelope) == point.signal) else {
+        let Some(point) = self.points.armed.filter(|point| envelope.signal.name() == point.signal) else {
             return Fate::Usual;
         };
         let (from, to) = (envelope.from.node, envelope.to.node);
@@ -216,7 +216,7 @@ impl World {
     pub(super) fn survives(&mut self, envelope: &Envelope) -> bool {
         let Some(point) = self.points.armed else { return true };
         let node = envelope.to.node;
-        let is_it = point.step == Step::CrashOnReceive && name_of(envelope) == point.signal;
+        let is_it = point.step == Step::CrashOnReceive && envelope.signal.name() == point.signal;
         if !is_it || !self.is_alive(node) || !self.is_data_node(node) || !self.can_spare(node) {
             return true;
         }
