@@ -21,8 +21,6 @@ mod scope;
 mod select;
 mod session;
 
-pub(crate) use ddl::resolved_collation;
-pub use expression::named_collation;
 pub use grant::role_names;
 pub(crate) use select::table_of_select;
 

@@ -1,5 +1,7 @@
-//! MySQL's warnings where the character set utf8mb3, or a collation of it, is named.
+//! Character sets and collations that a statement names: found or refused, with MySQL's warnings about utf8mb3.
 
+use crate::statement::CollationClause;
+use protocol::SqlError;
 use types::{CharacterSet, Collation};
 
 /// MySQL's warning where a character set is named.
@@ -27,4 +29,33 @@ pub fn collation_deprecation(name: &str) -> Option<(u16, String)> {
         );
         (3778, message)
     })
+}
+
+/// The default collation of a character set by its name, or 1115.
+pub(crate) fn named_character_set(name: &str) -> Result<Collation, SqlError> {
+    Collation::by_character_set(name)
+        .ok_or_else(|| SqlError::new(1115, format!("Unknown character set: '{name}'")))
+}
+
+/// A collation by name, or 1273.
+pub fn named_collation(name: &str) -> Result<Collation, SqlError> {
+    Collation::by_name(name).ok_or_else(|| SqlError::new(1273, format!("Unknown collation: '{name}'")))
+}
+
+/// The collation of a clause; COLLATE says more than CHARACTER SET, and must be of that character set.
+pub(crate) fn resolved_collation(clause: &CollationClause) -> Result<Option<Collation>, SqlError> {
+    let by_set = clause.character_set.as_deref().map(named_character_set).transpose()?;
+    let Some(name) = &clause.collation else { return Ok(by_set) };
+    let collation = named_collation(name)?;
+    match by_set {
+        Some(by_set) if by_set.character_set() != collation.character_set() => {
+            let message = format!(
+                "COLLATION '{}' is not valid for CHARACTER SET '{}'",
+                collation.name(),
+                by_set.character_set()
+            );
+            Err(SqlError::new(1253, message))
+        }
+        Some(_) | None => Ok(Some(collation)),
+    }
 }

@@ -52,7 +52,8 @@ mod tokens;
 #[cfg(test)]
 mod tests;
 
-pub use bind::{named_collation, role_names};
+pub use bind::role_names;
+pub use character_sets::named_collation;
 pub use character_sets::{character_set_deprecation, collation_deprecation};
 pub use encoding::{foreign_text, invalid, statement_text};
 pub use lexer::with_ansi_quotes;

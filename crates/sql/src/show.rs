@@ -10,11 +10,12 @@
 //! | `account_rows` | rows about accounts |
 //! | `grants` | rows about privileges and roles |
 //! | `server_rows` | rows about everything else: character sets, engines, variables … |
+//! | `known_tables` | all virtual tables |
 //! | `pruning` | which tables a WHERE can be about |
 //! | `statement` | columns and rows of every SHOW |
 //! | `reader` | the executor's side: asks nodes, gives batches |
 //!
-//! The binder asks [`virtual_tables::definition`] and [`columns_of`]; the executor reads by [`VirtualReader`] and [`operator_of`]. These get
+//! The binder asks [`known_tables::definition`] and [`columns_of`]; the executor reads by [`VirtualReader`] and [`operator_of`]. These get
 //! from [`rows`] and `statement::show` either the rows or the question that must go to nodes ([`VirtualRows::Ask`]), whose answers are rows of
 //! the table with perhaps more values behind its columns. WHERE is the executor's: rows may come that do not match it.
 //!
@@ -29,6 +30,7 @@ mod account_rows;
 mod engine_status;
 mod grants;
 mod information_schema;
+pub(crate) mod known_tables;
 mod mysql;
 mod ndbinfo;
 mod performance_schema;
@@ -39,7 +41,7 @@ mod server_rows;
 mod statement;
 #[cfg(test)]
 mod tests;
-pub(crate) mod virtual_tables;
+mod virtual_tables;
 
 pub(crate) use reader::{VirtualReader, operator_of};
 pub(crate) use schema_rows::database_exists;
@@ -52,13 +54,15 @@ use protocol::signal::InfoTable;
 use pruning::Pruning;
 use query::NodeMap;
 use types::{PrivilegeSet, Schema, TableDefinition, UserName, Value};
-use virtual_tables::{Origin, Respondents};
+use virtual_tables::{Origin, Registry, Respondents};
 
 /// What a session knows that may be shown.
 #[derive(Clone, Copy)]
 pub(crate) struct ShowContext<'a> {
     /// The catalogue.
     pub(crate) schema: &'a Schema,
+    /// The virtual tables that there are.
+    pub(crate) virtual_tables: &'static Registry,
     /// The session's variables.
     pub(crate) variables: &'a SessionVariables,
     /// CURRENT_USER(): name and host pattern.
@@ -139,7 +143,7 @@ pub(crate) fn rows(
     filter: Option<(&expression::Expression, &expression::Context<'_>)>,
     context: &ShowContext<'_>,
 ) -> VirtualRows {
-    let Some(known) = virtual_tables::known(&table.database, &table.name) else {
+    let Some(known) = context.virtual_tables.known(&table.database, &table.name) else {
         return VirtualRows::Now(Vec::new());
     };
     match known.layout.origin {

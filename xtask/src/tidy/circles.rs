@@ -17,7 +17,7 @@ const FILE_COUNT_MAX: usize = 5;
 const RECURSIVE: &[&str] = &["expression"];
 
 /// Crates whose circles are still to be broken. The list may only shrink.
-const UNBROKEN: &[&str] = &["planner", "sql"];
+const UNBROKEN: &[&str] = &["sql"];
 
 /// A module's path inside its crate; the root's is empty.
 type Module = Vec<String>;

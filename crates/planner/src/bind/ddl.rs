@@ -1,10 +1,10 @@
 //! DDL statements to requests of the catalogue: names completed, types and collations resolved, defaults evaluated.
 //! Whether a request makes sense is the catalogue's to say.
 
-use super::expression::{Place, hex_for_column, named_character_set, named_collation};
+use super::expression::{Place, hex_for_column};
 use super::scope::Scope;
 use super::{Binder, Bound, Clause};
-use crate::character_sets::{character_set_deprecation, collation_deprecation};
+use crate::character_sets::{character_set_deprecation, collation_deprecation, resolved_collation};
 use crate::plan::Plan;
 use crate::statement::{
     Account, AccountWithPassword, AlterClause, CollationClause, ColumnClause, CreateTableStatement,
@@ -323,24 +323,6 @@ pub(super) fn deprecations(statement: &Statement) -> Vec<(u16, String)> {
         set.into_iter().chain(clause.collation.as_deref().and_then(collation_deprecation))
     };
     clauses.into_iter().flat_map(warnings).collect()
-}
-
-/// The collation of a clause; COLLATE says more than CHARACTER SET, and must be of that character set.
-pub(crate) fn resolved_collation(clause: &CollationClause) -> Result<Option<Collation>, SqlError> {
-    let by_set = clause.character_set.as_deref().map(named_character_set).transpose()?;
-    let Some(name) = &clause.collation else { return Ok(by_set) };
-    let collation = named_collation(name)?;
-    match by_set {
-        Some(by_set) if by_set.character_set() != collation.character_set() => {
-            let message = format!(
-                "COLLATION '{}' is not valid for CHARACTER SET '{}'",
-                collation.name(),
-                by_set.character_set()
-            );
-            Err(SqlError::new(1253, message))
-        }
-        Some(_) | None => Ok(Some(collation)),
-    }
 }
 
 /// A table of the columns being made, so that expression defaults can be bound.

@@ -10,6 +10,7 @@ mod call;
 
 use super::scope::{Scope, same_name};
 use super::{Binder, Clause};
+use crate::character_sets::{named_character_set, named_collation};
 use crate::lexer::{TokenKind, hex_bytes};
 use crate::normalize::number_literal;
 use crate::plan::Reach;
@@ -675,17 +676,6 @@ pub(crate) fn object_name(name: &ObjectName) -> Result<&str, SqlError> {
         [ObjectNamePart::Identifier(ident)] => Ok(&ident.value),
         _ => Err(SqlError::unsupported(&format!("name {name}"))),
     }
-}
-
-/// The default collation of a character set by its name, or 1115.
-pub(crate) fn named_character_set(name: &str) -> Result<Collation, SqlError> {
-    Collation::by_character_set(name)
-        .ok_or_else(|| SqlError::new(1115, format!("Unknown character set: '{name}'")))
-}
-
-/// A collation by name, or 1273.
-pub fn named_collation(name: &str) -> Result<Collation, SqlError> {
-    Collation::by_name(name).ok_or_else(|| SqlError::new(1273, format!("Unknown collation: '{name}'")))
 }
 
 /// A unit of INTERVAL, or 1064.

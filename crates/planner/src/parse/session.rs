@@ -1,7 +1,7 @@
 //! Statements about the session and the server: transactions, SET, SHOW, USE, KILL, FLUSH, and what is accepted without
 //! effect.
 
-use crate::bind::resolved_collation;
+use crate::character_sets::resolved_collation;
 use crate::cursor::Cursor;
 use crate::lexer::unquote;
 use crate::modes::TextModes;

@@ -29,7 +29,7 @@ impl Surroundings for Facts<'_> {
     }
 
     fn virtual_table(&self, database: &str, name: &str) -> Option<Arc<TableDefinition>> {
-        crate::show::virtual_tables::definition(database, name)
+        crate::show::known_tables::definition(database, name)
     }
 
     fn show_columns(&self, show: &Show) -> Vec<(String, SqlType)> {

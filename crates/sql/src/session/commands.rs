@@ -171,7 +171,7 @@ impl Session {
         let definition = schema
             .table(&database, &table)
             .cloned()
-            .or_else(|| crate::show::virtual_tables::definition(&database, &table.to_lowercase()));
+            .or_else(|| crate::show::known_tables::definition(&database, &table.to_lowercase()));
         let Some(definition) = definition else {
             let error = SqlError::new(1146, format!("Table '{database}.{table}' doesn't exist"));
             return self.end_with_error(env, &error);

@@ -271,6 +271,7 @@ fn with_show_context<T>(cx: &Cx<'_, '_>, use_it: impl FnOnce(&ShowContext<'_>) -
         cx.core.client.diagnostics.conditions.iter().map(diagnostic).collect();
     use_it(&ShowContext {
         schema: &map.schema,
+        virtual_tables: super::known_tables::registry(),
         variables: &cx.core.variables,
         account: (&cx.core.account.0, &cx.core.account.1),
         connection_id: cx.core.client.id,

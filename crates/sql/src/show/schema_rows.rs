@@ -4,9 +4,7 @@
 
 use super::ShowContext;
 use super::pruning::Pruning;
-use super::virtual_tables::{
-    self, VIRTUAL_DATABASES, count, optional_number, optional_text, text, yes_or_no,
-};
+use super::virtual_tables::{VIRTUAL_DATABASES, count, optional_number, optional_text, text, yes_or_no};
 use catalogue::{column_default_text, column_type_text};
 use planner::privileges::is_free;
 use std::collections::BTreeMap;
@@ -32,7 +30,9 @@ fn tables_that<'a>(
 ) -> Vec<ShownTable<'a>> {
     let stored = context.schema.names.values().filter_map(|id| context.schema.table_by_id(*id));
     let stored = stored.map(|table| ShownTable { definition: table, is_virtual: false });
-    let made = virtual_tables::all_known()
+    let made = context
+        .virtual_tables
+        .all()
         .map(|known| ShownTable { definition: &known.definition, is_virtual: true });
     let shown =
         stored.chain(made).filter(|table| passes(table.definition) && may_see(context, table.definition));
@@ -71,7 +71,9 @@ pub(super) fn table<'a>(context: &'a ShowContext<'_>, database: &str, name: &str
     let stored = context.schema.table(database, name);
     let stored = stored.map(|table| ShownTable { definition: table, is_virtual: false });
     let made = || {
-        virtual_tables::known(database, name)
+        context
+            .virtual_tables
+            .known(database, name)
             .map(|known| ShownTable { definition: &known.definition, is_virtual: true })
     };
     stored.or_else(made)

@@ -1,7 +1,7 @@
 //! Golden results over a small schema, and what holds for every virtual table and every SHOW.
 
+use super::known_tables::{definition, registry};
 use super::statement::show;
-use super::virtual_tables::definition;
 use super::*;
 use expression::{BinaryOperator, ColumnSlot, Comparison, Expression};
 use planner::plan::{Show, TableMaintenance};
@@ -153,6 +153,7 @@ fn with_context<R>(use_it: impl FnOnce(&ShowContext<'_>) -> R) -> R {
     ];
     let context = ShowContext {
         schema: &schema,
+        virtual_tables: registry(),
         variables: &variables,
         account: ("root", "%"),
         connection_id: 7,
@@ -331,7 +332,7 @@ fn definitions_of_virtual_tables() {
         let columns: Vec<String> = columns.collect();
         format!("{}.{}\n    {}\n", known.definition.database, known.definition.name, columns.join(", "))
     };
-    let actual: String = virtual_tables::all_known().map(definition).collect();
+    let actual: String = registry().all().map(definition).collect();
     compare(include_str!("tests/definitions.txt"), &actual);
 }
 
@@ -351,7 +352,7 @@ fn fits(value: &Value, column: &ColumnDefinition) -> bool {
 #[test]
 fn rows_fit_their_definitions() {
     with_context(|context| {
-        for known in virtual_tables::all_known() {
+        for known in registry().all() {
             let definition = &known.definition;
             let table = VirtualTable { database: definition.database.clone(), name: definition.name.clone() };
             let VirtualRows::Now(rows) = rows(&table, None, context) else { continue };
@@ -427,7 +428,7 @@ fn questions_for_nodes() {
 #[test]
 fn every_table_of_the_nodes_can_be_read() {
     with_context(|context| {
-        let asked = virtual_tables::all_known().filter_map(|known| {
+        let asked = registry().all().filter_map(|known| {
             let (database, name) = (known.definition.database.clone(), known.definition.name.clone());
             match rows(&VirtualTable { database, name }, None, context) {
                 VirtualRows::Ask(table, _) | VirtualRows::AskForSessions(table, _) => Some(table),

@@ -1,4 +1,4 @@
-//! All virtual tables by name, and how one is declared: its columns, and where its rows come from.
+//! How a virtual table is declared and found by name: its columns, and where its rows come from.
 //!
 //! Declarations are constants; the [`TableDefinition`]s that the binder sees are made from them once per process. They
 //! have no index, not even a primary key: nothing but a scan reads them, and they are in no [`types::Schema`].
@@ -7,7 +7,7 @@ use super::ShowContext;
 use super::pruning::Pruning;
 use protocol::signal::InfoTable;
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use types::{
     BlobSize, Collation, ColumnDefinition, ColumnFlags, DefaultValue, IntegerWidth, NumberFormat, SqlType,
     TableDefinition, TableId, TableKind, Value,
@@ -116,58 +116,38 @@ pub(super) const fn empty(database: &'static str, name: &'static str, columns: &
 }
 
 /// Databases of virtual tables; MySQL's `sys` is there and empty.
-pub(super) const VIRTUAL_DATABASES: [&str; 5] = [
-    super::information_schema::NAME,
-    super::mysql::NAME,
-    super::ndbinfo::NAME,
-    super::performance_schema::NAME,
-    "sys",
-];
+pub(super) const VIRTUAL_DATABASES: [&str; 5] =
+    ["information_schema", "mysql", "ndbinfo", "performance_schema", "sys"];
 
-/// The constants of all databases.
-fn layouts() -> impl Iterator<Item = &'static Layout> {
-    super::information_schema::TABLES
-        .iter()
-        .chain(super::mysql::TABLES)
-        .chain(super::ndbinfo::TABLES)
-        .chain(super::performance_schema::TABLES)
-}
-
-/// A declaration and what the binder sees of it.
+/// A declaration and its definition for the binder.
 pub(super) struct Known {
     pub(super) layout: &'static Layout,
     pub(super) definition: Arc<TableDefinition>,
 }
 
-/// By database and name, both in lower case.
-type Registry = BTreeMap<(String, String), Known>;
+/// Virtual tables by database and name, both in lower case.
+pub(crate) struct Registry(BTreeMap<(String, String), Known>);
 
-fn registry() -> &'static Registry {
-    static REGISTRY: OnceLock<Registry> = OnceLock::new();
-    REGISTRY.get_or_init(|| {
+impl Registry {
+    pub(super) fn new(layouts: impl Iterator<Item = &'static Layout>) -> Self {
         // Ids from the top, where CREATE TABLE will never come.
-        let numbered = (0..u32::MAX).map(|number| TableId(u32::MAX - number)).zip(layouts());
+        let numbered = (0..u32::MAX).map(|number| TableId(u32::MAX - number)).zip(layouts);
         let known = |(id, layout): (TableId, &'static Layout)| {
             let key = (layout.database.to_owned(), layout.name.to_ascii_lowercase());
             (key, Known { layout, definition: Arc::new(layout.definition(id)) })
         };
-        numbered.map(known).collect()
-    })
-}
+        Self(numbered.map(known).collect())
+    }
 
-/// The virtual table of that name, in any case.
-pub(super) fn known(database: &str, name: &str) -> Option<&'static Known> {
-    registry().get(&(database.to_ascii_lowercase(), name.to_ascii_lowercase()))
-}
+    /// The table of that name, in any case.
+    pub(super) fn known(&self, database: &str, name: &str) -> Option<&Known> {
+        self.0.get(&(database.to_ascii_lowercase(), name.to_ascii_lowercase()))
+    }
 
-/// The definition that the binder sees of the virtual table of that name, in any case.
-pub(crate) fn definition(database: &str, name: &str) -> Option<Arc<TableDefinition>> {
-    known(database, name).map(|known| Arc::clone(&known.definition))
-}
-
-/// All virtual tables, by database and name.
-pub(super) fn all_known() -> impl Iterator<Item = &'static Known> {
-    registry().values()
+    /// All tables, by database and name.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Known> {
+        self.0.values()
+    }
 }
 
 impl Layout {
