@@ -7,6 +7,7 @@
 //! compares LatsDB with itself instead (`encrypted`).
 
 mod encrypted;
+mod tables;
 
 use crate::arguments::Arguments;
 use crate::cluster::{Cluster, Shape, sql};
@@ -109,6 +110,7 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
             println!("{:<22} {} with {} clients", workload.name, workload.script, workload.threads);
         }
         println!("{STANDING:<22} bytes per row, an empty node, an idle cluster");
+        println!("{:<22} CREATE TABLE, and point selects beside it", tables::NAME);
         return Ok(());
     }
     let options = Options {
@@ -122,7 +124,10 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
     };
     let is_encrypted = arguments.flag("--tls");
     arguments.finish()?;
-    let known = |name: &String| name == STANDING || WORKLOADS.iter().any(|workload| workload.name == name);
+    let known = |name: &String| {
+        [STANDING, tables::NAME].contains(&name.as_str())
+            || WORKLOADS.iter().any(|workload| workload.name == name)
+    };
     if let Some(unknown) = options.workloads.iter().find(|name| !known(name)) {
         return Err(Failure::new(format!("no workload {unknown:?}; see `cargo xtask bench --list`")));
     }
@@ -141,10 +146,14 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
         lines.extend(standing(workspace, &binary, &mut recorder)?);
     }
     let chosen: Vec<&Workload> = WORKLOADS.iter().filter(|workload| is_wanted(workload.name)).collect();
-    if !chosen.is_empty() {
+    let makes_tables = is_wanted(tables::NAME);
+    if !chosen.is_empty() || makes_tables {
         let mut contest = Contest::start(workspace, binary, &options)?;
         for workload in chosen {
             lines.push(contest.workload(workload, &mut recorder)?);
+        }
+        if makes_tables {
+            lines.extend(contest.tables(&WORKLOADS[0], &mut recorder)?);
         }
         contest.stop()?;
     }
@@ -420,21 +429,27 @@ fn fill_for_memory(port: u16, table: &str, rows: u64) -> Result<(), Failure> {
         }
         text.push_str(";\n");
     }
-    let path = std::env::temp_dir().join(format!("latsdb-memory-{}.sql", std::process::id()));
-    fs::write(&path, text).map_err(Failure::while_doing(path.display()))?;
-    let mut client = Command::new("sh");
-    let mariadb = Tool::MariadbClient.ensure()?;
-    client.args(["-c", "exec \"$1\" --no-defaults -h 127.0.0.1 -P \"$2\" -u root < \"$3\"", "sh"]);
-    client.arg(mariadb).arg(port.to_string()).arg(&path);
-    let loaded = capture(&mut client, Duration::from_secs(600));
-    // A file in the temporary folder that stays behind harms nobody.
-    let _ = fs::remove_file(&path);
-    let count = loaded.and_then(|_| sql(port, &format!("SELECT COUNT(*) FROM memory.{table}")))?;
+    run_script(port, &text, Duration::from_secs(600))?;
+    let count = sql(port, &format!("SELECT COUNT(*) FROM memory.{table}"))?;
     if count.trim() == rows.to_string() {
         Ok(())
     } else {
         Err(Failure::new(format!("{rows} rows were inserted, {} are there", count.trim())))
     }
+}
+
+/// Has MariaDB's client run statements, one after the other.
+fn run_script(port: u16, text: &str, limit: Duration) -> Result<(), Failure> {
+    let path = std::env::temp_dir().join(format!("latsdb-bench-{}.sql", std::process::id()));
+    fs::write(&path, text).map_err(Failure::while_doing(path.display()))?;
+    let mut client = Command::new("sh");
+    let mariadb = Tool::MariadbClient.ensure()?;
+    client.args(["-c", "exec \"$1\" --no-defaults -h 127.0.0.1 -P \"$2\" -u root < \"$3\"", "sh"]);
+    client.arg(mariadb).arg(port.to_string()).arg(&path);
+    let done = capture(&mut client, limit);
+    // A file in the temporary folder that stays behind harms nobody.
+    let _ = fs::remove_file(&path);
+    done.map(|_| ())
 }
 
 /// Appends to the results file.

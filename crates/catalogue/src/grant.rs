@@ -197,7 +197,7 @@ pub(crate) fn check_not_mandatory(roles: &[UserName], mandatory: &[UserName]) ->
 /// GRANT roles.
 pub(crate) fn grant_roles(schema: &Schema, change: &RoleChange) -> Result<Planned, SqlError> {
     check_known(schema, change.accounts.iter().chain(&change.roles))?;
-    let mut working = schema.grants.clone();
+    let mut working = GrantTables::clone(&schema.grants);
     let mut changes = Vec::new();
     for to in &change.accounts {
         for role in &change.roles {

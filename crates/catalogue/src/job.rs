@@ -92,7 +92,7 @@
 
 use crate::plan::{self, Planned};
 use crate::request::DdlRequest;
-use crate::rows::SchemaChange;
+use crate::rows::{self, SchemaChange};
 use crate::system::{self, IDS, JOBS, MalformedRow, SystemTables, SystemWrite};
 use crate::table::TableIds;
 use protocol::SqlError;
@@ -273,7 +273,7 @@ impl DdlJob {
             Some(table.id)
         });
         let tables: std::collections::BTreeSet<TableId> =
-            touched.filter(|id| schema.tables.contains_key(id)).collect();
+            touched.filter(|id| schema.tables().contains_key(*id)).collect();
         tables.into_iter().collect()
     }
 
@@ -391,7 +391,7 @@ impl DdlJob {
     fn rows(&self, changes: &[SchemaChange]) -> Vec<SystemWrite> {
         let tables = SystemTables::new();
         let id = self.name.id;
-        let mut writes = Vec::with_capacity(changes.len() + 5);
+        let mut writes = Vec::with_capacity(changes.len() + 7);
         writes.push(tables.put_schema_version(self.version));
         writes.push(self.journal_row(&tables));
         let name = |name: &'static str| ValueRef::Bytes(name.as_bytes());
@@ -400,6 +400,7 @@ impl DdlJob {
         if id > JOURNAL_LENGTH {
             writes.push(tables.delete(JOBS, &[ValueRef::UInt(id - JOURNAL_LENGTH)]));
         }
+        writes.extend(rows::change_writes(&tables, self.version, changes));
         writes.extend(changes.iter().map(|change| change.write(&tables)));
         writes
     }

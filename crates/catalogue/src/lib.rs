@@ -39,6 +39,6 @@ pub use request::{
     PrivilegeChange, RoleChange, Secret, TableName, TableOptions, UserName, UserSpec, VariableChange,
     VariableSetting,
 };
-pub use rows::{CatalogueError, SchemaBuilder, SchemaChange};
+pub use rows::{CatalogueError, SchemaBuilder, SchemaChange, SchemaChanges};
 pub use show::{column_default_text, column_type_text, show_create_database, show_create_table};
 pub use system::{RESERVED_DATABASES, SYSTEM_DATABASE, SystemTables, SystemWrite, bootstrap, bootstrap_rows};

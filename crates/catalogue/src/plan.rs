@@ -327,7 +327,7 @@ fn rename_tables(schema: &Schema, pairs: &[(TableName, TableName)]) -> Result<Pl
         }
     }
     let final_version = |id: &TableId| {
-        let (old, new) = (schema.tables.get(id)?, working.tables.get(id)?);
+        let (old, new) = (schema.table_by_id(*id)?, working.table_by_id(*id)?);
         Some(SchemaChange::PutTable(TableDefinition { version: old.version + 1, ..(**new).clone() }))
     };
     Ok(Planned::once(renamed.keys().filter_map(final_version).collect()))
@@ -342,7 +342,7 @@ pub(crate) fn move_table(schema: &Schema, table: &TableDefinition, to: &TableNam
         ..table.clone()
     }];
     if table.database != to.database {
-        let hidden = table.hidden_tables().filter_map(|id| schema.tables.get(&id));
+        let hidden = table.hidden_tables().filter_map(|id| schema.table_by_id(id));
         moved.extend(hidden.map(|hidden| TableDefinition {
             version: hidden.version + 1,
             database: to.database.clone(),

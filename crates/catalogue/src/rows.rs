@@ -10,11 +10,17 @@
 //! later step had arrived at the replica when the scan ended. And every row of this version was there when it began.
 //! Else [`CatalogueError::Torn`]: scan again.
 //!
+//! **Reading what changed.** A step also writes a row that tells its changes, in the same transaction
+//! ([`change_writes`]); the rows of [`CHANGES_KEPT`] versions are kept. A node that is a few versions behind applies
+//! these to the schema that it has ([`SchemaChanges`]): that costs what the steps changed, however many tables there
+//! are. If a row is missing, the node reads everything: it is further behind, a version changed more than
+//! [`CHANGES_SIZE_MAX`], or an older build wrote it.
+//!
 //! Deliberately not here: the readers of the rows, and when they read.
 
 use crate::system::{
-    self, DATABASES, DEFAULT_ROLES, FIRST_USER_TABLE, GRANTS, MalformedRow, ROLE_EDGES, SystemTables,
-    SystemWrite, TABLES, USERS, VARIABLES,
+    self, DATABASES, DEFAULT_ROLES, FIRST_USER_TABLE, GRANTS, MalformedRow, ROLE_EDGES, SCHEMA_CHANGES,
+    SystemTables, SystemWrite, TABLES, USERS, VARIABLES,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -104,28 +110,34 @@ impl SchemaChange {
     pub fn apply(&self, schema: &mut Schema) {
         match self {
             SchemaChange::PutDatabase(database) => {
-                schema.databases.insert(database.name.clone(), database.clone());
+                schema.put_database(database.clone());
             }
             SchemaChange::DropDatabase { name } => {
-                schema.databases.remove(name);
+                Arc::make_mut(&mut schema.databases).remove(name);
             }
             SchemaChange::PutTable(table) => schema.put_table(Arc::new(table.clone())),
             SchemaChange::DropTable { table } => schema.remove_table(*table),
             SchemaChange::PutUser(user) => schema.put_user(user.clone()),
             SchemaChange::DropUser { name, host } => schema.remove_user(name, host),
-            SchemaChange::PutGrant(row) => schema.grants.put(row),
-            SchemaChange::DropGrant { account, place } => schema.grants.remove(account, place),
-            SchemaChange::PutRoleEdge(edge) => schema.grants.put_role(edge),
-            SchemaChange::DropRoleEdge { to, role } => schema.grants.remove_role(to, role),
-            SchemaChange::PutDefaultRole(default) => schema.grants.put_default_role(default),
+            SchemaChange::PutGrant(row) => Arc::make_mut(&mut schema.grants).put(row),
+            SchemaChange::DropGrant { account, place } => {
+                Arc::make_mut(&mut schema.grants).remove(account, place);
+            }
+            SchemaChange::PutRoleEdge(edge) => Arc::make_mut(&mut schema.grants).put_role(edge),
+            SchemaChange::DropRoleEdge { to, role } => {
+                Arc::make_mut(&mut schema.grants).remove_role(to, role)
+            }
+            SchemaChange::PutDefaultRole(default) => {
+                Arc::make_mut(&mut schema.grants).put_default_role(default);
+            }
             SchemaChange::DropDefaultRole(DefaultRole { account, role }) => {
-                schema.grants.remove_default_role(account, role);
+                Arc::make_mut(&mut schema.grants).remove_default_role(account, role);
             }
             SchemaChange::PutVariable { name, variable } => {
-                schema.variables.insert(name.clone(), variable.clone());
+                Arc::make_mut(&mut schema.variables).insert(name.clone(), variable.clone());
             }
             SchemaChange::DropVariable { name } => {
-                schema.variables.remove(name);
+                Arc::make_mut(&mut schema.variables).remove(name);
             }
             SchemaChange::PutSequence { .. } | SchemaChange::DropSequence { .. } => {}
         }
@@ -185,6 +197,85 @@ fn put_table(tables: &SystemTables, table: &TableDefinition) -> SystemWrite {
         ValueRef::Bytes(&definition),
     ];
     tables.put(TABLES, &values)
+}
+
+/// The changes of how many versions are kept.
+pub const CHANGES_KEPT: u64 = 64;
+/// The changes of a version that are larger than this when encoded are not written down.
+const CHANGES_SIZE_MAX: usize = 64 << 10;
+
+/// The writes that tell what `version` changes, and forget what an old one did.
+pub(crate) fn change_writes(
+    tables: &SystemTables,
+    version: SchemaVersion,
+    changes: &[SchemaChange],
+) -> Vec<SystemWrite> {
+    // (Sequences are not part of a schema.)
+    let is_seen = |change: &&SchemaChange| {
+        !matches!(change, SchemaChange::PutSequence { .. } | SchemaChange::DropSequence { .. })
+    };
+    let blob = system::to_blob(&changes.iter().filter(is_seen).cloned().collect::<Vec<_>>());
+    let mut writes = Vec::new();
+    if blob.len() <= CHANGES_SIZE_MAX {
+        writes.push(tables.put(SCHEMA_CHANGES, &[ValueRef::UInt(version.0), ValueRef::Bytes(&blob)]));
+    }
+    if let Some(old) = version.0.checked_sub(CHANGES_KEPT) {
+        writes.push(tables.delete(SCHEMA_CHANGES, &[ValueRef::UInt(old)]));
+    }
+    writes
+}
+
+/// The changes of the versions behind `since`.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct SchemaChanges {
+    since: SchemaVersion,
+    version: SchemaVersion,
+    changes: Vec<SchemaChange>,
+}
+
+impl SchemaChanges {
+    /// The changes of `version` and those before it, down to `since`, as the rows of `schema_changes` tell. `row` finds
+    /// the row of a key. None if a row is not there.
+    pub fn read<'a>(
+        system: &SystemTables,
+        (since, version): (SchemaVersion, SchemaVersion),
+        mut row: impl FnMut(&[u8]) -> Option<&'a [u8]>,
+    ) -> Result<Option<Self>, MalformedRow> {
+        if version.0.checked_sub(since.0).is_none_or(|count| count > CHANGES_KEPT) {
+            return Ok(None);
+        }
+        let mut all = Vec::new();
+        for version in since.0 + 1..=version.0 {
+            let key = system.key(SCHEMA_CHANGES, &[ValueRef::UInt(version)]);
+            let Some(row) = row(&key) else { return Ok(None) };
+            let values = system.decode(SCHEMA_CHANGES, row)?.into_iter();
+            let changes = values.last().and_then(bytes_of).and_then(|blob| system::from_blob(&blob));
+            let changes: Option<Vec<SchemaChange>> = changes;
+            all.extend(changes.ok_or(MalformedRow { table: SCHEMA_CHANGES })?);
+        }
+        Ok(Some(Self { since, version, changes: all }))
+    }
+
+    /// The last of them.
+    #[must_use]
+    pub fn version(&self) -> SchemaVersion {
+        self.version
+    }
+
+    /// The schema after the changes, which shares with `before` what they do not touch. None if they do not belong
+    /// behind it, or do not make a schema: they may come from a peer.
+    #[must_use]
+    pub fn apply(&self, before: &Schema) -> Option<Schema> {
+        let is_broken =
+            |change: &SchemaChange| matches!(change, SchemaChange::PutTable(table) if table.check().is_err());
+        if before.version != self.since || self.changes.iter().any(is_broken) {
+            return None;
+        }
+        let mut after = before.clone();
+        after.version = self.version;
+        self.changes.iter().for_each(|change| change.apply(&mut after));
+        Some(after)
+    }
 }
 
 /// Why rows do not make a schema.
@@ -286,8 +377,9 @@ impl<'a> SchemaBuilder<'a> {
             return Err(CatalogueError::Torn { before: self.before, after });
         }
         let schema = Schema::new(after, self.databases, self.tables, self.users);
-        let schema = schema.map_err(CatalogueError::Schema)?;
-        Ok(Schema { grants: self.grants, variables: self.variables, ..schema })
+        let mut schema = schema.map_err(CatalogueError::Schema)?;
+        (schema.grants, schema.variables) = (Arc::new(self.grants), Arc::new(self.variables));
+        Ok(schema)
     }
 }
 

@@ -16,6 +16,7 @@
 //! | 11 | `default_roles` | name, host, role name, role host | a role that is active when its account logs in |
 //! | 12 | `variables` | name | a variable set for the whole cluster: its value, and the one to begin with |
 //! | 13 | `user_locks` | name | none: what GET_LOCK locks is the row lock of a name's key |
+//! | 14 | `schema_changes` | version | the changes of the newest versions, for nodes that are a few behind (rows.rs) |
 //!
 //! `place` in `grants` is 0 global, 1 dynamic, 2 database, 3 table, 4 column ([`GrantPlace`]).
 //!
@@ -71,6 +72,8 @@ pub const DEFAULT_ROLES: TableId = TableId(11);
 pub const VARIABLES: TableId = TableId(12);
 /// `user_locks`.
 pub const USER_LOCKS: TableId = TableId(13);
+/// `schema_changes`.
+pub const SCHEMA_CHANGES: TableId = TableId(14);
 /// The first id that CREATE TABLE gives out; those below are for system tables.
 pub const FIRST_USER_TABLE: TableId = TableId(100);
 /// The version of all system tables; a build that changes one raises it.
@@ -249,12 +252,13 @@ pub fn system_database() -> Database {
 #[must_use]
 pub fn bootstrap() -> Schema {
     let mut schema = Schema::empty(FIRST_SCHEMA_VERSION);
-    schema.databases.insert(SYSTEM_DATABASE.to_owned(), system_database());
+    schema.put_database(system_database());
     for definition in definitions() {
         schema.put_table(Arc::new(definition));
     }
     schema.put_user(first_user());
-    first_grants().iter().for_each(|row| schema.grants.put(row));
+    let grants = Arc::make_mut(&mut schema.grants);
+    first_grants().iter().for_each(|row| grants.put(row));
     schema
 }
 
@@ -463,6 +467,7 @@ fn definitions() -> Vec<TableDefinition> {
     .chain(grant_tables())
     .chain([variables_table()])
     .chain([system_table(USER_LOCKS, "user_locks", 1, vec![column("name", text(64))])])
+    .chain([schema_changes_table()])
     .collect()
 }
 
@@ -519,6 +524,14 @@ fn variables_table() -> TableDefinition {
         1,
         vec![column("name", text(64)), value("value"), value("persisted")],
     )
+}
+
+fn schema_changes_table() -> TableDefinition {
+    let columns = vec![
+        column("version", unsigned(IntegerWidth::Big)),
+        column("changes", SqlType::Blob { size: BlobSize::Medium }),
+    ];
+    system_table(SCHEMA_CHANGES, "schema_changes", 1, columns)
 }
 
 #[cfg(test)]

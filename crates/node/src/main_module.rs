@@ -39,7 +39,7 @@ use protocol::{
     Address, ConnectionAction, ConnectionId, Envelope, Input, ModuleKind, Outputs, ReceiveBuffer,
     RequestToRuntime, Severity, Signal, View,
 };
-use query::{NodeMap, PublishedReader, Shared};
+use query::{NodeMap, PublishedReader, Readers, Shared};
 use restart_info::{RestartInfo, Step};
 use restarting::Asked;
 use schema::{Backfill, SchemaReading};
@@ -83,7 +83,6 @@ pub struct MainConfig {
 /// A map on its way to the modules.
 struct Rollout {
     map: NodeMap,
-    readers: Vec<PublishedReader>,
     /// Ldms that have not answered `Tables` yet.
     tables_missing: Vec<Address>,
     /// Modules that do not use the map yet.
@@ -114,7 +113,8 @@ pub struct MainModule {
     waiting: Waiting,
     schema: Arc<Schema>,
     map: Arc<NodeMap>,
-    readers: BTreeMap<Address, Vec<PublishedReader>>,
+    /// Readers of all fragments that this node's ldms have made, of tables in `map`.
+    readers: Readers,
     rollout: Option<Rollout>,
     /// The view, the schema or the lost members changed while a map was on its way.
     is_stale: bool,
@@ -174,7 +174,7 @@ impl MainModule {
             waiting: Waiting::default(),
             map: Arc::new(map),
             schema,
-            readers: BTreeMap::new(),
+            readers: Readers::default(),
             rollout: None,
             is_stale: false,
             is_open: false,
@@ -369,9 +369,11 @@ impl MainModule {
                 self.on_schema_users(request, users, outputs);
             }
             Signal::SchemaInstalled { version, .. } => self.on_schema_told(from.node, version, outputs),
-            Signal::SchemaFetch { request, view } => self.on_schema_fetch(from, request, view, outputs),
-            Signal::SchemaFetched { request, schema } => {
-                self.on_schema_fetched(from.node, request, &schema, outputs)
+            Signal::SchemaFetch { request, view, known } => {
+                self.on_schema_fetch(from, request, (view, known), outputs);
+            }
+            Signal::SchemaFetched { request, schema, since } => {
+                self.on_schema_fetched(from.node, request, (&schema, since), outputs)
             }
             Signal::SequenceRequest { request, table, count, at_least } => {
                 self.on_sequence_request(from, request, table, count, at_least, outputs);
@@ -665,19 +667,18 @@ impl MainModule {
         }
         self.is_stale = false;
         let ldms = self.modules(ModuleKind::Ldm);
-        let map = self.make_map(&[]);
-        let tables = Arc::new(self.make_map(&[]));
+        let map = self.make_map();
+        let tables = Arc::new(self.make_map());
         for ldm in &ldms {
             outputs.share(self.me(), *ldm, Shared::Tables(Arc::clone(&tables)));
         }
-        self.rollout =
-            Some(Rollout { map, readers: Vec::new(), tables_missing: ldms, installs_missing: Vec::new() });
+        self.rollout = Some(Rollout { map, tables_missing: ldms, installs_missing: Vec::new() });
         self.publish_map(outputs);
     }
 
-    fn make_map(&self, readers: &[PublishedReader]) -> NodeMap {
+    fn make_map(&self) -> NodeMap {
         let (view, schema) = (Arc::clone(&self.view), Arc::clone(&self.schema));
-        let mut map = self.map.with(self.incarnation, view, schema, readers, &self.unreachable());
+        let mut map = self.map.with(self.incarnation, view, schema, &self.unreachable());
         map.losses.clone_from(&self.losses);
         map.given_up.clone_from(&self.given_up);
         map.is_behind = self.is_behind();
@@ -702,7 +703,7 @@ impl MainModule {
         readers: Vec<PublishedReader>,
         outputs: &mut Outputs<Shared>,
     ) {
-        self.readers.insert(from, readers);
+        readers.into_iter().for_each(|published| self.readers.insert(published));
         if let Some(rollout) = &mut self.rollout
             && rollout.map.schema.version == version
         {
@@ -717,14 +718,18 @@ impl MainModule {
         if !rollout.tables_missing.is_empty() || !rollout.installs_missing.is_empty() {
             return;
         }
-        rollout.readers = self.readers.values().flatten().cloned().collect();
-        let map = Arc::new(rollout.map.with(
+        for (table, _, definition) in self.map.schema.tables().changes(rollout.map.schema.tables()) {
+            if definition.is_none() {
+                self.readers.remove_table(table);
+            }
+        }
+        let map = rollout.map.with(
             rollout.map.incarnation,
             Arc::clone(&rollout.map.view),
             Arc::clone(&rollout.map.schema),
-            &rollout.readers,
             &rollout.map.lost,
-        ));
+        );
+        let map = Arc::new(map.with_readers(&self.readers));
         rollout.installs_missing.clone_from(&self.config.modules);
         self.map = Arc::clone(&map);
         for module in &self.config.modules {

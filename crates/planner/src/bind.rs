@@ -163,6 +163,7 @@ pub(crate) fn bind(
     }
     Ok(Prepared {
         schema: context.schema.version,
+        tables: stored_tables_of(&bound.plan),
         plan: bound.plan,
         parameters: parameter_types.to_vec(),
         session_values: binder.session_values,
@@ -197,6 +198,34 @@ fn table_of(plan: &Plan) -> Option<&TableDefinition> {
         | Plan::Nothing { .. }
         | Plan::Named(_) => None,
     }
+}
+
+/// The stored tables that a plan names, if it depends on nothing else of the schema.
+fn stored_tables_of(plan: &Plan) -> Option<Vec<Arc<TableDefinition>>> {
+    let table = match plan {
+        Plan::Select(plan) => match &plan.source {
+            Source::Nothing => return Some(Vec::new()),
+            Source::Table(access) => &access.table,
+            Source::Virtual { .. } => return None,
+        },
+        Plan::Insert(plan) => &plan.table,
+        Plan::Update(plan) => &plan.access.table,
+        Plan::Delete(plan) => &plan.access.table,
+        Plan::Explain { plan, .. } => return stored_tables_of(plan),
+        Plan::Ddl(_)
+        | Plan::Transaction(_)
+        | Plan::Set(_)
+        | Plan::SetRole(_)
+        | Plan::Use(_)
+        | Plan::Show(_)
+        | Plan::Kill { .. }
+        | Plan::FlushUserResources
+        | Plan::LockTables(_)
+        | Plan::UnlockTables
+        | Plan::Nothing { .. }
+        | Plan::Named(_) => return None,
+    };
+    Some(vec![Arc::clone(table)])
 }
 
 /// Whether a column of the table has an expression for its default.

@@ -19,14 +19,15 @@
 //!
 //! *Session values.* `@@variable`, ROW_COUNT() and the like are parameters behind the statement's own: a plan never holds their values.
 //!
-//! Invariant: a plan is valid for the schema version it was bound to; tables carry their own versions, which slots check.
+//! Invariant: a plan is valid for every schema version in which its tables have the names, ids and versions that it
+//! was bound to ([`Prepared::fits`]); slots check a table's version, too.
 
 use expression::Expression;
 use expression::aggregate::AggregateCall;
 use protocol::program::{LockMode, LockWait};
 use std::sync::Arc;
 use types::{
-    ColumnIndex, IndexId, NumberFormat, Privileges, SchemaVersion, SqlType, TableDefinition, UserName,
+    ColumnIndex, IndexId, NumberFormat, Privileges, Schema, SchemaVersion, SqlType, TableDefinition, UserName,
 };
 
 /// A statement ready to run.
@@ -34,6 +35,8 @@ use types::{
 pub struct Prepared {
     /// The schema it was bound to.
     pub schema: SchemaVersion,
+    /// All that it was bound to of the schema, beside what the session may do. None: of no use for another schema.
+    pub tables: Option<Vec<Arc<TableDefinition>>>,
     /// What to do.
     pub plan: Plan,
     /// Types of the parameters it was bound for, in order.
@@ -52,6 +55,16 @@ impl Prepared {
     /// Whether it was bound to the types that user variables have at this moment.
     pub fn reads_user_variables(&self) -> bool {
         self.session_values.iter().any(|value| matches!(value, SessionValue::User(_)))
+    }
+
+    /// Whether binding the statement to this schema would give the same plan.
+    #[must_use]
+    pub fn fits(&self, schema: &Schema) -> bool {
+        let is_same = |table: &Arc<TableDefinition>| {
+            let named = schema.table(&table.database, &table.name);
+            named.is_some_and(|named| (named.id, named.version) == (table.id, table.version))
+        };
+        self.schema == schema.version || self.tables.as_ref().is_some_and(|tables| tables.iter().all(is_same))
     }
 
     /// Whether it calls GET_LOCK or its kin.

@@ -7,6 +7,7 @@ mod modes;
 mod privileges;
 mod property;
 mod surroundings;
+mod tables;
 
 use super::{BindContext, TextLimits, TextModes, explain, prepare};
 use crate::plan::{Plan, Prepared, SelectPlan, Source};

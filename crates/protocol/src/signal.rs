@@ -407,14 +407,20 @@ pub enum Signal {
         /// The asker's newest view: the answer waits for it.
         #[wire(since = 3)]
         view: ViewNumber,
+        /// The version that the asker has: what changed since is enough.
+        #[wire(since = 6)]
+        known: Option<SchemaVersion>,
     },
-    /// The encoded `types::Schema`.
+    /// The catalogue, or what of it changed.
     #[signal(to = main, fence = none)]
     SchemaFetched {
         /// From the request.
         request: RequestId,
-        /// The encoded schema.
+        /// An encoded `types::Schema`; or `catalogue::SchemaChanges`.
         schema: Box<[u8]>,
+        /// The latter: behind which version.
+        #[wire(since = 6)]
+        since: Option<SchemaVersion>,
     },
     /// session -> main: reserve AUTO_INCREMENT values of a table, at least up to `at_least`.
     #[signal(to = main, fence = older)]

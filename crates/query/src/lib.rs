@@ -11,6 +11,7 @@ pub mod batch;
 pub mod module;
 pub mod node_map;
 pub mod read;
+pub mod readers;
 pub mod write;
 
 pub use account_news::{AccountName, AccountNews};
@@ -19,6 +20,7 @@ pub use expression::context::{Raised, Warnings};
 pub use module::Query;
 pub use node_map::{NodeMap, PublishedReader, Shared, TableAccessInfo};
 pub use read::{ReadRun, ReadStep, RowEvaluator, RowSink, bounds_of, read_row, remaining};
+pub use readers::Readers;
 pub use write::{
     Evaluated, delete_matches, evaluate_insert_conflict, evaluate_update, now_for, store_error, store_value,
     timestamp_in_range,

@@ -4,16 +4,17 @@
 //! uses the newest map it was given and keeps it alive by its `Arc`. Invariant: the parts of one map fit each other:
 //! every table of the schema has its access info, and readers are only there for tables of the schema.
 
-use crate::AccountNews;
+use crate::{AccountNews, Readers};
 use protocol::lease::Lease;
 use protocol::program::ROW_SIZE_MAX;
 use protocol::{Address, ModuleKind, NodeInfo, NodeRole, View};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use stdx::{FixedMap, IdRange, Instant, hash64};
+use stdx::{IdRange, Instant, hash64};
 use storage::Reader;
 use types::{
-    Incarnation, IndexId, KeyEncoder, NodeId, RowLayout, Schema, SlotId, TableDefinition, TableId, TableKind,
+    Incarnation, IndexId, KeyEncoder, NodeId, RowLayout, Schema, SlotId, TableChunks, TableDefinition,
+    TableId, TableKind,
 };
 
 /// Values that modules of a node send each other by reference.
@@ -28,11 +29,11 @@ pub enum Shared {
         /// The map's schema.
         version: types::SchemaVersion,
     },
-    /// ldm -> main: its fragments are as `version` wants them; readers of all of them.
+    /// ldm -> main: its fragments are as `version` wants them; readers of those that are new.
     Readers {
         /// The version of the schema that was installed.
         version: types::SchemaVersion,
-        /// All fragments of this ldm.
+        /// The fragments that it has made for it.
         readers: Vec<PublishedReader>,
     },
     /// sql -> the other sql modules: what was seen of an account.
@@ -114,9 +115,9 @@ pub struct NodeMap {
     /// The installed schema.
     pub schema: Arc<Schema>,
     /// All tables, hidden and system ones included.
-    pub tables: FixedMap<TableId, Arc<TableAccessInfo>>,
+    pub tables: TableChunks<Arc<TableAccessInfo>>,
     /// Readers of the fragments on this node.
-    readers: FixedMap<(TableId, SlotId), Reader>,
+    readers: Readers,
     /// Nodes out of reach: nothing is asked of them, and a view without them is awaited.
     pub lost: Vec<NodeId>,
     /// How often each node was lost: one that comes back is not in `lost` any more, but what it had open is void.
@@ -147,8 +148,8 @@ impl NodeMap {
             incarnation: Incarnation(0),
             view: Arc::new(View::none()),
             schema,
-            tables: FixedMap::default(),
-            readers: FixedMap::default(),
+            tables: TableChunks::default(),
+            readers: Readers::default(),
             lost: Vec::new(),
             losses: BTreeMap::new(),
             given_up: Vec::new(),
@@ -157,55 +158,66 @@ impl NodeMap {
         }
     }
 
-    /// The map with other parts; access info of tables that did not change is kept.
+    /// The map with other parts, without readers. Only tables that are not the same in both schemas are looked at:
+    /// the access info of the others is kept.
     #[must_use]
     pub fn with(
         &self,
         incarnation: Incarnation,
         view: Arc<View>,
         schema: Arc<Schema>,
-        readers: &[PublishedReader],
         lost: &[NodeId],
     ) -> Self {
-        let mut tables: FixedMap<TableId, Arc<TableAccessInfo>> = FixedMap::default();
-        for (id, definition) in &schema.tables {
-            let old = self.tables.get(id);
-            let info = match old {
-                Some(old) if Arc::ptr_eq(&old.definition, definition) || *old.definition == **definition => {
-                    Arc::clone(old)
-                }
-                _ => {
-                    let range = old.map_or_else(Arc::default, |old| Arc::clone(&old.auto_increment));
-                    Arc::new(TableAccessInfo::new(definition, range))
-                }
+        let mut tables = self.tables.clone();
+        let none = TableChunks::default();
+        // (A node starts with a schema, and without access info.)
+        let known = if self.tables.is_empty() { &none } else { self.schema.tables() };
+        for (id, _, definition) in known.changes(schema.tables()) {
+            let Some(definition) = definition else {
+                tables.remove(id);
+                continue;
             };
-            tables.insert(*id, info);
+            let old = tables.get(id);
+            if old.is_some_and(|old| *old.definition == **definition) {
+                continue;
+            }
+            let range = old.map_or_else(Arc::default, |old| Arc::clone(&old.auto_increment));
+            tables.insert(id, Arc::new(TableAccessInfo::new(definition, range)));
         }
-        let readers = readers
-            .iter()
-            .filter(|published| schema.tables.contains_key(&published.table))
-            // A slot that is being copied to this node is not whole.
-            .filter(|published| view.in_sync(published.slot).contains(&self.node))
-            .map(|published| ((published.table, published.slot), published.reader.clone()))
-            .collect();
-        let (losses, given_up, lost) = (self.losses.clone(), self.given_up.clone(), lost.to_vec());
-        let lease = Arc::clone(&self.lease);
-        let (node, is_behind) = (self.node, self.is_behind);
-        Self { node, incarnation, view, schema, tables, readers, lost, losses, given_up, is_behind, lease }
+        Self {
+            node: self.node,
+            incarnation,
+            view,
+            schema,
+            tables,
+            readers: Readers::default(),
+            lost: lost.to_vec(),
+            losses: self.losses.clone(),
+            given_up: self.given_up.clone(),
+            is_behind: self.is_behind,
+            lease: Arc::clone(&self.lease),
+        }
+    }
+
+    /// The map with these readers of its tables. (A slot that is being copied to this node is not whole, and not read.)
+    #[must_use]
+    pub fn with_readers(self, readers: &Readers) -> Self {
+        let readers = readers.only(|slot| self.view.in_sync(slot).contains(&self.node));
+        Self { readers, ..self }
     }
 
     /// A table's access info.
     #[must_use]
     #[inline]
     pub fn table(&self, table: TableId) -> Option<&Arc<TableAccessInfo>> {
-        self.tables.get(&table)
+        self.tables.get(table)
     }
 
     /// The local reader of a fragment, if this node has a replica.
     #[must_use]
     #[inline]
     pub fn reader(&self, table: TableId, slot: SlotId) -> Option<&Reader> {
-        self.readers.get(&(table, slot))
+        self.readers.get(table, slot)
     }
 
     /// The slot that owns a primary key of a table.

@@ -15,7 +15,7 @@
 //! it is an error.
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::TableAccessInfo;
 use crate::batch::{BatchShape, RowBatchWriter};

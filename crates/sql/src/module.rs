@@ -372,6 +372,7 @@ impl SqlModule {
         self.state.orphans.on_lost(is_out, &map, self.state.site.address, outputs);
         self.abort_again(&before, outputs);
         if is_new_schema && self.state.renew_globals() {
+            self.state.cache.clear();
             for session in self.sessions.values_mut() {
                 session.core.variables.follow(&self.state.globals);
             }

@@ -1,8 +1,9 @@
 //! Prepared plans by the text they came from: one hash look-up per text statement.
 //!
 //! The key is the digest of the text with markers and the parameter types, with what else of the session it was bound to ([`Bound`]).
-//! Digests are not made to resist chosen collisions, so the text is compared too. An entry bound to another schema version is as good
-//! as none.
+//! Digests are not made to resist chosen collisions, so the text is compared too. An entry that was bound to another
+//! schema version is looked at once per version: if its tables are the same as then it goes on, else it is as good as
+//! none.
 //!
 //! Bounded: two generations. What is used moves to (or stays in) the young one; when that is full the old one is dropped and they change
 //! places. So whatever was used since the last change survives, and no use costs more than a move.
@@ -18,7 +19,7 @@ mod tests;
 use planner::plan::Prepared;
 use std::sync::Arc;
 use stdx::FixedMap;
-use types::{CharacterSet, Collation, SchemaVersion};
+use types::{CharacterSet, Collation, Schema, SchemaVersion};
 
 /// A plan with what is worth keeping beside it.
 #[derive(Debug)]
@@ -68,6 +69,8 @@ struct Entry {
     text: Box<str>,
     bound: Bound<Arc<str>>,
     statement: Arc<CachedStatement>,
+    /// The newest schema that it was found to fit.
+    checked: SchemaVersion,
 }
 
 /// Bytes of the smallest plan, with its entry.
@@ -86,6 +89,21 @@ impl Entry {
             && self.bound.bind_key == bound.bind_key
             && self.bound.privileges == bound.privileges
             && self.bound.database.as_deref() == bound.database
+    }
+
+    /// Whether its plan is one for this schema.
+    #[inline]
+    fn is_current(&mut self, schema: &Schema) -> bool {
+        self.checked == schema.version || self.check(schema)
+    }
+
+    #[cold]
+    fn check(&mut self, schema: &Schema) -> bool {
+        let fits = self.statement.prepared.fits(schema);
+        if fits {
+            self.checked = schema.version;
+        }
+        fits
     }
 }
 
@@ -115,13 +133,13 @@ impl StatementCache {
         }
     }
 
-    /// The plan for a text, if one bound to this schema is kept.
+    /// The plan for a text, if one that fits this schema is kept.
     pub(crate) fn get(
         &mut self,
         digest: u128,
         text: &str,
         bound: Bound<&str>,
-        schema: SchemaVersion,
+        schema: &Schema,
     ) -> Option<Arc<CachedStatement>> {
         let digest = bound.key(digest);
         if !self.young.contains_key(&digest)
@@ -129,17 +147,20 @@ impl StatementCache {
         {
             self.insert_entry(digest, entry);
         }
-        let found = self.young.get(&digest).filter(|entry| entry.is_for(text, bound));
-        match found.filter(|entry| entry.statement.prepared.schema == schema) {
-            Some(entry) => {
-                self.hits += 1;
-                Some(Arc::clone(&entry.statement))
-            }
-            None => {
-                self.misses += 1;
-                None
-            }
+        if let Some(entry) = self.young.get_mut(&digest)
+            && entry.is_for(text, bound)
+            && entry.is_current(schema)
+        {
+            self.hits += 1;
+            return Some(Arc::clone(&entry.statement));
         }
+        self.misses += 1;
+        None
+    }
+
+    /// Forgets all plans: what all of them may be bound to has changed.
+    pub(crate) fn clear(&mut self) {
+        (self.young, self.old, self.weight) = (FixedMap::default(), FixedMap::default(), 0);
     }
 
     /// Keeps a plan, unless it is so large that it would drive out all others.
@@ -153,7 +174,8 @@ impl StatementCache {
         let Bound { database, bind_key, privileges } = bound;
         let key = Bound { database: database.map(|database| &**database), bind_key, privileges }.key(digest);
         let bound = Bound { database: database.cloned(), bind_key, privileges };
-        self.insert_entry(key, Entry { text: text.into(), bound, statement });
+        let checked = statement.prepared.schema;
+        self.insert_entry(key, Entry { text: text.into(), bound, statement, checked });
     }
 
     fn insert_entry(&mut self, digest: u128, entry: Entry) {

@@ -33,7 +33,7 @@ use memory::{Ledger, MemoryManager, Region};
 use protocol::program::{Refusal, TableRef};
 use protocol::signal::{CommitDone, CommitOutcome};
 use protocol::{Address, Budget, Envelope, Outputs, Signal};
-use query::{NodeMap, PublishedReader, Shared};
+use query::{NodeMap, Shared};
 use reclaim::{Reclaim, Visits};
 use schema::{Backfill, Backfills};
 use slot::commit::prepared;
@@ -652,21 +652,6 @@ impl Ldm {
     }
 
     // ---- for `main` and checks -----------------------------------------------------------------------------------
-
-    /// Readers of everything here, for `main`.
-    fn published(&self) -> Vec<PublishedReader> {
-        let mut readers: Vec<PublishedReader> = self
-            .fragments
-            .iter()
-            .map(|((table, slot), fragment)| PublishedReader {
-                table: *table,
-                slot: *slot,
-                reader: fragment.reader(),
-            })
-            .collect();
-        readers.sort_by_key(|published| (published.table, published.slot));
-        readers
-    }
 
     /// For checks after a run: bytes that wait until no reader can see them.
     #[must_use]

@@ -186,7 +186,7 @@ impl Pair {
     /// Node 1 alone.
     fn new(tables: &[TableDefinition]) -> Self {
         let mut schema: Schema = catalogue::bootstrap();
-        schema.tables.extend(tables.iter().map(|table| (table.id, Arc::new(table.clone()))));
+        tables.iter().for_each(|table| schema.put_table(Arc::new(table.clone())));
         let mut view = replicas(2);
         view.groups.iter_mut().for_each(|group| group.in_sync = vec![NodeId(1)]);
         view.slots.iter_mut().for_each(|place| place.primary = NodeId(1));
@@ -217,7 +217,7 @@ impl Pair {
         let is_first = this.map.view.number == ViewNumber(0);
         let view = Arc::new(self.view.clone());
         let life = Incarnation(u32::from(node));
-        this.map = Arc::new(this.map.with(life, view, Arc::clone(&self.schema), &[], &[]));
+        this.map = Arc::new(this.map.with(life, view, Arc::clone(&self.schema), &[]));
         let mut outputs: Outputs<Shared> = Outputs::default();
         if is_first {
             this.ldm.on_shared(self.now, Shared::Tables(Arc::clone(&this.map)), &mut outputs);

@@ -78,7 +78,7 @@ impl Cluster {
     fn with_data_memory(bytes: u64) -> Self {
         let memory = MemoryManager::new(MemoryConfig::with_data_memory(bytes));
         let mut schema: Schema = catalogue::bootstrap();
-        schema.tables.insert(TABLE, Arc::new(table()));
+        schema.put_table(Arc::new(table()));
         let (schema, view) = (Arc::new(schema), Arc::new(replicas(2)));
         let mut cluster = Self {
             maps: Vec::new(),
@@ -92,13 +92,8 @@ impl Cluster {
         for id in 1..=2 {
             let node = NodeId(id);
             let empty = NodeMap::empty(node, Arc::clone(&schema));
-            let map = Arc::new(empty.with(
-                Incarnation(u32::from(id)),
-                Arc::clone(&view),
-                Arc::clone(&schema),
-                &[],
-                &[],
-            ));
+            let map =
+                Arc::new(empty.with(Incarnation(u32::from(id)), Arc::clone(&view), Arc::clone(&schema), &[]));
             let mut ldm = Ldm::new(
                 Address::new(node, ModuleKind::Ldm, 0),
                 Arc::new(empty),
@@ -192,7 +187,7 @@ impl Cluster {
         let view = Arc::new(View { number: ViewNumber(2), ..replicas(2) });
         for index in 0..self.ldms.len() {
             let map = &self.maps[index];
-            let next = map.with(map.incarnation, Arc::clone(&view), Arc::clone(&map.schema), &[], &[]);
+            let next = map.with(map.incarnation, Arc::clone(&view), Arc::clone(&map.schema), &[]);
             self.maps[index] = Arc::new(next);
             let mut outputs: Outputs<Shared> = Outputs::default();
             self.ldms[index].on_shared(

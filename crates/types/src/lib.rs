@@ -6,6 +6,7 @@
 
 pub mod account;
 pub mod character_set;
+pub mod chunks;
 pub mod collation;
 pub mod decimal;
 pub mod definition;
@@ -26,6 +27,7 @@ pub use account::{
     AccountAttributes, PasswordLifetime, PasswordLockTime, RequiredSecurity, ResourceLimits, User,
 };
 pub use character_set::{CharacterSet, MalformedAt};
+pub use chunks::TableChunks;
 pub use collation::{COLLATION_VERSION, Collation, CollationName};
 pub use decimal::{Decimal, DecimalError, DecimalRef, OutOfRange};
 pub use definition::{

@@ -1,21 +1,30 @@
 //! The catalogue as sessions see it: an immutable snapshot of all databases, tables and users at one schema version.
 //!
 //! `catalogue` makes it from the rows of the system tables; every module of a node holds an `Arc` of the newest
-//! installed one. Nodes without slots get it whole, by `Signal::SchemaFetched`, in the binary form defined here.
+//! installed one. Nodes without slots get it by `Signal::SchemaFetched`: whole, in the binary form defined here, or
+//! what changed.
 //!
 //! Names: databases and tables compare byte by byte, as on a MySQL server on Linux (`lower_case_table_names = 0`);
 //! columns and indexes compare without case ([`TableDefinition::column`]).
+//!
+//! A copy of a schema shares its parts, and a change copies the parts that it touches. Parts are: a chunk of tables,
+//! a chunk of names, all databases, all users, all grants, all variables. So a schema that differs in one table costs
+//! that table's chunks, however many tables there are.
 //!
 //! [`Schema::new`] and [`Schema::put_table`] keep these invariants, and decoded bytes are held to them. Every
 //! definition passed [`TableDefinition::check`]. `names` holds exactly the user and system tables of `tables`. Each of
 //! these is in a database that exists. No two tables have one id or one name. A unique index's hidden table is there
 //! and points back.
 
+mod names;
+
 use crate::account::{HostSpecificity, User, matches_host};
 use crate::definition::DefinitionError;
 use crate::{
-    DefaultRole, GrantRow, GrantTables, RoleEdge, SchemaVersion, TableDefinition, TableId, TableKind,
+    DefaultRole, GrantRow, GrantTables, RoleEdge, SchemaVersion, TableChunks, TableDefinition, TableId,
+    TableKind,
 };
+use names::TableNames;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stdx::wire::{Decoder, Encoder, Wire, WireError};
@@ -45,22 +54,34 @@ pub struct GlobalVariable {
 }
 
 /// All databases, tables and users at one version.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Schema {
     /// Raised by every DDL step.
     pub version: SchemaVersion,
     /// By name.
-    pub databases: BTreeMap<String, Database>,
+    pub databases: Arc<BTreeMap<String, Database>>,
     /// Visible tables by database and name; hidden tables of unique indexes are not here.
-    pub names: BTreeMap<(String, String), TableId>,
+    names: TableNames,
     /// All tables by id, system tables and hidden tables included.
-    pub tables: BTreeMap<TableId, Arc<TableDefinition>>,
+    tables: TableChunks<Arc<TableDefinition>>,
     /// All users, by name and host.
-    pub users: Vec<User>,
+    pub users: Arc<Vec<User>>,
     /// The privileges of accounts, and their roles.
-    pub grants: GrantTables,
+    pub grants: Arc<GrantTables>,
     /// System variables that are not as the configuration has them, by name.
-    pub variables: BTreeMap<String, GlobalVariable>,
+    pub variables: Arc<BTreeMap<String, GlobalVariable>>,
+}
+
+/// (`names` follows from the rest.)
+impl PartialEq for Schema {
+    fn eq(&self, other: &Self) -> bool {
+        self.version == other.version
+            && self.databases == other.databases
+            && self.tables == other.tables
+            && self.users == other.users
+            && self.grants == other.grants
+            && self.variables == other.variables
+    }
 }
 
 /// Why databases, tables and users do not make a schema.
@@ -82,12 +103,12 @@ impl Schema {
     pub fn empty(version: SchemaVersion) -> Self {
         Self {
             version,
-            databases: BTreeMap::new(),
-            names: BTreeMap::new(),
-            tables: BTreeMap::new(),
-            users: Vec::new(),
-            grants: GrantTables::default(),
-            variables: BTreeMap::new(),
+            databases: Arc::default(),
+            names: TableNames::default(),
+            tables: TableChunks::default(),
+            users: Arc::default(),
+            grants: Arc::default(),
+            variables: Arc::default(),
         }
     }
 
@@ -100,7 +121,7 @@ impl Schema {
     ) -> Result<Self, SchemaError> {
         let mut schema = Self::empty(version);
         for database in databases {
-            if let Some(other) = schema.databases.insert(database.name.clone(), database) {
+            if let Some(other) = schema.put_database(database) {
                 return Err(SchemaError::Duplicate(other.name));
             }
         }
@@ -110,7 +131,7 @@ impl Schema {
                 if !schema.databases.contains_key(&table.database) {
                     return Err(SchemaError::UnknownDatabase(table.id));
                 }
-                if schema.names.insert((table.database.clone(), table.name.clone()), table.id).is_some() {
+                if schema.names.insert(Arc::clone(&table)).is_some() {
                     return Err(SchemaError::Duplicate(table.name.clone()));
                 }
             }
@@ -122,7 +143,7 @@ impl Schema {
         for user in users {
             match schema.user_position(&user.name, &user.host) {
                 Ok(_) => return Err(SchemaError::Duplicate(user.name)),
-                Err(position) => schema.users.insert(position, user),
+                Err(position) => Arc::make_mut(&mut schema.users).insert(position, user),
             }
         }
         Ok(schema)
@@ -130,7 +151,7 @@ impl Schema {
 
     fn check_hidden_tables(&self) -> Result<(), SchemaError> {
         for table in self.tables.values() {
-            let is_paired = |hidden: TableId| match self.tables.get(&hidden).map(|hidden| hidden.kind) {
+            let is_paired = |hidden: TableId| match self.tables.get(hidden).map(|hidden| hidden.kind) {
                 Some(TableKind::UniqueIndex { base, .. }) => base == table.id,
                 _ => false,
             };
@@ -138,7 +159,7 @@ impl Schema {
                 return Err(SchemaError::HiddenTable(table.id));
             }
             if let TableKind::UniqueIndex { base, index } = table.kind {
-                let index = self.tables.get(&base).and_then(|base| base.index(index));
+                let index = self.tables.get(base).and_then(|base| base.index(index));
                 if index.is_none_or(|index| index.kind != crate::IndexKind::Unique { table: table.id }) {
                     return Err(SchemaError::HiddenTable(table.id));
                 }
@@ -153,44 +174,77 @@ impl Schema {
         self.databases.get(name)
     }
 
+    /// Puts a database in, in place of the one of its name, which it gives.
+    pub fn put_database(&mut self, database: Database) -> Option<Database> {
+        Arc::make_mut(&mut self.databases).insert(database.name.clone(), database)
+    }
+
     /// The table called `database`.`name`.
     #[must_use]
     pub fn table(&self, database: &str, name: &str) -> Option<&Arc<TableDefinition>> {
-        let id = self.names.get(&(database.to_owned(), name.to_owned()))?;
-        self.tables.get(id)
+        self.names.get(database, name)
     }
 
     /// The table with this id, hidden ones included.
     #[must_use]
     pub fn table_by_id(&self, id: TableId) -> Option<&Arc<TableDefinition>> {
-        self.tables.get(&id)
+        self.tables.get(id)
+    }
+
+    /// All tables by id, system tables and hidden tables included.
+    #[must_use]
+    pub fn tables(&self) -> &TableChunks<Arc<TableDefinition>> {
+        &self.tables
+    }
+
+    /// All visible tables, in order of database and name.
+    pub fn named_tables(&self) -> impl Iterator<Item = &Arc<TableDefinition>> {
+        self.names.iter()
     }
 
     /// The visible tables of a database, in order of their names.
     pub fn tables_of<'a>(&'a self, database: &'a str) -> impl Iterator<Item = &'a Arc<TableDefinition>> {
-        let from = (database.to_owned(), String::new());
-        let of_database = self.names.range(from..).take_while(move |((owner, _), _)| owner == database);
-        of_database.filter_map(|(_, id)| self.tables.get(id))
+        self.names.from(database).take_while(move |table| table.database == database)
     }
 
     /// Puts a table in, in place of an older version of it.
     pub fn put_table(&mut self, table: Arc<TableDefinition>) {
-        self.remove_table(table.id);
-        if table.kind.is_named() {
-            self.names.insert((table.database.clone(), table.name.clone()), table.id);
+        let before = self.tables.insert(table.id, Arc::clone(&table));
+        if let Some(before) = before.filter(|before| before.kind.is_named()) {
+            self.names.remove(&before);
         }
-        self.tables.insert(table.id, table);
+        if table.kind.is_named() {
+            self.names.insert(table);
+        }
     }
 
     /// Takes a table out.
     pub fn remove_table(&mut self, id: TableId) {
-        if let Some(table) = self.tables.remove(&id) {
-            let name = (table.database.clone(), table.name.clone());
-            // While tables swap their names, another one may have it already.
-            if self.names.get(&name) == Some(&id) {
-                self.names.remove(&name);
+        if let Some(table) = self.tables.remove(id)
+            && table.kind.is_named()
+        {
+            // While tables swap their names, another one may have it already: that stays.
+            self.names.remove(&table);
+        }
+    }
+
+    /// Takes the parts of `known` that are equal to this schema's for its own: who compares the two sees what
+    /// differs.
+    pub fn share(&mut self, known: &Self) {
+        for (id, table) in known.tables.iter() {
+            if self.tables.get(id).is_some_and(|own| !Arc::ptr_eq(own, table) && own == table) {
+                self.put_table(Arc::clone(table));
             }
         }
+        fn same<T: PartialEq>(own: &mut Arc<T>, known: &Arc<T>) {
+            if own == known {
+                *own = Arc::clone(known);
+            }
+        }
+        same(&mut self.databases, &known.databases);
+        same(&mut self.users, &known.users);
+        same(&mut self.grants, &known.grants);
+        same(&mut self.variables, &known.variables);
     }
 
     /// The account `name`@`host`, the host pattern taken as it was written.
@@ -202,15 +256,15 @@ impl Schema {
     /// Puts an account in, in place of one with its name and host.
     pub fn put_user(&mut self, user: User) {
         match self.user_position(&user.name, &user.host) {
-            Ok(position) => self.users[position] = user,
-            Err(position) => self.users.insert(position, user),
+            Ok(position) => Arc::make_mut(&mut self.users)[position] = user,
+            Err(position) => Arc::make_mut(&mut self.users).insert(position, user),
         }
     }
 
     /// Takes an account out.
     pub fn remove_user(&mut self, name: &str, host: &str) {
         if let Ok(position) = self.user_position(name, host) {
-            self.users.remove(position);
+            Arc::make_mut(&mut self.users).remove(position);
         }
     }
 
@@ -289,7 +343,7 @@ impl Wire for Schema {
             variables.extend(Vec::<(String, GlobalVariable)>::decode(decoder)?);
         }
         let schema = Schema::new(version, databases, tables, users).map_err(|_| WireError::Malformed)?;
-        Ok(Schema { grants, variables, ..schema })
+        Ok(Schema { grants: Arc::new(grants), variables: Arc::new(variables), ..schema })
     }
 }
 

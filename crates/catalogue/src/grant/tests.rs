@@ -22,7 +22,7 @@ fn schema() -> Schema {
         schema.put_user(role(&name(account)));
     }
     let database = Database { name: "d".into(), collation: Collation::Utf8mb40900AiCi };
-    schema.databases.insert("d".into(), database);
+    schema.put_database(database);
     let system_tables = system::SystemTables::new();
     let template = &system_tables.table(system::DATABASES).definition;
     let column = |name: &str| ColumnDefinition {
@@ -202,7 +202,7 @@ fn what_was_granted_goes_with_an_account_that_is_renamed() {
     for name in ["ann", "bob", "eve"] {
         schema.put_user(User::new(name, "%"));
         let edge = RoleEdge { to: account(name), role: account("r"), admin: AdminOption::No };
-        schema.grants.put_role(&edge);
+        std::sync::Arc::make_mut(&mut schema.grants).put_role(&edge);
     }
     schema.put_user(role(&account("r")));
     let grant = |name: &str, privileges: Privileges| GrantRow {
@@ -211,9 +211,10 @@ fn what_was_granted_goes_with_an_account_that_is_renamed() {
         privileges: privileges.0,
         grantable: 0,
     };
-    schema.grants.put(&grant("ann", Privileges::SELECT));
-    schema.grants.put(&grant("bob", Privileges::INSERT));
-    schema.grants.put_default_role(&DefaultRole { account: account("ann"), role: account("r") });
+    std::sync::Arc::make_mut(&mut schema.grants).put(&grant("ann", Privileges::SELECT));
+    std::sync::Arc::make_mut(&mut schema.grants).put(&grant("bob", Privileges::INSERT));
+    std::sync::Arc::make_mut(&mut schema.grants)
+        .put_default_role(&DefaultRole { account: account("ann"), role: account("r") });
     // ann and bob swap their names, the role gets another one.
     let pairs = [("ann", "tmp"), ("bob", "ann"), ("tmp", "bob"), ("r", "s")];
     let pairs = pairs.map(|(from, to)| (account(from), account(to)));

@@ -6,7 +6,7 @@ use crate::request::{
     AccountOptions, AlterAction, Authentication, ColumnSpec, CreateTable, Credential, DefaultSpec,
     KeyPartSpec, KeySpec, KeySpecKind, Nullability, TableName, TableOptions, UserName, UserSpec,
 };
-use crate::rows::{CatalogueError, SchemaBuilder};
+use crate::rows::{CHANGES_KEPT, CatalogueError, SchemaBuilder, SchemaChanges};
 use crate::system::{bootstrap, bootstrap_rows};
 use std::collections::BTreeMap;
 use stdx::Prng;
@@ -134,6 +134,13 @@ impl World {
         builder.finish(self.version())
     }
 
+    /// The schema that a node which has this one makes of the rows; None: it has to read them all.
+    fn caught_up(&self, schema: &Schema) -> Option<Schema> {
+        let row = |key: &[u8]| self.rows.get(&(system::SCHEMA_CHANGES, key.into())).map(|row| &**row);
+        let changes = SchemaChanges::read(&self.system, (schema.version, self.version()), row);
+        changes.expect("rows of ours")?.apply(schema)
+    }
+
     fn journal(&self) -> Journal {
         let mut journal = Journal::default();
         for ((table, _), row) in &self.rows {
@@ -217,10 +224,12 @@ impl World {
         let Step::Write { changes, .. } = &steps[job.position as usize - 1] else {
             panic!("a write comes from a write")
         };
+        let before = self.schema.clone();
         changes.iter().for_each(|change| change.apply(&mut self.schema));
         self.schema.version = write.version;
         self.put(write.writes.clone());
         assert_eq!(self.rebuilt().as_ref(), Ok(&self.schema), "rows and changes mean the same");
+        assert_eq!(self.caught_up(&before).as_ref(), Some(&self.schema), "so does what is told of the step");
         let shown: Vec<String> = changes.iter().map(shown).collect();
         format!("write {}: {}", write.version, shown.join(", "))
     }
@@ -413,7 +422,7 @@ fn a_duplicate_steps_back() {
     let faults = Faults { backfill: Some(1), ..Faults::default() };
     check(world.run_with(&alter("item", vec![add_unique("p", "price")]), faults), &expected);
     assert_eq!(world.item().indexes, before.table("shop", "item").expect("a table").indexes);
-    assert_eq!(world.schema.tables.len(), before.tables.len(), "nothing is left behind");
+    assert_eq!(world.schema.tables().len(), before.tables().len(), "nothing is left behind");
     let failed = JobOutcome::Failed(SqlError::new(1062, "Duplicate entry"));
     assert_eq!(world.journal().outcome(JobName { id: 3, maker: MAKER }), failed);
 }
@@ -428,7 +437,7 @@ fn a_step_that_is_held_up_steps_back() {
         let lines = world.run_with(&request, faults).expect("a job");
         assert_eq!(lines.last().map(String::as_str), Some("failed 1205"));
         assert_eq!(world.item().indexes, before.table("shop", "item").expect("a table").indexes);
-        assert_eq!(world.schema.tables.len(), before.tables.len(), "nothing is left behind");
+        assert_eq!(world.schema.tables().len(), before.tables().len(), "nothing is left behind");
     }
 }
 
@@ -960,6 +969,7 @@ fn random_statements_keep_rows_and_schema_together() {
             let request = random_request(&mut random);
             let bytes = stdx::wire::to_bytes(&request);
             assert_eq!(stdx::wire::from_bytes::<DdlRequest>(&bytes).as_ref(), Ok(&request));
+            let id = |table: &std::sync::Arc<TableDefinition>| table.id;
             let before = world.schema.clone();
             let crash_seed = random.next_u64();
             let crash = |step: usize| Prng::new(crash_seed ^ step as u64).chance(1, 4);
@@ -967,20 +977,23 @@ fn random_statements_keep_rows_and_schema_together() {
             let faults = Faults { backfill, crash: Some(&crash), held_up: None };
             match world.run_with(&request, faults) {
                 Ok(lines) if lines.last().is_some_and(|line| line.starts_with("failed")) => {
-                    assert_eq!(world.schema.names, before.names, "{request:?}");
-                    assert_eq!(world.schema.tables.len(), before.tables.len(), "{request:?}");
+                    assert!(
+                        world.schema.named_tables().map(id).eq(before.named_tables().map(id)),
+                        "{request:?}"
+                    );
+                    assert_eq!(world.schema.tables().len(), before.tables().len(), "{request:?}");
                 }
                 Ok(_) => done += 1,
                 Err(_) => assert_eq!(world.schema, before, "what is refused changes nothing"),
             }
             let bytes = stdx::wire::to_bytes(&world.schema);
             assert_eq!(stdx::wire::from_bytes::<Schema>(&bytes).as_ref(), Ok(&world.schema));
-            let newest = world.schema.tables.keys().max().copied().unwrap_or_default();
-            for new in world.schema.tables.keys().filter(|id| !before.tables.contains_key(id)) {
-                assert!(*new > highest, "table ids are never used again");
+            let newest = world.schema.tables().keys().max().unwrap_or_default();
+            for new in world.schema.tables().keys().filter(|id| !before.tables().contains_key(*id)) {
+                assert!(new > highest, "table ids are never used again");
             }
             highest = highest.max(newest);
-            for table in world.schema.tables.values().filter(|table| table.kind == types::TableKind::User) {
+            for table in world.schema.tables().values().filter(|table| table.kind == types::TableKind::User) {
                 let text = crate::show_create_table(table);
                 assert!(text.starts_with("CREATE TABLE `"), "{text}");
                 let sequence =
@@ -1018,7 +1031,7 @@ fn damaged_bytes_never_panic() {
     };
     for _ in 0..4_000 {
         if let Ok(schema) = stdx::wire::from_bytes::<Schema>(&damage(&schema)) {
-            for table in schema.tables.values() {
+            for table in schema.tables().values() {
                 let _ =
                     (types::RowLayout::of_table(table), types::KeyEncoder::new(table, table.primary_key()));
                 let _ = crate::show_create_table(table);
@@ -1042,4 +1055,85 @@ fn damaged_bytes_never_panic() {
             let _ = job.summary();
         }
     }
+}
+
+/// A table of one column.
+fn small(number: u64) -> DdlRequest {
+    create(&format!("t{number}"), vec![not_null("id", INT)], vec![primary(&["id"])])
+}
+
+#[test]
+fn a_node_that_missed_versions_catches_up_as_long_as_their_changes_are_kept() {
+    let mut world = World::with_item();
+    let mut seen = vec![world.schema.clone()];
+    for number in 0..CHANGES_KEPT + 3 {
+        let request = match number % 3 {
+            0 => alter("item", vec![add_key(&format!("k{number}"), "price")]),
+            1 => small(number),
+            _ => {
+                DdlRequest::DropTables { tables: vec![table(&format!("t{}", number - 1))], if_exists: false }
+            }
+        };
+        world.run(&request).expect("it makes sense");
+        seen.push(world.schema.clone());
+    }
+    for old in &seen {
+        let caught_up = world.caught_up(old);
+        let is_near = world.schema.version.0 - old.version.0 <= CHANGES_KEPT;
+        assert_eq!(
+            caught_up.is_some(),
+            is_near,
+            "{} versions behind",
+            world.schema.version.0 - old.version.0
+        );
+        assert!(caught_up.is_none_or(|schema| schema == world.schema));
+    }
+    let rows = world.rows.keys().filter(|(table, _)| *table == system::SCHEMA_CHANGES).count();
+    assert_eq!(rows as u64, CHANGES_KEPT, "older rows go");
+    let mut far_ahead = world.schema.clone();
+    far_ahead.version.0 += 1;
+    assert_eq!(world.caught_up(&far_ahead), None);
+}
+
+#[test]
+fn a_step_looks_at_what_it_changes_however_many_tables_there_are() {
+    let mut world = World::new();
+    world.run(&create_shop()).expect("a database");
+    // (Put at once: a job for each would rebuild the schema each time.)
+    for id in 0..20_000_u32 {
+        let mut definition = TableDefinition::clone(world.schema.table("latsdb", "ids").expect("a table"));
+        (definition.id, definition.kind) = (TableId(1_000 + id), types::TableKind::User);
+        (definition.database, definition.name) = ("shop".to_owned(), format!("t{id}"));
+        world.schema.put_table(std::sync::Arc::new(definition));
+    }
+    let ids = Ids { next_table: TableId(30_000), next_job: 9 };
+    let mut job = DdlJob::new(&small(20_000), &world.schema, ids, MAKER).expect("a job");
+    let JobStep::Write(write) = job.next() else { panic!("a write") };
+    let before = world.schema.clone();
+    world.put(write.writes);
+    let after = world.caught_up(&before).expect("one version");
+    let touched = before.tables().differences(after.tables());
+    let changed = before.tables().changes(after.tables());
+    assert!(touched.len() <= 64, "{} tables are looked at", touched.len());
+    assert_eq!(changed.iter().map(|(id, ..)| *id).collect::<Vec<_>>(), [TableId(30_000)]);
+    assert!(std::sync::Arc::ptr_eq(&before.users, &after.users));
+    assert!(std::sync::Arc::ptr_eq(&before.databases, &after.databases));
+}
+
+#[test]
+fn a_step_that_changes_much_is_read_whole() {
+    let mut world = World::new();
+    world.run(&create_shop()).expect("a database");
+    let before = world.schema.clone();
+    let comment = "c".repeat(1_000);
+    let columns = (0..100).map(|number| {
+        let name = format!("c{number}");
+        ColumnSpec { comment: comment.clone(), ..not_null(&name, INT) }
+    });
+    world.schema.version = before.version;
+    let request = create("wide", columns.collect(), vec![primary(&["c0"])]);
+    let job = DdlJob::new(&request, &world.schema, world.journal().ids().expect("ids"), MAKER);
+    let JobStep::Write(write) = job.expect("a job").next() else { panic!("a write") };
+    world.put(write.writes);
+    assert_eq!(world.caught_up(&before), None);
 }

@@ -10,7 +10,7 @@ use types::{Collation, NumberFormat, Schema, TableId};
 fn definition(columns: Vec<ColumnSpec>, keys: Vec<KeySpec>, options: TableOptions) -> Arc<TableDefinition> {
     let mut schema = crate::bootstrap();
     let database = Database { name: "d".into(), collation: Collation::Utf8mb40900AiCi };
-    schema.databases.insert("d".into(), database);
+    schema.put_database(database);
     let table = TableName::new("d", "odd`name");
     let request = CreateTable { table, if_not_exists: false, columns, keys, options };
     let ids = Ids { next_table: TableId(100), next_job: 1 };

@@ -113,7 +113,7 @@ impl MainModule {
             );
         }
         let mut fragments: Vec<(TableId, SlotId)> = Vec::new();
-        for table in self.schema.tables.values() {
+        for table in self.schema.tables().values() {
             let slots = self.map.slots_of(table);
             fragments.extend(slots.map(|slot| (table.id, SlotId(slot))));
         }
@@ -178,8 +178,7 @@ impl MainModule {
         }
         let name = self
             .schema
-            .tables
-            .get(&table)
+            .table_by_id(table)
             .map_or_else(String::new, |table| format!("{}.{} slot {slot}", table.database, table.name));
         let range = compare(&check.answers);
         let is_clean = range.differences.is_empty();

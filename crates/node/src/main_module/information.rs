@@ -279,13 +279,13 @@ impl MainModule {
             let names = [Value::text(&table.database), Value::text(&table.name)];
             head.into_iter().chain(states).chain(counts).chain(names).collect()
         };
-        self.schema.tables.values().map(row).collect()
+        self.schema.tables().values().map(row).collect()
     }
 
     /// By table and slot: the primary and the backups.
     fn table_fragment_rows(&self) -> Vec<Vec<Value>> {
         let mut rows = Vec::new();
-        for table in self.schema.tables.values() {
+        for table in self.schema.tables().values() {
             for (order, (slot, place)) in self.places(table).enumerate() {
                 let group = self.group_of(place);
                 let mut backups = group.in_sync.iter().filter(|node| **node != place.primary);

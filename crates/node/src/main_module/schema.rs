@@ -11,7 +11,7 @@
 use super::MainModule;
 use super::restart_info::Step;
 use crate::mutants::{self, Mutant};
-use catalogue::{SchemaBuilder, SystemTables};
+use catalogue::{SchemaBuilder, SchemaChanges, SystemTables};
 use memory::Guard;
 use protocol::program::{Refusal, TableRef};
 use protocol::signal::{RequestId, SCHEMA_USERS_MAX};
@@ -48,7 +48,7 @@ pub(super) struct SchemaReading {
     /// Some version came.
     has_fetched: bool,
     /// Who asked for the catalogue from a view that this node does not use yet.
-    early: BTreeMap<Address, (RequestId, ViewNumber)>,
+    early: BTreeMap<Address, (RequestId, ViewNumber, Option<SchemaVersion>)>,
 }
 
 /// A DDL job that waits for this node to install a version.
@@ -155,7 +155,7 @@ impl MainModule {
         let wanted = waited_for.chain([self.schema.version]).max();
         match self.read_schema() {
             Some(schema) if Some(schema.version) >= wanted => {
-                self.schema = Arc::new(schema);
+                self.schema = schema;
                 self.changed(outputs);
             }
             // What a lost replica left undecided stays so in this view.
@@ -174,15 +174,46 @@ impl MainModule {
     }
 
     /// The schema in the local replica of the system tables; None while a commit to them is under way.
-    fn read_schema(&self) -> Option<Schema> {
+    fn read_schema(&self) -> Option<Arc<Schema>> {
         let guard = Guard::enter();
-        let before = self.read_version(&guard)?;
+        let version = self.read_version(&guard)?;
+        if version == self.schema.version {
+            return Some(Arc::clone(&self.schema));
+        }
+        let changes = self.read_changes(&guard, self.schema.version, version);
+        if let Some(schema) = changes.and_then(|changes| changes.apply(&self.schema)) {
+            return Some(Arc::new(schema));
+        }
+        let mut schema = self.read_whole_schema(&guard, version)?;
+        schema.share(&self.schema);
+        Some(Arc::new(schema))
+    }
+
+    /// The changes of the versions behind `since`, up to `version`. None if they are not known any more, or a commit is
+    /// under way.
+    fn read_changes(
+        &self,
+        guard: &Guard,
+        since: SchemaVersion,
+        version: SchemaVersion,
+    ) -> Option<SchemaChanges> {
+        let reader = self.map.reader(catalogue::system::SCHEMA_CHANGES, SlotId(0))?;
+        let row = |key: &[u8]| match reader.get(guard, key, Visibility::Committed) {
+            Lookup::Found(row) => Some(row),
+            Lookup::Absent | Lookup::Undecided => None,
+        };
+        let changes = SchemaChanges::read(&self.schema_reading.system, (since, version), row);
+        stdx::require!(changes.is_ok(), "a row of the system table of schema changes is damaged");
+        changes.ok().flatten()
+    }
+
+    fn read_whole_schema(&self, guard: &Guard, before: SchemaVersion) -> Option<Schema> {
         let mut builder = SchemaBuilder::new(&self.schema_reading.system, before);
         for table in SchemaBuilder::TABLES {
             let reader = self.map.reader(table, SlotId(0))?;
             let bounds = KeyBounds { lower: Bound::Unbounded, upper: Bound::Unbounded };
             let cursor =
-                reader.scan(&guard, IndexId(0), bounds, Direction::Forward, Visibility::Committed).ok()?;
+                reader.scan(guard, IndexId(0), bounds, Direction::Forward, Visibility::Committed).ok()?;
             for item in cursor {
                 match item {
                     ScanItem::Undecided { .. } => return None,
@@ -193,7 +224,7 @@ impl MainModule {
                 }
             }
         }
-        let after = self.read_version(&guard)?;
+        let after = self.read_version(guard)?;
         match builder.finish(after) {
             Ok(schema) => Some(schema),
             Err(error) => {
@@ -396,7 +427,9 @@ impl MainModule {
             if let Some(asked) = self.schema_reading.unheard.get_mut(&node) {
                 asked.get_or_insert(request);
             }
-            let fetch = Signal::SchemaFetch { request, view: self.view.number };
+            // (What it starts with is no version of this cluster.)
+            let known = self.schema_reading.has_fetched.then_some(self.schema.version);
+            let fetch = Signal::SchemaFetch { request, view: self.view.number, known };
             outputs.send(self.me(), Address::main(node), fetch);
         }
     }
@@ -405,7 +438,7 @@ impl MainModule {
         &mut self,
         from: Address,
         request: RequestId,
-        view: ViewNumber,
+        (view, known): (ViewNumber, Option<SchemaVersion>),
         outputs: &mut Outputs<Shared>,
     ) {
         if self.fetches_schema() {
@@ -418,34 +451,42 @@ impl MainModule {
             is_early = false;
         }
         if is_early {
-            self.schema_reading.early.insert(from, (request, view));
+            self.schema_reading.early.insert(from, (request, view, known));
             return;
         }
         if let Some(schema) = self.read_schema() {
-            let bytes = stdx::wire::to_bytes(&schema).into();
-            outputs.send(self.me(), from, Signal::SchemaFetched { request, schema: bytes });
+            outputs.send(self.me(), from, self.catalogue_for(request, known, &schema));
             self.spread_schema(schema, outputs);
         } else if self.view.is_member(from.node) {
             // What is being committed may wait for this joining member, which waits for a schema. It hears of the newer one like all others.
-            let schema = stdx::wire::to_bytes(&*self.map.schema).into();
-            outputs.send(self.me(), from, Signal::SchemaFetched { request, schema });
+            outputs.send(self.me(), from, self.catalogue_for(request, known, &self.map.schema));
         }
+    }
+
+    /// `schema` for a node that has version `known`: what changed since, if that is known here, else all.
+    fn catalogue_for(&self, request: RequestId, known: Option<SchemaVersion>, schema: &Schema) -> Signal {
+        let changes = known.and_then(|known| self.read_changes(&Guard::enter(), known, schema.version));
+        let (bytes, since) = match changes {
+            Some(changes) => (stdx::wire::to_bytes(&changes), known),
+            None => (stdx::wire::to_bytes(schema), None),
+        };
+        Signal::SchemaFetched { request, schema: bytes.into(), since }
     }
 
     /// All modules of this node use a newer map: whoever waited for its view is answered.
     pub(super) fn answer_early_fetches(&mut self, outputs: &mut Outputs<Shared>) {
-        for (from, (request, view)) in std::mem::take(&mut self.schema_reading.early) {
-            self.on_schema_fetch(from, request, view, outputs);
+        for (from, (request, view, known)) in std::mem::take(&mut self.schema_reading.early) {
+            self.on_schema_fetch(from, request, (view, known), outputs);
         }
     }
 
     /// Whoever asked may be ahead of the others now: the DDL job that wrote this version may have died before it told anybody.
-    fn spread_schema(&mut self, schema: Schema, outputs: &mut Outputs<Shared>) {
+    fn spread_schema(&mut self, schema: Arc<Schema>, outputs: &mut Outputs<Shared>) {
         if schema.version <= self.schema.version {
             return;
         }
         let version = schema.version;
-        self.schema = Arc::new(schema);
+        self.schema = schema;
         self.changed(outputs);
         let install = hint(version);
         for node in self.found.iter().filter(|node| self.holds_rows(**node)) {
@@ -457,16 +498,21 @@ impl MainModule {
         &mut self,
         from: NodeId,
         request: RequestId,
-        bytes: &[u8],
+        (bytes, since): (&[u8], Option<SchemaVersion>),
         outputs: &mut Outputs<Shared>,
     ) {
-        let Ok(schema) = stdx::wire::from_bytes::<Schema>(bytes) else {
+        let Some((version, schema)) = self.decode_catalogue(bytes, since) else {
             outputs.event(Severity::Warning, "a data node sent a catalogue that cannot be read");
             return;
         };
+        let is_newer = version > self.schema.version;
+        if is_newer && schema.is_none() {
+            // It has gone on since it asked.
+            return self.fetch_schema(outputs);
+        }
         let wanted = self.schema_reading.waiting.iter().map(|waiting| waiting.version).max();
         let is_entering = self.is_joining() && self.entered == ViewNumber(0);
-        if Some(schema.version) < wanted && !is_entering {
+        if Some(version) < wanted && !is_entering {
             return;
         }
         self.schema_reading.has_fetched = true;
@@ -477,7 +523,7 @@ impl MainModule {
         if asked.is_some_and(|asked| request.0 >= asked.0) {
             self.schema_reading.unheard.remove(&from);
         }
-        if Some(schema.version) >= wanted {
+        if Some(version) >= wanted {
             self.schema_reading.is_fetching = false;
             // Who is in reach and has not answered yet is asked again.
             if !self.schema_reading.unheard.keys().any(|node| self.found.contains(node)) {
@@ -485,8 +531,7 @@ impl MainModule {
             }
         }
         // (Answers may overtake each other.)
-        let is_newer = schema.version > self.schema.version;
-        if is_newer {
+        if let Some(schema) = schema.filter(|_| is_newer) {
             self.schema = Arc::new(schema);
         }
         if is_newer || was_behind || !self.is_open {
@@ -495,8 +540,29 @@ impl MainModule {
         self.start_checks(outputs);
     }
 
+    /// The version and the catalogue that a data node has told: all of it, or what changed since the version that
+    /// this node had when it asked. If it has another one now, what changed makes no catalogue. None: bytes that are
+    /// no answer.
+    fn decode_catalogue(
+        &self,
+        bytes: &[u8],
+        since: Option<SchemaVersion>,
+    ) -> Option<(SchemaVersion, Option<Schema>)> {
+        let Some(since) = since else {
+            let mut schema = stdx::wire::from_bytes::<Schema>(bytes).ok()?;
+            schema.share(&self.schema);
+            return Some((schema.version, Some(schema)));
+        };
+        let changes = stdx::wire::from_bytes::<SchemaChanges>(bytes).ok()?;
+        if since != self.schema.version {
+            return Some((changes.version(), None));
+        }
+        let schema = changes.apply(&self.schema)?;
+        Some((schema.version, Some(schema)))
+    }
+
     /// The table's definition, if it exists.
     pub(super) fn has_table(&self, table: TableId) -> bool {
-        self.schema.tables.contains_key(&table)
+        self.schema.tables().contains_key(table)
     }
 }

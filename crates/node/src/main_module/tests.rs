@@ -1,4 +1,6 @@
 use super::{MainConfig, MainModule};
+use catalogue::system::SCHEMA_CHANGES;
+use catalogue::{DdlJob, DdlRequest, Ids, JobStep, SchemaChanges, SystemTables, SystemWrite};
 use fixtures::replicas;
 use memory::{MemoryConfig, MemoryManager};
 use protocol::lease::Lease;
@@ -8,7 +10,7 @@ use protocol::{Address, Envelope, ModuleKind, NodeRole, Outputs, Signal, View};
 use query::{NodeMap, Shared};
 use std::sync::Arc;
 use stdx::{Duration, Now};
-use types::{Epoch, Incarnation, NodeId, Schema, SchemaVersion, TableId, ViewNumber};
+use types::{Epoch, Incarnation, NodeId, TableId, TransactionId, ViewNumber};
 
 const ME: NodeId = NodeId(1);
 const OTHER: NodeId = NodeId(2);
@@ -43,7 +45,7 @@ fn enter(main: &mut MainModule, number: u64) {
     main.view = view(number);
     main.entered = ViewNumber(number);
     let empty = NodeMap::empty(ME, Arc::clone(&main.schema));
-    let map = empty.with(Incarnation(1), Arc::clone(&main.view), Arc::clone(&main.schema), &[], &[]);
+    let map = empty.with(Incarnation(1), Arc::clone(&main.view), Arc::clone(&main.schema), &[]);
     main.map = Arc::new(map);
 }
 
@@ -69,7 +71,7 @@ pub(crate) fn a_view_is_settled_when_all_members_have_installed_it() {
 #[test]
 pub(crate) fn who_is_in_a_newer_view_gets_no_schema_of_an_older_one() {
     let mut main = member(1);
-    let fetch = Signal::SchemaFetch { request: RequestId(7), view: ViewNumber(2) };
+    let fetch = Signal::SchemaFetch { request: RequestId(7), view: ViewNumber(2), known: None };
     assert_eq!(
         take(&mut main, OTHER, fetch),
         [],
@@ -136,7 +138,7 @@ fn tell(main: &mut MainModule, from: NodeId, signal: Signal) -> (Vec<(NodeId, Re
 pub(crate) fn a_node_that_lost_a_data_node_is_behind_until_that_one_told_it_the_schema() {
     let mut main = sql_node();
     let schema = stdx::wire::to_bytes(&*main.schema);
-    let fetched = |request| Signal::SchemaFetched { request, schema: schema.clone().into() };
+    let fetched = |request| Signal::SchemaFetched { request, schema: schema.clone().into(), since: None };
     let lost = Signal::PeerLost { node: OTHER, incarnation: Incarnation(2) };
     assert_eq!(tell(&mut main, SQL, lost), (vec![], Some(true)));
     let (asked, is_behind) = tell(&mut main, SQL, Signal::PeerFound { node: OTHER });
@@ -150,14 +152,55 @@ pub(crate) fn a_node_that_lost_a_data_node_is_behind_until_that_one_told_it_the_
     assert_eq!(tell(&mut main, OTHER, fetched(request)).1, Some(false));
 }
 
+/// The changes of a step that makes a database, as a data node tells them to a node that had the version before.
+fn changes_of(main: &MainModule, database: &str) -> Signal {
+    let request = DdlRequest::CreateDatabase { name: database.into(), if_not_exists: false, collation: None };
+    let ids = Ids { next_table: TableId(100), next_job: 1 };
+    let mut job = DdlJob::new(&request, &main.schema, ids, TransactionId(7)).expect("a job");
+    let JobStep::Write(write) = job.next() else { panic!("a write") };
+    let row = |key: &[u8]| {
+        let is_it = |write: &&SystemWrite| write.table == SCHEMA_CHANGES && *write.key == *key;
+        write.writes.iter().find(is_it).and_then(|write| write.row.as_deref())
+    };
+    let versions = (write.expected, write.version);
+    let changes =
+        SchemaChanges::read(&SystemTables::new(), versions, row).expect("rows").expect("all of them");
+    let schema = stdx::wire::to_bytes(&changes).into();
+    Signal::SchemaFetched { request: RequestId(1), schema, since: Some(write.expected) }
+}
+
+#[test]
+fn a_node_is_told_what_changed_since_the_version_that_it_has() {
+    let mut main = sql_node();
+    let before = Arc::clone(&main.schema);
+    let first = changes_of(&main, "first");
+    tell(&mut main, OTHER, first.clone());
+    assert_eq!(main.schema.version.0, before.version.0 + 1);
+    assert!(main.schema.database("first").is_some());
+    assert!(before.tables().differences(main.schema.tables()).is_empty(), "the tables are the same objects");
+    // The same from the other node: it is as new as what is known.
+    let (asked, is_behind) = tell(&mut main, ME, first);
+    assert_eq!((asked, is_behind), (vec![], None));
+    // Changes behind a version that it does not have make no catalogue: it asks again, for the rest.
+    let second = changes_of(&main, "second");
+    let mut late = sql_node();
+    let (asked, _) = tell(&mut late, OTHER, second.clone());
+    assert_eq!(asked.len(), 1);
+    assert_eq!(late.schema.version, before.version);
+    tell(&mut main, OTHER, second);
+    assert!(main.schema.database("second").is_some());
+}
+
 #[test]
 fn an_older_catalogue_that_comes_late_is_not_taken() {
     let mut main = sql_node();
     let older = (*main.schema).clone();
-    let newer = Schema { version: SchemaVersion(older.version.0 + 1), ..older.clone() };
+    let mut newer = older.clone();
+    newer.version.0 += 1;
     for schema in [&newer, &older] {
         let bytes = stdx::wire::to_bytes(schema).into();
-        tell(&mut main, OTHER, Signal::SchemaFetched { request: RequestId(1), schema: bytes });
+        let fetched = Signal::SchemaFetched { request: RequestId(1), schema: bytes, since: None };
+        tell(&mut main, OTHER, fetched);
         assert_eq!(main.schema.version, newer.version);
     }
 }

@@ -22,7 +22,7 @@ fn empty() -> NodeMap {
 /// A coordinator that uses a view.
 fn module(view: View) -> NodeModule {
     let mut module = NodeModule::tc(ME, Tc::new(ME, Arc::new(empty()), MARKER_TIME));
-    let map = empty().with(Incarnation(1), Arc::new(view), Arc::new(catalogue::bootstrap()), &[], &[]);
+    let map = empty().with(Incarnation(1), Arc::new(view), Arc::new(catalogue::bootstrap()), &[]);
     let shared = Shared::Map(Arc::new(map));
     let from = Address::main(NodeId(1));
     let input = protocol::Input::Shared { from, shared };

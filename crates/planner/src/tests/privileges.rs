@@ -88,11 +88,14 @@ fn world() -> Schema {
     use types::{DynamicPrivileges as Dynamic, Privileges as Static};
     let system = catalogue::bootstrap();
     let mut world = schema();
-    world.users = system.users;
-    world.grants = system.grants;
-    world.databases.extend(system.databases);
-    world.tables.extend(system.tables);
-    world.names.extend(system.names);
+    world.users = std::sync::Arc::clone(&system.users);
+    world.grants = std::sync::Arc::clone(&system.grants);
+    for database in system.databases.values() {
+        world.put_database(database.clone());
+    }
+    for table in system.tables().values() {
+        world.put_table(std::sync::Arc::clone(table));
+    }
     for account in ACCOUNTS.into_iter().chain(["r"]) {
         world.put_user(User::new(account, "%"));
     }
@@ -112,10 +115,10 @@ fn world() -> Schema {
         grant("column", column("a"), Static::SELECT.with(Static::UPDATE).0),
         grant("r", table("n"), Static::SELECT.0),
     ] {
-        world.grants.put(&row);
+        std::sync::Arc::make_mut(&mut world.grants).put(&row);
     }
     let (role, to) = (UserName::new("r", "%"), UserName::new("column", "%"));
-    world.grants.put_role(&RoleEdge { to, role, admin: AdminOption::No });
+    std::sync::Arc::make_mut(&mut world.grants).put_role(&RoleEdge { to, role, admin: AdminOption::No });
     world
 }
 

@@ -33,10 +33,7 @@ const TABLES: [&str; 7] = [
 pub(super) fn schema() -> Schema {
     let mut schema = Schema::empty(types::SchemaVersion(1));
     for name in ["d", "other"] {
-        schema.databases.insert(
-            name.to_owned(),
-            Database { name: name.to_owned(), collation: Collation::Utf8mb40900AiCi },
-        );
+        schema.put_database(Database { name: name.to_owned(), collation: Collation::Utf8mb40900AiCi });
     }
     for (number, text) in TABLES.into_iter().enumerate() {
         let Ok(plan) = prepared(&schema, text, &[]) else { panic!("{text}") };

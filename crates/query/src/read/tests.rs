@@ -19,7 +19,7 @@ use stdx::{IdRange, Prng};
 use storage::{Fragment, FragmentDefinition, Visibility};
 use types::*;
 
-fn table() -> Arc<TableDefinition> {
+pub(crate) fn table() -> Arc<TableDefinition> {
     Arc::new(fixtures::table(TableId(1), vec![fixtures::column("id", fixtures::integer())]))
 }
 
@@ -45,7 +45,10 @@ fn key(info: &TableAccessInfo, id: i64) -> Box<[u8]> {
 }
 
 /// A fragment with these ids.
-fn filled(definition: &Arc<TableDefinition>, ids: impl Iterator<Item = i64>) -> (TableAccessInfo, Fragment) {
+pub(crate) fn filled(
+    definition: &Arc<TableDefinition>,
+    ids: impl Iterator<Item = i64>,
+) -> (TableAccessInfo, Fragment) {
     let info = TableAccessInfo::new(definition, Arc::<IdRange>::default());
     let memory = MemoryManager::new(MemoryConfig::with_data_memory(64 << 20));
     let mut fragment = Fragment::new(Arc::new(FragmentDefinition::new(definition)), memory);

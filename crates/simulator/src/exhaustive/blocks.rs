@@ -226,7 +226,7 @@ impl Blocks {
                 let (view, at) = (self.view(id), live.module.address());
                 let life = view.node(at.node).map_or(Incarnation(0), |info| info.incarnation);
                 let empty = NodeMap::empty(at.node, Arc::clone(&self.schema));
-                let map = Arc::new(empty.with(life, view, Arc::clone(&self.schema), &[], &[]));
+                let map = Arc::new(empty.with(life, view, Arc::clone(&self.schema), &[]));
                 live.view = Some(id);
                 let main = Address::main(at.node);
                 if at.kind == ModuleKind::Ldm {
@@ -238,7 +238,7 @@ impl Blocks {
         }
         for (_, _, shared) in outputs.shared {
             if let Shared::Readers { readers, .. } = shared {
-                live.readers = readers;
+                live.readers.extend(readers);
             }
         }
         if !outputs.requests.is_empty() {

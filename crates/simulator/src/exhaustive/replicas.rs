@@ -390,7 +390,6 @@ fn rows_and_tasks(plan: &Plan, view: &View, schema: &Arc<Schema>) -> (Vec<Row>, 
         Arc::new(view.clone()),
         Arc::clone(schema),
         &[],
-        &[],
     );
     let row = |id: i64, value: i64| -> Box<[u8]> {
         let mut row = Vec::new();
@@ -444,9 +443,8 @@ impl ReplicaWorld {
         let mut nodes: Vec<NodeInfo> = (1..=plan.nodes).map(data_node).collect();
         nodes.push(node(SQL_NODE.0, NodeRole::Sql));
         // (Without the rows of the system: they are copied like others.)
-        let mut schema = catalogue::bootstrap();
-        schema.tables.clear();
-        schema.tables.insert(TABLE, Arc::new(table()));
+        let mut schema = Schema::empty(catalogue::system::FIRST_SCHEMA_VERSION);
+        schema.put_table(Arc::new(table()));
         let schema = Arc::new(schema);
         let mut view = fixtures::view(nodes, usize::from(plan.nodes));
         let last = plan.writes.iter().map(|write| write.node()).max().unwrap_or(0);

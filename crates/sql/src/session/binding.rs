@@ -134,7 +134,7 @@ impl SessionCore {
     }
 
     fn cached(&self, env: &mut Environment<'_>, digest: u128, text: &str) -> Option<Arc<CachedStatement>> {
-        let schema = env.module.site.map.schema.version;
+        let schema = &env.module.site.map.schema;
         let bound = Bound {
             database: self.database.as_deref(),
             bind_key: self.variables.bind_key,

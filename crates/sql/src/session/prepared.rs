@@ -21,7 +21,7 @@ use planner::normalize::text_parameter_type;
 use protocol::SqlError;
 use std::sync::Arc;
 use stdx::FixedMap;
-use types::{Collation, Date, DateTime, Decimal, IntegerWidth, SqlType, Time, Value};
+use types::{Collation, Date, DateTime, Decimal, IntegerWidth, SchemaVersion, SqlType, Time, Value};
 
 /// Statements that one session may hold.
 pub(super) const STATEMENTS_MAX: usize = 16_382;
@@ -34,6 +34,8 @@ pub(super) struct PreparedStatement {
     long_data: LongData,
     bound: Option<Arc<CachedStatement>>,
     bound_types: Vec<ParameterType>,
+    /// The schema that `bound` is known to fit.
+    bound_schema: SchemaVersion,
 }
 
 /// Bytes of a statement besides its text, and of each of its parameters.
@@ -233,6 +235,7 @@ impl Session {
             long_data: LongData::new(),
             bound: None,
             bound_types: Vec::new(),
+            bound_schema: SchemaVersion(0),
         };
         self.statements.insert(statement_id, statement);
         if let Err(error) = self.account(env) {
@@ -351,7 +354,7 @@ impl PreparedStatement {
         }
         let schema = env.module.site.map.schema.version;
         if let Some(bound) = &self.bound
-            && bound.prepared.schema == schema
+            && self.bound_schema == schema
             && self.bound_types == types
             && !bound.prepared.reads_user_variables()
         {
@@ -361,6 +364,7 @@ impl PreparedStatement {
             types.iter().map(|parameter| type_of(*parameter, core.variables.collation)).collect();
         let planned = core.plan_of_prepared(env, &self.text, &sql_types).map_err(ExecuteError::Sql)?;
         self.bound_types = types.to_vec();
+        self.bound_schema = schema;
         self.bound = Some(Arc::clone(&planned));
         Ok(planned)
     }

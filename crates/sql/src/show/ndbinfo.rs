@@ -468,7 +468,7 @@ fn dictionary_type_rows(_: &ShowContext<'_>, _: &Pruning<'_>) -> Vec<Vec<Value>>
 
 fn dictionary_rows(context: &ShowContext<'_>, _: &Pruning<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
-    for table in context.schema.tables.values() {
+    for table in context.schema.tables().values() {
         let (kind, _) = table.kind.dictionary_type();
         let (parent_type, parent) = match table.kind {
             types::TableKind::UniqueIndex { base, .. } => (2, base.0.into()),
@@ -495,7 +495,7 @@ fn table_rows(context: &ShowContext<'_>, _: &Pruning<'_>) -> Vec<Vec<Value>> {
         let names = [text(&table.database), text(&table.name)];
         numbers.into_iter().chain(rest).chain(names).collect()
     };
-    context.schema.tables.values().map(row).collect()
+    context.schema.tables().values().map(row).collect()
 }
 
 /// Rows of the first table, of this node's sessions only.

@@ -28,7 +28,7 @@ fn tables_that<'a>(
     context: &'a ShowContext<'_>,
     passes: impl Fn(&TableDefinition) -> bool,
 ) -> Vec<ShownTable<'a>> {
-    let stored = context.schema.names.values().filter_map(|id| context.schema.table_by_id(*id));
+    let stored = context.schema.named_tables();
     let stored = stored.map(|table| ShownTable { definition: table, is_virtual: false });
     let made = context
         .virtual_tables

@@ -123,7 +123,7 @@ fn tokens() -> TableDefinition {
 fn schema() -> Schema {
     let mut schema = catalogue::bootstrap();
     let database = Database { name: "shop".into(), collation: COLLATION };
-    schema.databases.insert("shop".into(), database);
+    schema.put_database(database);
     let mail = hidden_table(201, 200, 1, SqlType::VarChar { length: 100, collation: COLLATION });
     for table in [customers(), mail, tokens(), hidden_table(203, 202, 1, INT)] {
         schema.put_table(Arc::new(table));
@@ -134,9 +134,12 @@ fn schema() -> Schema {
         ..User::new(name, "localhost")
     };
     schema.put_user(user("o'neill"));
-    let Schema { version, databases, tables, users, grants, .. } = schema;
-    let schema = Schema::new(version, databases.into_values(), tables.into_values(), users);
-    Schema { grants, ..schema.expect("a good schema") }
+    let databases = schema.databases.values().cloned();
+    let tables = schema.tables().values().map(Arc::clone);
+    let checked = Schema::new(schema.version, databases, tables, schema.users.iter().cloned());
+    let mut checked = checked.expect("a good schema");
+    checked.grants = schema.grants;
+    checked
 }
 
 fn with_context<R>(use_it: impl FnOnce(&ShowContext<'_>) -> R) -> R {

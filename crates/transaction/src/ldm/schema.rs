@@ -1,7 +1,8 @@
 //! Fragments as the schema and the view want them.
 //!
 //! `main` sends the tables that should exist; this module makes, changes and drops fragments to match and gives
-//! `main` readers of all of them. A dropped table's rows are freed when the last reader is gone; operations of open
+//! `main` readers of those that are new. It compares the schema with the one that it had, chunk by chunk: a step costs
+//! the tables that it changes. A dropped table's rows are freed when the last reader is gone; operations of open
 //! transactions on it are void, and their prepare is refused (`check_schema`).
 
 use super::Job;
@@ -11,13 +12,13 @@ use super::{Context, region_full};
 use protocol::program::{Refusal, TableRef};
 use protocol::signal::RequestId;
 use protocol::{Address, Budget, Outputs, Signal};
-use query::{NodeMap, Shared};
+use query::{NodeMap, PublishedReader, Shared};
 use std::sync::Arc;
 use stdx::FixedMap;
 use storage::{BackfillProgress, Fragment, FragmentDefinition};
 use types::{
-    Epoch, IndexDefinition, IndexId, IndexState, SlotId, TableDefinition, TableId, TableKind, TransactionId,
-    ViewNumber,
+    Epoch, IndexDefinition, IndexId, IndexState, Schema, SlotId, TableChunks, TableDefinition, TableId,
+    TableKind, TransactionId, ViewNumber,
 };
 
 /// Rows of a backfill that are worked on before its fragment's other users have their turn.
@@ -57,9 +58,9 @@ impl Backfills {
     /// A member that joins while an index is being filled has not been asked to help with it, but knows of it.
     pub(super) fn learn_floors(&mut self, map: &NodeMap) {
         let is_filled = |index: &IndexDefinition| index.state == IndexState::WriteOnly;
-        for (id, table) in &map.tables {
+        for (id, table) in map.tables.iter() {
             if table.definition.indexes.iter().any(is_filled) {
-                self.floors.insert(*id, table.definition.version);
+                self.floors.insert(id, table.definition.version);
             }
         }
     }
@@ -85,41 +86,68 @@ impl Ldm {
         let is_first_view = self.map.view.number == ViewNumber(0) && map.view.is_in_sync(self.address.node);
         let is_older = map.schema.version < self.map.schema.version;
         stdx::require!(!is_older, "an index that an older schema lacks would be empty when it is back");
+        let before = Arc::clone(&self.map.schema);
+        let slots_before = self.slot_ids();
         self.install_map(map, outputs);
         let schema = Arc::clone(&self.map.schema);
-        let is_dropped =
-            |(table, _): &(TableId, SlotId), _: &mut Fragment| !schema.tables.contains_key(table);
-        let mut dropped: Vec<_> = self.fragments.extract_if(is_dropped).collect();
-        if !dropped.is_empty() {
-            dropped.sort_by_key(|(place, _)| *place);
-            self.drop_fragments(dropped.into_iter().map(|(_, fragment)| fragment).collect(), outputs);
-        }
+        self.drop_tables(&before, &schema, outputs);
+        // Only tables that are not the same in both schemas are looked at, unless there are other slots.
+        let none = TableChunks::default();
+        let known = if self.slot_ids() == slots_before { before.tables() } else { &none };
         let mut made = Vec::new();
-        for definition in schema.tables.values() {
-            for slot in self.slots_of(definition) {
-                let place = (definition.id, slot);
-                match self.fragments.get_mut(&place) {
-                    Some(fragment) if Arc::ptr_eq(fragment.definition().table(), definition) => {}
-                    Some(fragment) => {
-                        fragment.set_definition(Arc::new(FragmentDefinition::new(definition)));
-                        self.reclaim.note(place);
-                    }
-                    None => {
-                        let fragment = Fragment::new(
-                            Arc::new(FragmentDefinition::new(definition)),
-                            Arc::clone(&self.reclaim.memory),
-                        );
-                        self.fragments.insert(place, fragment);
-                        made.push(place);
-                    }
-                }
+        for (_, _, definition) in known.changes(schema.tables()) {
+            if let Some(definition) = definition {
+                self.make_fragments(definition, &mut made);
             }
         }
         if is_first_view {
             self.bootstrap(&made);
         }
-        let readers = Shared::Readers { version: schema.version, readers: self.published() };
+        let published = |place: &(TableId, SlotId)| {
+            let reader = self.fragments.get(place)?.reader();
+            Some(PublishedReader { table: place.0, slot: place.1, reader })
+        };
+        let readers = made.iter().filter_map(published).collect();
+        let readers = Shared::Readers { version: schema.version, readers };
         outputs.share(self.address, Address::main(self.address.node), readers);
+    }
+
+    fn slot_ids(&self) -> Vec<SlotId> {
+        self.slots.iter().map(|slot| slot.id).collect()
+    }
+
+    /// Takes out the fragments of tables that are gone.
+    fn drop_tables(&mut self, before: &Schema, schema: &Schema, outputs: &mut Outputs<Shared>) {
+        let slots = self.slot_ids();
+        let mut dropped = Vec::new();
+        for (table, _, definition) in before.tables().changes(schema.tables()) {
+            if definition.is_none() {
+                dropped.extend(slots.iter().filter_map(|slot| self.fragments.remove(&(table, *slot))));
+            }
+        }
+        if !dropped.is_empty() {
+            self.drop_fragments(dropped, outputs);
+        }
+    }
+
+    /// Makes the fragments of a table in this ldm's slots, or changes those that are there; `made` gets the new ones.
+    fn make_fragments(&mut self, definition: &Arc<TableDefinition>, made: &mut Vec<(TableId, SlotId)>) {
+        for slot in self.slots_of(definition) {
+            let place = (definition.id, slot);
+            match self.fragments.get_mut(&place) {
+                Some(fragment) if Arc::ptr_eq(fragment.definition().table(), definition) => {}
+                Some(fragment) => {
+                    fragment.set_definition(Arc::new(FragmentDefinition::new(definition)));
+                    self.reclaim.note(place);
+                }
+                None => {
+                    let definition = Arc::new(FragmentDefinition::new(definition));
+                    let fragment = Fragment::new(definition, Arc::clone(&self.reclaim.memory));
+                    self.fragments.insert(place, fragment);
+                    made.push(place);
+                }
+            }
+        }
     }
 
     /// A new cluster begins with the same rows in the system tables of every replica.

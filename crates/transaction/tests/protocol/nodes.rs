@@ -128,7 +128,7 @@ impl Nodes {
     /// So many data nodes, each with everything, in the first view.
     pub(crate) fn new(data_nodes: u16) -> Self {
         let mut schema: Schema = catalogue::bootstrap();
-        schema.tables.insert(TABLE, Arc::new(table()));
+        schema.put_table(Arc::new(table()));
         let schema = Arc::new(schema);
         let nodes = (1..=data_nodes).map(|id| Node::new(id, &schema)).collect();
         let view = first_view(data_nodes);
@@ -185,11 +185,11 @@ impl Nodes {
     /// The table has another version at a node.
     pub(crate) fn alter(&mut self, node: u16, version: u32) {
         let mut schema = (*self.schema).clone();
-        schema.tables.insert(TABLE, Arc::new(TableDefinition { version, ..table() }));
+        schema.put_table(Arc::new(TableDefinition { version, ..table() }));
         let now = self.now;
         let this = self.node(node);
         let view = Arc::clone(&this.map.view);
-        let map = this.map.with(this.map.incarnation, view, Arc::new(schema), &[], &this.map.lost);
+        let map = this.map.with(this.map.incarnation, view, Arc::new(schema), &this.map.lost);
         this.map = Arc::new(map);
         let mut outputs: Outputs<Shared> = Outputs::default();
         this.ldm.on_shared(now, Shared::Tables(Arc::clone(&this.map)), &mut outputs);
@@ -245,7 +245,7 @@ impl Nodes {
         let this = &mut self.nodes[usize::from(node) - 1];
         let is_first = this.map.view.number == ViewNumber(0);
         let newly_lost = lost.iter().filter(|lost| !this.map.lost.contains(lost));
-        let mut map = this.map.with(Incarnation(u32::from(node)), view, schema, &[], lost);
+        let mut map = this.map.with(Incarnation(u32::from(node)), view, schema, lost);
         for lost in newly_lost {
             *map.losses.entry(*lost).or_default() += 1;
         }
@@ -267,7 +267,7 @@ impl Nodes {
         let now = self.now;
         let this = self.node(node);
         let (view, schema) = (Arc::clone(&this.map.view), Arc::clone(&this.map.schema));
-        let mut map = this.map.with(this.map.incarnation, view, schema, &[], given_up);
+        let mut map = this.map.with(this.map.incarnation, view, schema, given_up);
         map.given_up = given_up.to_vec();
         this.map = Arc::new(map);
         let mut outputs: Outputs<Shared> = Outputs::default();

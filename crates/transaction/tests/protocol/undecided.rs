@@ -52,7 +52,7 @@ impl Survivors {
     fn new() -> Self {
         let memory = MemoryManager::new(MemoryConfig::with_data_memory(512 << 20));
         let mut schema: Schema = catalogue::bootstrap();
-        schema.tables.insert(TABLE, Arc::new(table()));
+        schema.put_table(Arc::new(table()));
         let schema = Arc::new(schema);
         let map = Arc::new(NodeMap::empty(NodeId(1), Arc::clone(&schema)));
         let block = |id: u16| {
@@ -72,7 +72,7 @@ impl Survivors {
         for id in 1..=count {
             let empty = NodeMap::empty(NodeId(id), Arc::clone(&self.schema));
             let (life, schema) = (Incarnation(u32::from(id)), Arc::clone(&self.schema));
-            self.map = Arc::new(empty.with(life, Arc::clone(&view), schema, &[], &[]));
+            self.map = Arc::new(empty.with(life, Arc::clone(&view), schema, &[]));
             let mut outputs = Outputs::default();
             let (ldm, tc) = &mut self.nodes[usize::from(id) - 1];
             ldm.on_shared(Now::default(), Shared::Tables(Arc::clone(&self.map)), &mut outputs);

@@ -84,7 +84,7 @@ fn schema() -> Schema {
     let mut schema = catalogue::bootstrap();
     schema.version = SchemaVersion(2);
     let database = Database { name: "test".to_owned(), collation: Collation::Utf8mb40900AiCi };
-    schema.databases.insert(database.name.clone(), database);
+    schema.put_database(database);
     schema.put_table(Arc::new(column_table()));
     schema
 }
@@ -132,7 +132,7 @@ impl Harness {
         let memory = MemoryManager::new(MemoryConfig::with_data_memory(64 << 20));
         let module = SqlModule::new(config, Arc::clone(&memory));
         let map = NodeMap::empty(NodeId(4), Arc::new(Schema::empty(SchemaVersion(0))));
-        let map = Arc::new(map.with(Incarnation(1), Arc::new(view), Arc::new(schema()), &[], &[]));
+        let map = Arc::new(map.with(Incarnation(1), Arc::new(view), Arc::new(schema()), &[]));
         let mut harness = Self {
             module,
             outputs: Outputs::default(),
@@ -492,7 +492,7 @@ impl Harness {
     /// A map with these nodes lost and given up.
     pub(super) fn install(&mut self, lost: &[NodeId], given_up: &[NodeId]) {
         let map = &self.map;
-        let mut map = map.with(Incarnation(1), Arc::clone(&map.view), Arc::clone(&map.schema), &[], lost);
+        let mut map = map.with(Incarnation(1), Arc::clone(&map.view), Arc::clone(&map.schema), lost);
         map.given_up = given_up.to_vec();
         self.map = Arc::new(map);
         let shared = Shared::Map(Arc::clone(&self.map));
@@ -502,8 +502,7 @@ impl Harness {
     /// Whether DDL statements may have ended that the node does not know of.
     pub(super) fn fall_behind(&mut self, is_behind: bool) {
         let map = &self.map;
-        let mut map =
-            map.with(Incarnation(1), Arc::clone(&map.view), Arc::clone(&map.schema), &[], &map.lost);
+        let mut map = map.with(Incarnation(1), Arc::clone(&map.view), Arc::clone(&map.schema), &map.lost);
         map.is_behind = is_behind;
         self.map = Arc::new(map);
         let shared = Shared::Map(Arc::clone(&self.map));
@@ -520,7 +519,7 @@ impl Harness {
         self.change_schema(|schema| {
             for (name, value) in variables {
                 let variable = types::GlobalVariable { value: Some((*value).to_owned()), persisted: None };
-                schema.variables.insert((*name).to_owned(), variable);
+                Arc::make_mut(&mut schema.variables).insert((*name).to_owned(), variable);
             }
         });
     }
@@ -530,7 +529,7 @@ impl Harness {
         let mut schema = (*map.schema).clone();
         schema.version = SchemaVersion(schema.version.0 + 1);
         change(&mut schema);
-        let map = map.with(Incarnation(1), Arc::clone(&map.view), Arc::new(schema), &[], &map.lost);
+        let map = map.with(Incarnation(1), Arc::clone(&map.view), Arc::new(schema), &map.lost);
         self.map = Arc::new(map);
         let shared = Shared::Map(Arc::clone(&self.map));
         self.handle(Input::Shared { from: Address::main(NodeId(4)), shared });
@@ -555,7 +554,7 @@ impl Harness {
     pub(super) fn hand_over_to(&mut self, node: NodeId) {
         let map = &self.map;
         let view = Arc::new(led_by(&map.view, node));
-        self.map = Arc::new(map.with(Incarnation(1), view, Arc::clone(&map.schema), &[], &map.lost));
+        self.map = Arc::new(map.with(Incarnation(1), view, Arc::clone(&map.schema), &map.lost));
         let shared = Shared::Map(Arc::clone(&self.map));
         self.handle(Input::Shared { from: Address::main(NodeId(4)), shared });
     }
