@@ -391,7 +391,7 @@ impl Pair {
 }
 
 /// The shape's pages at the primary and at the member that joined, and its rows.
-fn copy_of_full_memory(shape: &Shape) -> ([u64; 2], u64) {
+fn copy_of_full_memory(shape: &Shape) -> [u64; 2] {
     let mut pair = Pair::new(&shape.tables);
     let mut prng = Prng::new(1);
     if shape.is_churned {
@@ -404,26 +404,28 @@ fn copy_of_full_memory(shape: &Shape) -> ([u64; 2], u64) {
     assert_eq!(pair.exits, Vec::<u8>::new(), "{}: it gave up joining", shape.name);
     let is_copied = |signal: &Signal| matches!(signal, Signal::SlotCopied { slot } if *slot == PARTITION);
     assert!(pair.heard.iter().any(is_copied), "{}: the copy does not end", shape.name);
-    let mut count = 0;
     for table in &shape.tables {
         let rows = pair.rows(1, table.id);
-        count += rows.len();
         assert_eq!(rows, pair.rows(2, table.id), "{}: the replicas differ", shape.name);
     }
-    ([pair.pages(1), pair.pages(2)], count as u64)
+    [pair.pages(1), pair.pages(2)]
 }
 
+/// One test, because the quiescent states of threads belong to the process: a test beside this one could keep memory
+/// from coming back.
 #[test]
+fn members_join_while_memory_is_full() {
+    a_copy_takes_no_more_memory_than_the_rows_did();
+    a_member_that_joins_may_use_what_statements_may_not();
+}
+
 fn a_copy_takes_no_more_memory_than_the_rows_did() {
     let copies = shapes().iter().map(|shape| (shape.name, copy_of_full_memory(shape))).collect::<Vec<_>>();
-    for (name, ([primary, joined], rows)) in copies {
-        let bytes = [primary, joined].map(|pages| pages * PAGE_BYTES as u64 / rows);
-        println!("{name:<45} {rows:>7} rows, bytes of a row {bytes:>6?}");
+    for (name, [primary, joined]) in copies {
         assert!(joined <= primary + LAST_PAGES, "{name}: {joined} pages for what took {primary}");
     }
 }
 
-#[test]
 fn a_member_that_joins_may_use_what_statements_may_not() {
     let shape = &shapes()[1];
     let mut pair = Pair::new(&shape.tables);
