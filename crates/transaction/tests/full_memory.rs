@@ -390,7 +390,7 @@ impl Pair {
     }
 }
 
-/// The shape's pages at the primary and at the member that joined, and its rows.
+/// The shape's pages at the primary and at the member that joined.
 fn copy_of_full_memory(shape: &Shape) -> [u64; 2] {
     let mut pair = Pair::new(&shape.tables);
     let mut prng = Prng::new(1);
