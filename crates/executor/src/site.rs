@@ -95,7 +95,7 @@ impl Site {
         }
     }
 
-    /// What is kept of these transactions may go, wherever the slot's primary is by now.
+    /// The slot may forget the outcomes of these transactions, wherever its primary is by now.
     pub fn send_forget(&self, slot: SlotId, transactions: Vec<TransactionId>, outputs: &mut Outputs<Shared>) {
         if let Some(primary) = self.map.primary(slot) {
             outputs.send(self.address, primary, Signal::Forget { slot, transactions });
@@ -111,7 +111,7 @@ impl Site {
         transactions.into_iter().map(row).collect()
     }
 
-    /// Whose transaction this is, or was.
+    /// The session that has or had this transaction.
     pub fn session_of(&self, transaction: TransactionId) -> Option<u32> {
         self.transactions.get(&transaction).copied()
     }
@@ -160,7 +160,7 @@ impl Environment<'_> {
     }
 }
 
-/// What failed for want of another view is tried again as soon as there is one, and after a while in any case.
+/// A statement that failed for want of another view runs again as soon as there is one, and after a while in any case.
 #[derive(Clone, Copy, Debug)]
 pub struct Retry {
     until: Instant,

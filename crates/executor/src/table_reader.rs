@@ -198,7 +198,7 @@ enum Poll {
     Done,
 }
 
-/// What all slots have in common.
+/// The parts of a request that are the same for all slots.
 struct Common {
     info: Arc<TableAccessInfo>,
     program: Arc<ReadProgram>,

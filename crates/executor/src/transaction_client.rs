@@ -27,7 +27,7 @@ use types::{Epoch, NodeId, SlotId, TransactionId, ViewNumber};
 /// Savepoints of a transaction. Each keeps a number per slot, and each new one is compared with all of them.
 pub const SAVEPOINTS_MAX: usize = 4_096;
 
-/// What a transaction has in one slot.
+/// The locks and changes of a transaction in one slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Held {
     operations: u32,

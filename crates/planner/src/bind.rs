@@ -27,7 +27,7 @@ pub(crate) use select::table_of_select;
 use super::statement::{FlushOption, Statement, TableName};
 use super::{BindContext, privileges};
 use crate::plan::{
-    Plan, Prepared, ResultColumn, SessionValue, Source, UserLockCall, UserLockFunction, VirtualTable,
+    Plan, Prepared, ResultColumn, Rows, SessionValue, Source, UserLockCall, UserLockFunction, VirtualTable,
 };
 use ::expression::Expression;
 use ::expression::aggregate::GROUP_CONCAT_SIZE_MAX;
@@ -175,57 +175,20 @@ pub(crate) fn bind(
 
 /// The table whose columns a plan names.
 fn table_of(plan: &Plan) -> Option<&TableDefinition> {
-    match plan {
-        Plan::Select(plan) => match &plan.source {
-            Source::Nothing => None,
-            Source::Table(access) => Some(&access.table),
-            Source::Virtual { definition, .. } => Some(definition),
-        },
-        Plan::Insert(plan) => Some(&plan.table),
-        Plan::Update(plan) => Some(&plan.access.table),
-        Plan::Delete(plan) => Some(&plan.access.table),
-        Plan::Explain { plan, .. } => table_of(plan),
-        Plan::Ddl(_)
-        | Plan::Transaction(_)
-        | Plan::Set(_)
-        | Plan::SetRole(_)
-        | Plan::Use(_)
-        | Plan::Show(_)
-        | Plan::Kill { .. }
-        | Plan::FlushUserResources
-        | Plan::LockTables(_)
-        | Plan::UnlockTables
-        | Plan::Nothing { .. }
-        | Plan::Named(_) => None,
+    match plan.rows()? {
+        Rows::Nothing => None,
+        Rows::Stored(table) => Some(table),
+        Rows::Virtual(table) => Some(table),
     }
 }
 
 /// The stored tables that a plan names, if it depends on nothing else of the schema.
 fn stored_tables_of(plan: &Plan) -> Option<Vec<Arc<TableDefinition>>> {
-    let table = match plan {
-        Plan::Select(plan) => match &plan.source {
-            Source::Nothing => return Some(Vec::new()),
-            Source::Table(access) => &access.table,
-            Source::Virtual { .. } => return None,
-        },
-        Plan::Insert(plan) => &plan.table,
-        Plan::Update(plan) => &plan.access.table,
-        Plan::Delete(plan) => &plan.access.table,
-        Plan::Explain { plan, .. } => return stored_tables_of(plan),
-        Plan::Ddl(_)
-        | Plan::Transaction(_)
-        | Plan::Set(_)
-        | Plan::SetRole(_)
-        | Plan::Use(_)
-        | Plan::Show(_)
-        | Plan::Kill { .. }
-        | Plan::FlushUserResources
-        | Plan::LockTables(_)
-        | Plan::UnlockTables
-        | Plan::Nothing { .. }
-        | Plan::Named(_) => return None,
-    };
-    Some(vec![Arc::clone(table)])
+    match plan.rows()? {
+        Rows::Nothing => Some(Vec::new()),
+        Rows::Stored(table) => Some(vec![Arc::clone(table)]),
+        Rows::Virtual(_) => None,
+    }
 }
 
 /// Whether a column of the table has an expression for its default.

@@ -244,16 +244,25 @@ impl Plan {
     /// The stored table whose rows it reads or changes.
     #[must_use]
     pub fn table(&self) -> Option<&Arc<TableDefinition>> {
+        match self.rows() {
+            Some(Rows::Stored(table)) if !matches!(self, Plan::Explain { .. }) => Some(table),
+            Some(Rows::Stored(_) | Rows::Virtual(_) | Rows::Nothing) | None => None,
+        }
+    }
+
+    /// The rows that it reads, changes or explains; None: it is about no rows.
+    pub(crate) fn rows(&self) -> Option<Rows<'_>> {
         match self {
-            Plan::Select(select) => match &select.source {
-                Source::Table(access) => Some(&access.table),
-                Source::Nothing | Source::Virtual { .. } => None,
-            },
-            Plan::Insert(insert) => Some(&insert.table),
-            Plan::Update(update) => Some(&update.access.table),
-            Plan::Delete(delete) => Some(&delete.access.table),
-            Plan::Explain { .. }
-            | Plan::Ddl(_)
+            Plan::Select(plan) => Some(match &plan.source {
+                Source::Nothing => Rows::Nothing,
+                Source::Table(access) => Rows::Stored(&access.table),
+                Source::Virtual { definition, .. } => Rows::Virtual(definition),
+            }),
+            Plan::Insert(plan) => Some(Rows::Stored(&plan.table)),
+            Plan::Update(plan) => Some(Rows::Stored(&plan.access.table)),
+            Plan::Delete(plan) => Some(Rows::Stored(&plan.access.table)),
+            Plan::Explain { plan, .. } => plan.rows(),
+            Plan::Ddl(_)
             | Plan::Transaction(_)
             | Plan::Set(_)
             | Plan::SetRole(_)
@@ -267,6 +276,14 @@ impl Plan {
             | Plan::Named(_) => None,
         }
     }
+}
+
+/// Where a plan's rows are.
+pub(crate) enum Rows<'a> {
+    /// SELECT without FROM.
+    Nothing,
+    Stored(&'a Arc<TableDefinition>),
+    Virtual(&'a TableDefinition),
 }
 
 /// The roles that SET ROLE makes active.

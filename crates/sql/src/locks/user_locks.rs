@@ -172,7 +172,7 @@ impl UserLockRun {
         Ok(())
     }
 
-    /// What failed for want of another view is tried again.
+    /// A request that failed for want of another view is sent again.
     fn or_pause(&mut self, asked: Result<(), Failure>, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
         match asked {
             Err(Failure::ViewChanged(_) | Failure::WrongSchema) => {

@@ -40,7 +40,7 @@ const FREED_AT_ONCE: u32 = 2_000;
 
 type FragmentId = (TableId, SlotId);
 
-/// Whose memory comes back.
+/// The fragments whose memory comes back, and when they are visited next.
 pub(super) struct Reclaim {
     pub(super) memory: Arc<MemoryManager>,
     /// Fragments that were changed, with the number of visits since.

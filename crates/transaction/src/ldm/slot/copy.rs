@@ -72,7 +72,7 @@ type RowKey = (TableId, Box<[u8]>);
 #[derive(Debug)]
 pub(in crate::ldm) struct CopyOut {
     to: Address,
-    /// Whose outcomes are to be sent yet; None: it has not begun.
+    /// The transactions whose outcomes are still to be sent; None: it has not begun.
     outcomes: Option<Vec<TransactionId>>,
     /// Behind this row or entry; None: from the first.
     after: Option<Position>,
