@@ -574,7 +574,7 @@ pub enum Signal {
         request: RequestId,
     },
     /// Digest rows.
-    #[signal(to = ldm, fence = older, slot = slot)]
+    #[signal(to = ldm, fence = older)]
     Checksum(Box<ChecksumRequest>),
     /// Digests.
     #[signal(to = main, fence = older)]

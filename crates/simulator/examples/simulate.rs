@@ -19,7 +19,7 @@
     reason = "a program that drives the simulator; the simulator itself knows no clock and no thread"
 )]
 
-use simulator::world::{HAND_OVER_SIGNALS, SIGNALS, STEPS};
+use simulator::world::{SIGNALS, STEPS};
 use simulator::{Outcome, Scenario, run_seed};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -272,7 +272,7 @@ fn print_points<'a>(drawn: impl Iterator<Item = (&'a (String, String), &'a (u64,
     }
     let struck = points.values().filter(|(_, hit)| *hit > 0).count();
     let hits = points.values().map(|(_, hit)| hit).sum::<u64>();
-    let all = (SIGNALS.len() + HAND_OVER_SIGNALS.len()) * STEPS.len();
+    let all = SIGNALS.len() * STEPS.len();
     println!("fault points: {} of {all} drawn, {struck} struck, {hits} times in all", points.len());
     let missed = points.iter().filter(|(_, (_, hit))| *hit == 0);
     let missed: Vec<String> =
@@ -285,7 +285,7 @@ fn print_points<'a>(drawn: impl Iterator<Item = (&'a (String, String), &'a (u64,
 /// Every signal with every step, each in the first of so many seeds in which it strikes.
 fn points(tries: u64) -> u64 {
     let (mut failed, mut struck, mut missed) = (0, 0, Vec::new());
-    for signal in SIGNALS.iter().chain(HAND_OVER_SIGNALS) {
+    for signal in SIGNALS.iter().map(|entry| entry.name) {
         for step in STEPS {
             let strikes = (0..tries).any(|seed| {
                 let mut scenario = Scenario::from_seed(seed);
@@ -307,7 +307,7 @@ fn points(tries: u64) -> u64 {
             }
         }
     }
-    let all = (SIGNALS.len() + HAND_OVER_SIGNALS.len()) * STEPS.len();
+    let all = SIGNALS.len() * STEPS.len();
     println!("{struck} of {all} fault points struck, {failed} runs failed");
     println!("never struck in {tries} seeds: {}", missed.join(", "));
     failed

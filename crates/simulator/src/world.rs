@@ -591,6 +591,10 @@ impl World {
             self.transcript.push(format!("{} {address} event {}", self.now, event.message));
         }
         for envelope in signals {
+            if !envelope.signal.is_for(envelope.to.kind) {
+                let (to, what) = (envelope.to, envelope.signal.name());
+                self.suspicion.get_or_insert_with(|| format!("{address} says {what} to {to}"));
+            }
             if let Signal::VotersRecovered { text, .. } = &envelope.signal {
                 let is_done = text.starts_with("the control log goes on");
                 self.count(if is_done { "recovered" } else { "recovery refused" });

@@ -36,6 +36,7 @@ use protocol::{Address, Budget, Envelope, Outputs, Signal};
 use query::{NodeMap, Shared};
 use reclaim::{Reclaim, Visits};
 use schema::{Backfill, Backfills};
+use slot::Slots;
 use slot::commit::prepared;
 use slot::commit::publish::Publish;
 use slot::commit::seal::Mark;
@@ -49,7 +50,6 @@ use slot::stage::WriteRun;
 use slot::transaction::OPERATION_COST;
 use slot::undo::Undo;
 use slot::view_change::handover::StandingDown;
-use slot::{Slots, slot_of};
 use stamps::Stamps;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -447,7 +447,7 @@ impl Ldm {
         budget: &mut Budget,
         outputs: &mut Outputs<Shared>,
     ) {
-        let Some(id) = slot_of(&signal) else {
+        let Some(id) = signal.slot() else {
             return self.on_module_signal(from, signal, budget, outputs);
         };
         let (slots, mut context) = self.parts(outputs);
@@ -466,16 +466,15 @@ impl Ldm {
         budget: &mut Budget,
         outputs: &mut Outputs<Shared>,
     ) {
-        #[expect(
-            clippy::wildcard_enum_match_arm,
-            reason = "signals of other modules; a peer that sends them is only ignored"
-        )]
         match signal {
+            // The wrapper refuses these, or their slots handle them.
+            protocol::not_for!(ldm, module) => {}
             Signal::CancelRead { request } => {
                 let (slots, mut context) = self.parts(outputs);
                 slot::read::cancel(from, request, slots, &mut context);
             }
-            Signal::StandDown if from == Address::main(self.address.node) => {
+            Signal::StandDown if from != Address::main(self.address.node) => {}
+            Signal::StandDown => {
                 self.standing_down.begin(from, &self.map);
             }
             Signal::LastWordHeard => self.standing_down.on_last_word_heard(from),
@@ -499,7 +498,6 @@ impl Ldm {
             Signal::InfoRequest { request, table } => self.on_info(from, request, table, outputs),
             Signal::Checksum(request) => self.on_checksum(from, &request, outputs),
             Signal::Continue(job) => self.on_continue(job, budget, outputs),
-            _ => {}
         }
     }
 

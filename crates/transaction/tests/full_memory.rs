@@ -7,7 +7,7 @@
 use fixtures::{index, integer, replicas};
 use memory::{MemoryConfig, MemoryManager, PAGE_BYTES, Region, Urgency};
 use protocol::program::{LockWait, Refusal, TableRef, WriteOperation};
-use protocol::signal::{ChecksumRequest, RequestId, WriteRequest};
+use protocol::signal::{ChecksumRequest, RequestId, Verdict, WriteRequest};
 use protocol::{Address, Budget, Envelope, ModuleKind, Outputs, RequestToRuntime, Signal, View};
 use query::{NodeMap, Shared};
 use std::collections::{BTreeMap, VecDeque};
@@ -223,7 +223,7 @@ impl Pair {
             this.ldm.on_shared(self.now, Shared::Tables(Arc::clone(&this.map)), &mut outputs);
         }
         this.ldm.on_shared(self.now, Shared::Map(Arc::clone(&this.map)), &mut outputs);
-        self.emit(outputs);
+        self.emit(node, outputs);
     }
 
     /// Node 2 joins, and both hear that both are in the view.
@@ -243,8 +243,10 @@ impl Pair {
         self.queue.push_back(Envelope { from: SESSION, to, view, epoch: Epoch(1), signal });
     }
 
-    fn emit(&mut self, outputs: Outputs<Shared>) {
-        self.queue.extend(outputs.signals);
+    fn emit(&mut self, node: u16, outputs: Outputs<Shared>) {
+        let this = &self.nodes[usize::from(node) - 1];
+        let view = this.map.view.number;
+        self.queue.extend(outputs.signals.into_iter().map(|envelope| Envelope { view, ..envelope }));
         self.exits.extend(outputs.requests.into_iter().filter_map(|request| match request {
             RequestToRuntime::Exit(code) => Some(code),
             _ => None,
@@ -260,19 +262,28 @@ impl Pair {
                     self.heard.push(envelope.signal);
                     continue;
                 }
-                let this = &mut self.nodes[usize::from(envelope.to.node.0) - 1];
+                let node = envelope.to.node.0;
+                let this = &mut self.nodes[usize::from(node) - 1];
+                let installed = this.map.view.number;
+                match envelope
+                    .verdict(envelope.to, installed, |node| this.map.view.left_out().any(|left| left == node))
+                {
+                    Verdict::Handle => {}
+                    Verdict::OldView | Verdict::LeftOut => continue,
+                    Verdict::Early | Verdict::WrongKind => panic!("{envelope:?}"),
+                }
                 let mut outputs: Outputs<Shared> = Outputs::default();
                 this.ldm.adopt(envelope.epoch);
                 this.ldm.on_signal(self.now, envelope, &mut Budget { rows: 1_000 }, &mut outputs);
-                self.emit(outputs);
+                self.emit(node, outputs);
             }
             let due = self.nodes.iter().filter_map(|node| node.ldm.deadline()).min();
             let Some(due) = due.filter(|due| *due <= end) else { return };
             self.now.monotonic = due.max(self.now.monotonic);
-            for position in 0..self.nodes.len() {
+            for node in 1..=u16::try_from(self.nodes.len()).expect("few") {
                 let mut outputs: Outputs<Shared> = Outputs::default();
-                self.nodes[position].ldm.on_deadline(self.now, &mut outputs);
-                self.emit(outputs);
+                self.nodes[usize::from(node) - 1].ldm.on_deadline(self.now, &mut outputs);
+                self.emit(node, outputs);
             }
         }
     }

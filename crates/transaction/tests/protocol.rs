@@ -9,7 +9,7 @@ use protocol::program::{
 };
 use protocol::signal::{
     CommitDone, CommitOneRequest, CommitOutcome, CoordinateRequest, InfoTable, Outcome, Participant,
-    ReadDone, ReadRequest, Replicate, ReplicatedWrite, RequestId, WriteDone, WriteRequest,
+    ReadDone, ReadRequest, Replicate, ReplicatedWrite, RequestId, Verdict, WriteDone, WriteRequest,
 };
 use protocol::{Address, Budget, Envelope, ModuleKind, Outputs, Signal, View};
 use query::batch::{BatchShape, RowBatchReader};
@@ -166,6 +166,14 @@ impl Cluster {
                 continue;
             }
             let index = usize::from(envelope.to.node.0) - 1;
+            let installed = self.maps[index].view.number;
+            match envelope.verdict(envelope.to, installed, |node| {
+                self.maps[index].view.left_out().any(|left| left == node)
+            }) {
+                Verdict::Handle => {}
+                Verdict::OldView | Verdict::LeftOut => continue,
+                Verdict::Early | Verdict::WrongKind => panic!("{envelope:?}"),
+            }
             let mut outputs: Outputs<Shared> = Outputs::default();
             match envelope.to.kind {
                 ModuleKind::Ldm => {
@@ -174,13 +182,19 @@ impl Cluster {
                 ModuleKind::Tc => self.tcs[index].on_signal(self.now, envelope, &mut outputs),
                 _ => {}
             }
-            self.ahead.0 += outputs.signals.iter().map(ahead_bytes).sum::<usize>();
+            self.emit(index, outputs);
             self.ahead.1 = self.ahead.1.max(self.ahead.0);
-            self.queue.extend(outputs.signals);
         }
     }
 
-    /// The connection of the two nodes has broken: both go on in the next view; signals of the one before are void.
+    /// What a node says goes under way, in its view.
+    fn emit(&mut self, index: usize, outputs: Outputs<Shared>) {
+        let view = self.maps[index].view.number;
+        self.ahead.0 += outputs.signals.iter().map(ahead_bytes).sum::<usize>();
+        self.queue.extend(outputs.signals.into_iter().map(|envelope| Envelope { view, ..envelope }));
+    }
+
+    /// The connection of the two nodes has broken, and what was under way is lost with it. Both go on in the next view.
     fn renew_view(&mut self) {
         self.queue.clear();
         self.ahead.0 = 0;
@@ -195,8 +209,7 @@ impl Cluster {
                 Shared::Map(Arc::clone(&self.maps[index])),
                 &mut outputs,
             );
-            self.ahead.0 += outputs.signals.iter().map(ahead_bytes).sum::<usize>();
-            self.queue.extend(outputs.signals);
+            self.emit(index, outputs);
         }
     }
 
@@ -219,10 +232,10 @@ impl Cluster {
             }
             let next = self.ldms.iter().filter_map(Ldm::deadline).min().expect("nobody will answer");
             self.now.monotonic = next.max(self.now.monotonic);
-            for ldm in &mut self.ldms {
+            for index in 0..self.ldms.len() {
                 let mut outputs: Outputs<Shared> = Outputs::default();
-                ldm.on_deadline(self.now, &mut outputs);
-                self.queue.extend(outputs.signals);
+                self.ldms[index].on_deadline(self.now, &mut outputs);
+                self.emit(index, outputs);
             }
         }
     }

@@ -126,7 +126,8 @@ pub(crate) fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
     let mut names = Vec::new();
     let mut receivers: BTreeMap<String, (Tokens, Vec<&Ident>)> = BTreeMap::new();
     let mut fences: BTreeMap<String, (Ident, Vec<&Ident>)> = BTreeMap::new();
-    let (mut deferrable, mut slots, mut without_slot) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut deferrable, mut slots) = (Vec::new(), Vec::new());
+    let (mut with_slot, mut without_slot): (Vec<&Ident>, Vec<&Ident>) = (Vec::new(), Vec::new());
     let mut others: Vec<Vec<&Ident>> = vec![Vec::new(); KINDS.len()];
     for variant in &data.variants {
         let name = &variant.ident;
@@ -152,7 +153,10 @@ pub(crate) fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
             deferrable.push(name);
         }
         match slot_arm(variant, &line)? {
-            Some(arm) => slots.push(arm),
+            Some(arm) => {
+                slots.push(arm);
+                with_slot.push(name);
+            }
             None => without_slot.push(name),
         }
         for (others, (_, kind)) in others.iter_mut().zip(KINDS) {
@@ -165,7 +169,17 @@ pub(crate) fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
     let fence_arms = fences.values().map(|(fence, names)| quote!(#(Self::#names { .. })|* => Fence::#fence));
     let others_arms = KINDS.iter().zip(&others).map(|((word, _), names)| {
         let kind = format_ident!("{word}");
-        quote!((#kind) => { #($crate::#signal::#names { .. })|* };)
+        let pattern = |names: &[&Ident]| quote!(#($crate::#signal::#names { .. })|*);
+        let with = |more: &[&Ident]| {
+            let more = more.iter().filter(|name| !names.contains(name));
+            pattern(&names.iter().chain(more).copied().collect::<Vec<_>>())
+        };
+        let (whole, slots, module) = (pattern(names), with(&without_slot), with(&with_slot));
+        quote! {
+            (#kind) => { #whole };
+            (#kind, slots) => { #slots };
+            (#kind, module) => { #module };
+        }
     });
     Ok(quote! {
         impl #signal {
@@ -212,7 +226,8 @@ pub(crate) fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
 
         /// The pattern of all signals that modules of a kind never receive: `not_for!(ldm)`. It is the first arm of
         /// that kind's dispatcher. Then the compiler demands an arm for each signal that the kind receives, and warns
-        /// of an arm for any other.
+        /// of an arm for any other. Two dispatchers share a kind if one handles what names a slot and the other the
+        /// rest: `not_for!(ldm, slots)` and `not_for!(ldm, module)`.
         #[macro_export]
         macro_rules! not_for { #(#others_arms)* }
     })

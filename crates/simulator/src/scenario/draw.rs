@@ -203,7 +203,7 @@ impl Scenario {
 
     /// Something goes wrong at any signal.
     fn draw_point(&mut self, prng: &mut Prng) {
-        let (signal, step) = (SIGNALS[prng.index(SIGNALS.len())], STEPS[prng.index(STEPS.len())]);
+        let (signal, step) = (SIGNALS[prng.index(SIGNALS.len())].name, STEPS[prng.index(STEPS.len())]);
         self.add_point(signal, step);
     }
 

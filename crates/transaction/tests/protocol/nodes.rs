@@ -10,7 +10,8 @@ use protocol::program::{
     Access, LockMode, LockWait, ReadOutput, ReadProgram, StatementContext, TableRef, WriteOperation,
 };
 use protocol::signal::{
-    CommitDone, CommitOneRequest, CommitOutcome, Participant, ReadRequest, RequestId, WriteDone, WriteRequest,
+    CommitDone, CommitOneRequest, CommitOutcome, Participant, ReadRequest, RequestId, Verdict, WriteDone,
+    WriteRequest,
 };
 use protocol::{Address, Budget, Envelope, ModuleKind, NodeRole, Outputs, RequestToRuntime, Signal, View};
 use query::{NodeMap, Shared};
@@ -94,29 +95,6 @@ pub(crate) enum Delivered {
     Early,
     /// Its node has ended.
     ToNobody,
-}
-
-/// Void in a newer view than its sender's.
-fn is_strict(signal: &Signal) -> bool {
-    matches!(
-        signal,
-        Signal::Prepare { .. }
-            | Signal::Prepared(_)
-            | Signal::Outcome(_)
-            | Signal::OutcomeRecorded { .. }
-            | Signal::ReplicateAhead(_)
-            | Signal::Replicate(_)
-            | Signal::AheadApplied { .. }
-            | Signal::Applied { .. }
-            | Signal::Decided { .. }
-            | Signal::DropAhead { .. }
-            | Signal::LagProbe { .. }
-            | Signal::LagProbed { .. }
-            | Signal::Gather(_)
-            | Signal::HandOver(_)
-            | Signal::Taken { .. }
-            | Signal::ViewSettled { .. }
-    )
 }
 
 fn first_view(data_nodes: u16) -> View {
@@ -401,14 +379,15 @@ impl Nodes {
         }
         let this = &mut self.nodes[usize::from(node) - 1];
         let installed = this.map.view.number;
-        if envelope.from != envelope.to && envelope.view != installed {
-            if envelope.view > installed {
+        let view = &this.map.view;
+        match envelope.verdict(envelope.to, installed, |node| view.left_out().any(|left| left == node)) {
+            Verdict::Handle => {}
+            Verdict::Early => {
                 this.early.push(envelope);
                 return Delivered::Early;
             }
-            if is_strict(&envelope.signal) || this.map.is_left_out(envelope.from.node) {
-                return Delivered::Void;
-            }
+            Verdict::OldView | Verdict::LeftOut => return Delivered::Void,
+            Verdict::WrongKind => panic!("not for {}: {:?}", envelope.to, envelope.signal),
         }
         let mut outputs: Outputs<Shared> = Outputs::default();
         this.ldm.adopt(envelope.epoch);

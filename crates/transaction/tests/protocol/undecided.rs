@@ -10,7 +10,7 @@ use super::{TABLE, table};
 use fixtures::replicas;
 use memory::{MemoryConfig, MemoryManager};
 use protocol::program::{LockWait, OnDuplicate, TableRef, WriteOperation};
-use protocol::signal::{CoordinateRequest, Participant, RequestId, WriteRequest};
+use protocol::signal::{CoordinateRequest, Participant, RequestId, Verdict, WriteRequest};
 use protocol::{Address, Budget, Envelope, ModuleKind, Outputs, Signal, View};
 use query::{NodeMap, Shared};
 use std::collections::VecDeque;
@@ -78,12 +78,17 @@ impl Survivors {
             ldm.on_shared(Now::default(), Shared::Tables(Arc::clone(&self.map)), &mut outputs);
             ldm.on_shared(Now::default(), Shared::Map(Arc::clone(&self.map)), &mut outputs);
             tc.install(Now::default(), Arc::clone(&self.map), &mut outputs);
-            self.queue.extend(outputs.signals);
+            self.emit(outputs);
         }
         for id in 1..=count {
             let settled = Signal::ViewSettled { view: view.number };
             self.send(Address::main(NodeId(id)), Address::new(NodeId(id), ModuleKind::Ldm, 0), settled);
         }
+    }
+
+    fn emit(&mut self, outputs: Outputs<Shared>) {
+        let view = self.map.view.number;
+        self.queue.extend(outputs.signals.into_iter().map(|envelope| Envelope { view, ..envelope }));
     }
 
     fn send(&mut self, from: Address, to: Address, signal: Signal) {
@@ -96,6 +101,13 @@ impl Survivors {
             let is_dead = envelope.to.node == DEAD && self.map.view.number > ViewNumber(1);
             let is_request = matches!(envelope.signal, Signal::Coordinate(_));
             let from_elsewhere = envelope.from.node != envelope.to.node;
+            let view = &self.map.view;
+            match envelope.verdict(envelope.to, view.number, |node| view.left_out().any(|left| left == node))
+            {
+                Verdict::Handle => {}
+                Verdict::OldView | Verdict::LeftOut => continue,
+                Verdict::Early | Verdict::WrongKind => panic!("{envelope:?}"),
+            }
             let mut outputs: Outputs<Shared> = Outputs::default();
             let (ldm, tc) = &mut self.nodes[usize::from(envelope.to.node.0) - 1];
             match envelope.to.kind {
@@ -110,7 +122,7 @@ impl Survivors {
             }
             self.handled.0 += 1;
             self.handled.1 += u64::from(from_elsewhere);
-            self.queue.extend(outputs.signals);
+            self.emit(outputs);
         }
     }
 

@@ -3,8 +3,8 @@
 use super::Stage;
 use crate::ldm::Context;
 use crate::ldm::RELEASE;
+use crate::ldm::slot::Slot;
 use crate::ldm::slot::commit::Reply;
-use crate::ldm::slot::{Slot, slot_of};
 use crate::mutants::{self, Mutant};
 use protocol::{Address, Severity, Signal};
 use std::collections::BTreeSet;
@@ -98,7 +98,7 @@ impl Slot {
         self.takeover.waiting.retain(is_other);
         let id = self.id;
         let postponed = &mut *context.postponed;
-        postponed.released.retain(|held_back| is_other(held_back) || slot_of(&held_back.1) != Some(id));
+        postponed.released.retain(|held_back| is_other(held_back) || held_back.1.slot() != Some(id));
         // Also requests that waited at an earlier primary.
         postponed.resuming.retain(|run| run.transaction() != transaction || run.slot() != id);
         if let Some(hand_out) = self.role.hand_out_mut() {
@@ -108,8 +108,7 @@ impl Slot {
 
     /// Requests that would stage or lock as soon as they go on: who asked, and for which transaction.
     pub(in crate::ldm) fn postponed(&self, context: &Context<'_>) -> Vec<(Address, TransactionId)> {
-        let released =
-            context.postponed.released.iter().filter(|(_, signal)| slot_of(signal) == Some(self.id));
+        let released = context.postponed.released.iter().filter(|(_, signal)| signal.slot() == Some(self.id));
         let held_back = self.takeover.waiting.iter().chain(released);
         let held_back = held_back.filter_map(|(from, signal)| Some((*from, stages_for(signal)?)));
         let memory = context.reclaim.waiting().iter().filter(|run| run.request.slot == self.id);

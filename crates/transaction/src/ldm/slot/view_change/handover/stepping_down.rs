@@ -3,12 +3,12 @@
 
 use super::{Room, lose_waits};
 use crate::ldm::Context;
+use crate::ldm::slot::Slot;
 use crate::ldm::slot::backup::Applied;
 use crate::ldm::slot::commit::seal::Mark;
 use crate::ldm::slot::commit::{Ending, Reply};
 use crate::ldm::slot::lock_wait::Run;
 use crate::ldm::slot::transaction::{Held, HeldStage, Operation};
-use crate::ldm::slot::{Slot, slot_of};
 use protocol::program::{LockWait, Refusal};
 use protocol::signal::{CommitOneRequest, Participant, ReturnedRequest};
 use protocol::{Address, ModuleKind, Signal};
@@ -123,7 +123,7 @@ impl Slot {
     fn send_back_released(&mut self, context: &mut Context<'_>) {
         let released = std::mem::take(&mut context.postponed.released).into_iter();
         let (here, others): (VecDeque<_>, VecDeque<_>) =
-            released.partition(|(_, signal)| slot_of(signal) == Some(self.id));
+            released.partition(|(_, signal)| signal.slot() == Some(self.id));
         context.postponed.released = others;
         for (from, signal) in here {
             self.send_back(from, signal, context);
