@@ -1,8 +1,8 @@
 //! Blocks composed into modules, modules into nodes.
 //!
 //! `build` makes all modules of a node from its role and layout. `NodeModule` is the wrapper that both drivers
-//! (`runtime` and the simulator) see. It does for every module what must be the same in all of them: fencing by view
-//! (I2), adoption of epochs, setting the view and epoch of outgoing signals, and taking new maps.
+//! (`runtime` and the simulator) see. It does the same for every module: fencing by view (I2), adoption of epochs,
+//! setting the view and epoch of outgoing signals, and taking new maps.
 
 #[cfg(all(test, feature = "mutants"))]
 mod bugs;

@@ -1,5 +1,5 @@
-//! Deliberate bugs of what all modules of a node share and of its `main`, one at a time, behind the feature `mutants`:
-//! the simulator must catch each of them, or a test of this crate.
+//! Deliberate bugs of the wrapper of a node's modules and of its `main`, one at a time, behind the feature `mutants`.
+//! The simulator must catch each of them, or a test of this crate.
 
 /// A bug that can be planted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -8,11 +8,11 @@ pub enum Mutant {
     NotFenced,
     /// Signals of a view that is not installed yet are dropped.
     EarlySignalsDropped,
-    /// What a node sent that the view leaves out is handled.
+    /// Signals of a node that the view leaves out are handled.
     LeftOutHeard,
     /// A view counts as installed everywhere when one data node has installed it.
     SettledByOne,
-    /// Whoever asks for the catalogue gets it, though this node is in an older view.
+    /// A node that asks for the catalogue gets it, though this node is in an older view.
     SchemaBeforeView,
     /// A node without replicas answers though it may not know the newest schema.
     AnswersBehind,

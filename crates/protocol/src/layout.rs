@@ -161,7 +161,7 @@ pub struct Layout {
     pub notes: Vec<String>,
 }
 
-/// What decides how many CPUs a node has for itself.
+/// The facts that decide how many CPUs a node has for itself.
 #[derive(Clone, Copy, Debug)]
 pub struct CpuFacts {
     /// CPUs that the process may use, quotas of control groups counted.

@@ -1,8 +1,9 @@
 //! A world of failure detectors only: members with clocks of their own, a network, and one failure per seed.
 //!
-//! The control plane is an oracle beside the management node: whoever reaches that node may propose, and the first proposal from a view wins.
-//! What must hold: nobody leaves a cluster that is well, or in which only messages are late; after a failure the fewest nodes leave, within a bounded
-//! time, and everybody else knows the view; and never may a node read when another one believes that its grant is over.
+//! The control plane is an oracle beside the management node: whoever reaches that node may propose, and the first
+//! proposal from a view wins. Nobody may leave a cluster that is well, or in which only messages are late. After a
+//! failure the fewest nodes leave, within a bounded time, and everybody else knows the view. And never may a node read
+//! when another one believes that its grant is over.
 
 use fixtures::{data_node, node};
 use membership::detector::{Detector, DetectorConfig, DetectorOutputs};
@@ -25,7 +26,7 @@ const FAILURE_AT: u64 = 1_000 * MILLISECOND;
 /// When the run ends.
 const END: u64 = 3_000 * MILLISECOND;
 
-/// What goes wrong.
+/// The fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Failure {
     /// Nothing, but messages are late.
@@ -69,12 +70,12 @@ const FAILURES: [Failure; 12] = [
     Failure::OthersPause,
 ];
 
-/// What became of a seed.
+/// The outcome of a seed.
 #[derive(Debug)]
 pub struct DetectOutcome {
-    /// What did not hold.
+    /// The failure, if there was one.
     pub failure: Option<String>,
-    /// What went wrong, for people.
+    /// The story of the failure, for people.
     pub story: String,
     /// From the failure to the view without the leaver, in microseconds.
     pub detection_us: Option<u64>,
@@ -337,7 +338,7 @@ impl World {
 
     // ---- what must hold -------------------------------------------------------------------------------------------------------------
 
-    /// Who may read has grants that run, by the clocks of those who gave them.
+    /// A node that may read has grants that run, by the clocks of the granters.
     fn check_leases(&self) -> Result<(), String> {
         for (holder, member) in &self.members {
             let is_running = member.is_alive && member.paused_until <= self.now;

@@ -1,13 +1,15 @@
 //! Deliberate protocol bugs and who catches them: the proof that the checkers and the scenarios can fail.
 //!
-//! A bug is caught by a seed of a world if the run of that seed fails: a check does not hold, or an invariant of a block is broken. Every bug is
-//! looked for in the worlds in which its code runs, from seed 0 on; `simulate --mutants --known` says in half a minute which known seeds have moved.
+//! A bug is caught by a seed of a world if the run of that seed fails: a check does not hold, or an invariant of a
+//! block is broken. Every bug is looked for in the worlds in which its code runs, from seed 0 on;
+//! `simulate --mutants --known` says in half a minute which known seeds have moved.
 //!
-//! Some need an interleaving that no seed meets soon: a schedule that is written down catches them, as a test of the crate in which they are
-//! ([`Bug::is_directed`]), which passes without the bug and has to fail with it.
+//! Some need an interleaving that no seed meets soon. A schedule that is written down catches them, as a test of the
+//! crate in which they are ([`Bug::is_directed`]). It passes without the bug and has to fail with it.
 //!
-//! Invariants: [`KNOWN`], [`UNCAUGHT`] and those with a directed schedule name every bug once, together; a seed in [`KNOWN`] is where the last campaign found it first. (A change of
-//! the protocol moves seeds: then the bug is looked for again, and the campaign prints the new table.)
+//! Invariants: [`KNOWN`], [`UNCAUGHT`] and those with a directed schedule name every bug once, together; a seed in
+//! [`KNOWN`] is where the last campaign found it first. A change of the protocol moves seeds: then the bug is looked
+//! for again, and the campaign prints the new table.
 //!
 //! Deliberately not here: what the bugs are (`transaction::mutants`, `membership::mutants`, `node::mutants`).
 
@@ -56,9 +58,9 @@ pub enum WorldKind {
 /// A bug of one of the crates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bug {
-    /// Of replicas and transactions.
+    /// A bug of replicas and transactions.
     Transaction(transaction::mutants::Mutant),
-    /// Of the control plane.
+    /// A bug of the control plane.
     Membership(membership::mutants::Mutant),
     /// Of what all modules of a node share, and of its `main`.
     Node(node::mutants::Mutant),
@@ -71,7 +73,7 @@ pub struct Kill {
     pub world: WorldKind,
     /// Its seed.
     pub seed: u64,
-    /// What the checker says.
+    /// The checker's words.
     pub checker: String,
 }
 
@@ -248,7 +250,7 @@ impl Bug {
     }
 }
 
-/// What is wrong with a run, if anything.
+/// The failure of a run, if there is one.
 fn failure_of(world: WorldKind, seed: u64) -> Option<String> {
     let ran = catch_unwind(AssertUnwindSafe(|| match world {
         WorldKind::Cluster => run(&Scenario::from_seed(seed), 0).failure,

@@ -27,7 +27,7 @@ fn paused_primaries_answer_nothing() {
     }
 }
 
-/// What is revoked is permitted nowhere once REVOKE is acknowledged, whatever happens to the cluster.
+/// A revoked privilege is permitted nowhere once REVOKE is acknowledged, whatever happens to the cluster.
 #[test]
 fn a_revoke_counts_at_every_node() {
     for seed in 0..30 {
@@ -57,7 +57,8 @@ fn nodes_that_hang_have_to_leave() {
     assert!(left >= 10, "{left} left");
 }
 
-/// A majority of the voters is lost with its disks, and an operator goes on with what lives: nothing that was acknowledged is lost.
+/// A majority of the voters is lost with its disks, and an operator goes on with what lives: nothing that was
+/// acknowledged is lost.
 #[test]
 fn lost_voters_are_recovered_from() {
     let mut recovered = 0;
@@ -69,7 +70,8 @@ fn lost_voters_are_recovered_from() {
     assert!(recovered >= 12, "{recovered} recovered");
 }
 
-/// Transactions stay open for long while the schema changes: DDL waits for those on its own tables, for ten seconds, and for no others.
+/// Transactions stay open for long while the schema changes: DDL waits for those on its own tables, for ten seconds,
+/// and for no others.
 #[test]
 fn ddl_waits_for_users_of_its_own_tables_and_gives_way() {
     let (mut held, mut gave_way) = (0, 0);

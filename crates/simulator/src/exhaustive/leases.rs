@@ -1,13 +1,14 @@
-//! Two replicas and a witness that detect each other's failures, with a view that leaves one of them out and the leases under which both read.
+//! Two replicas and a witness that detect each other's failures, with a view that leaves one of them out and the leases
+//! under which both read.
 //!
-//! Time goes in ticks of one heartbeat interval, the same for all; between two ticks anything may arrive, or be late. Each node's timer runs right
-//! after the tick, unless the node stands still. The witness hears and is heard at once, and decides views: the first proposal from a view wins.
-//! The victim, node 2, may stand still for some ticks, or its link with node 1 is cut, one way or both, for some ticks, or its process dies: each at
-//! any moment, one of them.
+//! Time goes in ticks of one heartbeat interval, the same for all; between two ticks anything may arrive, or be late.
+//! Each node's timer runs right after the tick, unless the node stands still. The witness hears and is heard at once,
+//! and decides views: the first proposal from a view wins. One of these happens at any moment. The victim, node 2,
+//! stands still for some ticks, or its link with node 1 is cut, one way or both, for some ticks, or its process dies.
 //!
-//! Checked after each step: whoever may read has grants that run on every granter's clock, and while a node that the newest view leaves out may read,
-//! nobody acknowledges writes in that view. At the end everybody who lives knows the newest view, all its members may read and
-//! write, and the victim has left if it died.
+//! Checked after each step: a node that may read has grants that run on every granter's clock. While a node that the
+//! newest view leaves out may read, nobody acknowledges writes in that view. At the end everybody who lives knows the
+//! newest view, all its members may read and write, and the victim has left if it died.
 
 use super::SmallWorld;
 use fixtures::{data_node, node};
@@ -34,22 +35,22 @@ const TICKS_AFTER: u32 = 8;
 /// How long a fault lasts, in ticks.
 const FAULT_TICKS: u32 = 3;
 
-/// What goes wrong.
+/// The fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// The victim stands still.
     Pause,
     /// Its process is killed.
     Kill,
-    /// What it says does not arrive at the other.
+    /// Its messages do not arrive at the other.
     Mute,
-    /// What the other says does not arrive at it.
+    /// The other's messages do not arrive at it.
     Deaf,
     /// Both.
     Cut,
 }
 
-/// What happens next.
+/// The next event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Choice {
     /// The oldest message between the two replicas arrives.
@@ -68,7 +69,7 @@ pub enum Choice {
 #[derive(Clone)]
 struct Member {
     detector: Detector,
-    /// Of the detector.
+    /// The digest of the detector.
     digest: u64,
 }
 
@@ -185,8 +186,8 @@ impl LeaseWorld {
         }
     }
 
-    /// Time goes on, and every timer is served. What is said to a process that stands still waits, but the witness's heartbeats: they are lost, which
-    /// is the worse.
+    /// Time goes on, and every timer is served. Messages to a process that stands still wait, but not the witness's
+    /// heartbeats: they are dropped, which is the worse.
     fn pass_tick(&mut self) {
         self.tick += 1;
         for node in [OTHER, VICTIM, WITNESS] {
@@ -270,7 +271,7 @@ impl SmallWorld for LeaseWorld {
         };
         choices.extend([OTHER, VICTIM].into_iter().filter(behind).map(Choice::Learn));
         if self.is_over() {
-            // What was said at the last tick is heard: a lease does not last from one tick to the one behind the next.
+            // The messages of the last tick are heard: a lease does not last from one tick to the one behind the next.
             choices.truncate(1);
             return choices;
         }

@@ -1,6 +1,7 @@
-//! What a seed means: the cluster, its clients, and what happens to them.
+//! The meaning of a seed: the cluster, its clients, and what happens to them.
 //!
-//! Invariant: every draw comes from the generator of its topic; a topic may look at what earlier topics drew, and never at their generators.
+//! Invariant: every draw comes from the generator of its topic; a topic may look at what earlier topics drew, and never
+//! at their generators.
 
 use super::{Extras, Fault, MEMORY_ENOUGH, MEMORY_SMALL, SQL_NODE, Scenario};
 use crate::workload::holders::Hold;
@@ -12,14 +13,14 @@ use types::NodeId;
 /// Virtual nanoseconds of a millisecond.
 const MILLISECOND: u64 = 1_000_000;
 
-/// What a generator draws. Its name makes the generator, so topics may be added and moved.
+/// The topic of a generator. Its name makes the generator, so topics may be added and moved.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Topic {
     /// Nodes, replicas, threads and delays.
     Shape,
     /// Memory and the size of slices.
     Limits,
-    /// What is a large transaction.
+    /// The sizes from which a transaction is large.
     Sizes,
     /// Clients of the three workloads that every seed may have.
     Clients,
@@ -85,7 +86,7 @@ impl Topic {
 }
 
 impl Scenario {
-    /// What this seed means.
+    /// The meaning of this seed.
     #[must_use]
     pub fn from_seed(seed: u64) -> Self {
         let mut scenario = Self::plain(seed);
@@ -162,7 +163,7 @@ impl Scenario {
         NodeId(u16::try_from(1 + prng.below(u64::from(self.shape.data_nodes))).unwrap_or(1))
     }
 
-    /// What half of the seeds have.
+    /// The extras of half of the seeds.
     fn draw_extras(&mut self) {
         if !Topic::Extras.generator(self.seed).chance(1, 2) {
             return;
@@ -207,8 +208,8 @@ impl Scenario {
         self.add_point(signal, step);
     }
 
-    /// Connections break between nodes that live, those of SQL nodes too, and are there again before anybody is left out for that. Links of an
-    /// SQL node are cut for longer, too: it is left out by nobody.
+    /// Connections break between nodes that live, those of SQL nodes too, and are there again before anybody is left
+    /// out for that. Links of an SQL node are cut for longer, too: it is left out by nobody.
     fn draw_resets(&mut self, prng: &mut Prng) {
         let mut nodes: Vec<NodeId> = (1..=self.shape.data_nodes).map(NodeId).collect();
         nodes.extend((0..self.shape.sql_nodes).map(|index| NodeId(SQL_NODE.0 + index)));
@@ -251,7 +252,8 @@ impl Scenario {
         }
     }
 
-    /// A node starts again while the SQL node is cut from its companion, and when it is in sync the companion dies: it has to know what that one knew.
+    /// A node starts again while the SQL node is cut from its companion, and when it is in sync the companion dies: it
+    /// has to know what that one knew.
     fn draw_succession(&mut self, prng: &mut Prng) {
         self.disruptions.clear();
         let (first, second) = [(NodeId(1), NodeId(2)), (NodeId(2), NodeId(1))][prng.index(2)];
@@ -271,12 +273,13 @@ impl Scenario {
         };
         self.disruptions.push((crash_at + start_after + cut_after, cut));
         self.faults = vec![(crash_at, Fault::Crash(first)), (start_after, Fault::Start(first))];
-        // (One that cannot be spared yet is not killed: tried again and again.)
+        // A node that cannot be spared yet is not killed: it is tried again and again.
         self.faults.extend((0..6).map(|_| (20 + prng.below(60), Fault::Crash(second))));
         self.faults.push((prng.below(500), Fault::Start(second)));
     }
 
-    /// The management node is away for longer than anybody waits for a view, and a data node dies just then, or the links to it are cut for as long.
+    /// The management node is away for longer than anybody waits for a view, and a data node dies just then, or the
+    /// links to it are cut for as long.
     pub(super) fn draw_outage(&mut self, prng: &mut Prng) {
         let (at, time) = (1 + prng.below(150), (7_000 + prng.below(3_000)) * MILLISECOND);
         self.disruptions.clear();
@@ -302,8 +305,8 @@ impl Scenario {
         }
     }
 
-    /// A point at which something goes wrong, if this cluster has replicas and nothing else cuts its links. What is cut must not be one of those that
-    /// are left when others are dead: then the signal is late.
+    /// A point at which something goes wrong, if this cluster has replicas and nothing else cuts its links. A node that
+    /// is cut off must not be one of those that are left when others are dead: then the signal is late.
     pub fn add_point(&mut self, signal: &'static str, step: Step) {
         if self.shape.replicas < 2 || !self.disruptions.is_empty() {
             return;
@@ -315,7 +318,8 @@ impl Scenario {
         self.point = Some(FaultPoint { signal, step, skip, restart_ms, pause: None });
     }
 
-    /// Primaries move while clients work: between the faults and often a moment before one, or with nothing else that happens.
+    /// Primaries move while clients work: between the faults and often a moment before one, or with nothing else that
+    /// happens.
     fn draw_hand_overs(&mut self, prng: &mut Prng) {
         let data_nodes = u64::from(self.shape.data_nodes);
         self.is_planned = prng.chance(1, 3);
@@ -333,7 +337,7 @@ impl Scenario {
             self.faults.push((prng.below(60), Fault::Stop(node)));
             self.faults.push((300 + prng.below(700), Fault::Start(node)));
         }
-        // (Whose others are about to stop, too, ends at once: nobody plans that.)
+        // A node whose others are about to stop, too, ends at once: nobody plans that.
         let moves = if self.is_planned && stops > 0 { 0 } else { 1 + prng.below(6) };
         for _ in 0..moves {
             let node = self.any_data_node(prng);
@@ -350,7 +354,8 @@ impl Scenario {
         }
     }
 
-    /// Nodes that stand still, links that are cut, a management node that dies. Who is silent for too long leaves; if it lives, it ends when it hears of that.
+    /// Nodes that stand still, links that are cut, a management node that dies. A node that is silent for too long
+    /// leaves; if it lives, it ends when it hears of that.
     fn draw_disruptions(&mut self, prng: &mut Prng) {
         let data_nodes = u64::from(self.shape.data_nodes);
         let any = |prng: &mut Prng| {
@@ -375,7 +380,8 @@ impl Scenario {
         }
     }
 
-    /// A node that gets little of its CPU: it stands still most of the time, but never for long. Deaths may come on top of that.
+    /// A node that gets little of its CPU: it stands still most of the time, but never for long. Deaths may come on top
+    /// of that.
     fn draw_slowness(&mut self, prng: &mut Prng) {
         let node = self.any_data_node(prng);
         let (mut at, rounds, pause_max) =
@@ -387,8 +393,8 @@ impl Scenario {
         }
     }
 
-    /// Nothing but single-row statements through all nodes, and data nodes that stand still for longer than their leases run, one after the other: when
-    /// one goes on, the others have left it out, and it does not know.
+    /// Nothing but single-row statements through all nodes, and data nodes that stand still for longer than their
+    /// leases run, one after the other. When one goes on, the others have left it out, and it does not know.
     pub(super) fn draw_pauses(&mut self, prng: &mut Prng) {
         self.faults.clear();
         self.is_planned = false;
@@ -404,8 +410,8 @@ impl Scenario {
         }
     }
 
-    /// A data node of which only `membership` runs for a while, often for longer than it may owe an answer. (On a machine its watchdog would end it a little
-    /// later.)
+    /// A data node of which only `membership` runs for a while, often for longer than it may owe an answer. On a
+    /// machine its watchdog would end it a little later.
     fn draw_hang(&mut self, prng: &mut Prng) {
         let node = self.any_data_node(prng);
         let time = (500 + prng.below(20_000)) * MILLISECOND;

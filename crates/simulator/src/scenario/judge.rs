@@ -1,7 +1,8 @@
 //! Judges a run: what clients were told against what the cluster holds, and nothing may be left over.
 //!
-//! Checks come in three moments: when all clients have ended (`after_work`), when the cluster is whole again (`at_the_end`), and the promises
-//! of plans that operators make. A check gives the first thing that is wrong, as text for a person.
+//! Checks come in three moments: when all clients have ended (`after_work`), when the cluster is whole again
+//! (`at_the_end`), and the promises of plans that operators make. A check gives the first thing that is wrong, as text
+//! for a person.
 
 use super::Scenario;
 use super::run::{run_statements, unfinished};
@@ -58,7 +59,8 @@ pub(super) fn long_transactions(world: &World) -> [(&'static str, u64); 2] {
     [("long transaction", held), ("DDL gave way", gave_way)]
 }
 
-/// What operators plan fails no statement: clients of a node that stops hear 1053 between two transactions, the others nothing.
+/// Planned events fail no statement: clients of a node that stops hear 1053 between two transactions, the others
+/// nothing.
 fn check_promises(world: &World, first: usize) -> Result<(), String> {
     for (number, client) in world.clients().iter().enumerate().skip(first) {
         let is_broken =
@@ -213,7 +215,8 @@ fn check_locks(world: &mut World, scenario: &Scenario, node: NodeId) -> Result<(
 
 /// Every node that serves SQL knows the same tables, and no DDL job is left half done.
 fn check_schema(world: &mut World, nodes: &[NodeId]) -> Result<(), String> {
-    // A node that opened a moment ago hears of the newest version a moment later, and a job that was left is finished a moment later.
+    // A node that opened a moment ago hears of the newest version a moment later, and a job that was left is finished a
+    // moment later.
     let mut failure = None;
     for _ in 0..50 {
         failure = differing_schema(world, nodes)?.or_else(|| cluster::unfinished(world));
@@ -263,7 +266,8 @@ fn check_nothing_left(world: &mut World, scenario: &Scenario) -> Result<(), Stri
         let left = unfinished(world);
         return Err(format!("an open transaction, a lock, a wait or an undecided row is left: {left}"));
     }
-    // What is kept for sessions goes when they know or end. What was on its way to or from a node that was lost goes some time later.
+    // Markers that are kept for sessions go when they know or end. Signals on their way to or from a node that was lost
+    // go some time later.
     let is_whole = scenario.faults.is_empty()
         && scenario.disruptions.is_empty()
         && scenario.point.is_none()

@@ -7,7 +7,8 @@ use super::{Fault, HUNG_WORK_MS, MEMORY_ENOUGH, MEMORY_SMALL, SQL_NODE, Scenario
 use crate::world::{CHOKED_AFTER_MS, Disruption, FaultPoint, MANAGEMENT, Step};
 use types::NodeId;
 
-/// Signals with which a transaction ends, or with which replicas ask each other when its coordinator or a primary is lost.
+/// Signals with which a transaction ends, or with which replicas ask each other when its coordinator or a primary is
+/// lost.
 const COMMIT_SIGNALS: [&str; 12] = [
     "Coordinate",
     "Prepare",
@@ -52,7 +53,8 @@ impl Scenario {
         scenario
     }
 
-    /// The cluster of this seed, with clients that keep each other out; every other seed is one in which nothing goes wrong.
+    /// The cluster of this seed, with clients that keep each other out; every other seed is one in which nothing goes
+    /// wrong.
     #[must_use]
     pub fn locked(seed: u64) -> Self {
         let mut scenario = if seed.is_multiple_of(2) { Self::held(seed) } else { Self::from_seed(seed) };
@@ -75,7 +77,8 @@ impl Scenario {
         Some(scenario)
     }
 
-    /// What this seed means with replicas, transactions over several slots, and a crash at a signal of the commit or the takeover.
+    /// The meaning of this seed with replicas, transactions over several slots, and a crash at a signal of the commit
+    /// or the takeover.
     #[must_use]
     pub fn struck(seed: u64) -> Self {
         let mut scenario = Self::from_seed(seed);
@@ -95,7 +98,8 @@ impl Scenario {
         scenario
     }
 
-    /// A cluster with replicas and transactions over several slots whose management node is away while a data node dies or is cut off.
+    /// A cluster with replicas and transactions over several slots whose management node is away while a data node dies
+    /// or is cut off.
     #[must_use]
     pub fn outage(seed: u64) -> Self {
         let mut scenario = Self::replicated(seed);
@@ -104,8 +108,8 @@ impl Scenario {
         scenario
     }
 
-    /// Nothing but single-row statements through all nodes, and a data node that lives, all of whose connections break at once and stay broken: it is left
-    /// out, and its clients may still be answered until its leases are over.
+    /// Nothing but single-row statements through all nodes, and a data node that lives, all of whose connections break
+    /// at once and stay broken. It is left out, and its clients may still be answered until its leases are over.
     #[must_use]
     pub fn isolated(seed: u64) -> Self {
         let mut scenario = Self::replicated(seed);
@@ -163,8 +167,9 @@ impl Scenario {
         scenario
     }
 
-    /// A majority of the voters is lost, the management node among them, with their disks or for long, and a member of each group lives. An operator orders
-    /// to go on, at one node or two at once, and again later; what was lost comes back empty or with its old disk.
+    /// A majority of the voters is lost, the management node among them, with their disks or for long, and a member of
+    /// each group lives. An operator orders to go on, at one node or two at once, and again later; what was lost comes
+    /// back empty or with its old disk.
     #[must_use]
     pub fn lost_voters(seed: u64) -> Self {
         let mut scenario = Self::replicated(seed);
@@ -209,8 +214,9 @@ impl Scenario {
         scenario
     }
 
-    /// Three replicas. A node dies when it has acknowledged a commit, before the others know, and comes back at once with little memory; the third stands
-    /// still meanwhile. So what the second replicates again reaches the first while it joins.
+    /// Three replicas. A node dies when it has acknowledged a commit, before the others know, and comes back at once
+    /// with little memory; the third stands still meanwhile. So what the second replicates again reaches the first
+    /// while it joins.
     #[must_use]
     pub fn scant(seed: u64) -> Self {
         let mut scenario = Self::replicated(seed);
@@ -228,7 +234,7 @@ impl Scenario {
         scenario
     }
 
-    /// What this seed means with replicas and without anything that goes wrong.
+    /// The meaning of this seed with replicas and without anything that goes wrong.
     fn replicated(seed: u64) -> Self {
         let mut scenario = Self::from_seed(seed);
         if scenario.shape.replicas < 2 {

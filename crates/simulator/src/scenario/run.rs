@@ -1,6 +1,8 @@
-//! Runs a scenario: the cluster starts, tables are made, clients work while nodes, connections and statements end, and the run is judged.
+//! Runs a scenario: the cluster starts, tables are made, clients work while nodes, connections and statements end, and
+//! the run is judged.
 //!
-//! The order of faults is the scenario's; what the world itself draws (delays, who is next) comes from its own generator.
+//! The order of faults is the scenario's; what the world itself draws (delays, who is next) comes from its own
+//! generator.
 
 use super::{Fault, HUNG_WORK_MS, Outcome, SQL_NODE, Scenario, judge};
 use crate::client::{Client, Script};
@@ -119,7 +121,8 @@ fn stuck_clients(world: &World, first: usize) -> String {
     stuck.map(|(number, client)| format!("{number}: {}", client.describe())).collect::<Vec<_>>().join("; ")
 }
 
-/// Nothing goes wrong any more; every node that is to be there comes back, and a node that was left out has ended. Gives the nodes that serve SQL.
+/// Nothing goes wrong any more; every node that is to be there comes back, and a node that was left out has ended.
+/// Gives the nodes that serve SQL.
 fn mend(
     scenario: &Scenario,
     world: &mut World,
@@ -144,7 +147,8 @@ fn mend(
 
 /// Faults, while clients work; gives the nodes that are left dead.
 fn disturb(scenario: &Scenario, world: &mut World, first: usize) -> BTreeSet<NodeId> {
-    // Operators who go on without lost nodes do so even when no client works any more: a cluster without its control plane is not whole.
+    // Operators who go on without lost nodes do so even when no client works any more: a cluster without its control
+    // plane is not whole.
     let is_done = |world: &mut World| {
         scenario.lost.is_empty() && world.clients()[first..].iter().all(Client::is_finished)
     };
@@ -198,7 +202,7 @@ fn inflict(world: &mut World, (fault, lost): (Fault, &[NodeId]), dead: &mut BTre
             }
         }
         Fault::Start(node) => {
-            // (Who is stopping still may take a while.)
+            // A node that is stopping still may take a while.
             if !world.is_alive(node) && dead.remove(&node) {
                 let delay = world.prng.below(10_000_000);
                 world.start_later(node, delay);
@@ -213,7 +217,7 @@ fn inflict(world: &mut World, (fault, lost): (Fault, &[NodeId]), dead: &mut BTre
             dead.insert(node);
         }
         Fault::Recover(node) => world.order_recovery(node, lost),
-        // (Who stops has said so itself.)
+        // A node that stops has said so itself.
         Fault::HandOver(node) | Fault::Stay(node) if world.is_stopping(node) => {}
         Fault::HandOver(node) => world.tell_membership(node, LeaveStep::HandOver),
         Fault::Stay(node) => world.tell_membership(node, LeaveStep::Stay),
@@ -317,7 +321,7 @@ impl Scenario {
         }
     }
 
-    /// What each connection of a client begins with.
+    /// The first statements of each connection of a client.
     fn preamble(&self) -> Vec<String> {
         if self.extras.sleeper { vec!["SET innodb_lock_wait_timeout = 1".to_owned()] } else { Vec::new() }
     }

@@ -1,7 +1,7 @@
-//! What happens to processes, machines and the network of a simulated cluster.
+//! Faults of processes, machines and the network of a simulated cluster.
 //!
 //! Links are TCP connections: nothing is lost while one lives. A cut link keeps what is on its way, in order, until it
-//! is mended, or breaks after [`SILENCE_MAX`], and then both ends hear of it and what was kept is lost. A link that is
+//! is mended, or breaks after [`SILENCE_MAX`]. Then both ends hear of it, and what was kept is dropped. A link that is
 //! reset breaks at once. A process that is killed closes its connections, and its angel tells the others; a machine
 //! that loses power does neither.
 //!
@@ -16,8 +16,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use types::NodeId;
 
-/// How long a connection may be silent with something to send. (Shorter than `Limits::link_silence_timeout`, so that
-/// more of them break.)
+/// How long a connection may be silent with something to send. It is shorter than `Limits::link_silence_timeout`, so
+/// that more of them break.
 const SILENCE_MAX: u64 = 3_000_000_000;
 /// How long it may have something to send to a node that takes nothing, though its machine answers, in milliseconds:
 /// `Limits::link_silence_timeout`.
@@ -31,20 +31,20 @@ const RESET_SETTLED: u64 = 100_000_000;
 pub enum Disruption {
     /// A process stands still (SIGSTOP).
     Pause {
-        /// Of this node.
+        /// The node.
         node: NodeId,
         /// For so many nanoseconds.
         time: u64,
     },
     /// All modules of a node but `membership` stand still: its heartbeats go on, and it answers nothing.
     Hang {
-        /// Of this node.
+        /// The node.
         node: NodeId,
         /// For so many nanoseconds.
         time: u64,
     },
     /// A node that hangs has taken nothing for so long that its connections with data nodes close, and are not opened
-    /// again while it hangs. (With rings in shared memory nothing closes.)
+    /// again while it hangs. With rings in shared memory nothing closes.
     Choke {
         /// The node.
         node: NodeId,
@@ -105,7 +105,7 @@ pub(super) struct Faults {
     hung: BTreeMap<NodeId, u64>,
     /// Processes that hung so, and when they had to leave for it.
     pub(super) has_hung: BTreeMap<NodeId, Option<u64>>,
-    /// Who had to leave though it has never hung.
+    /// The nodes that had to leave though they have never hung.
     left_well: Vec<NodeId>,
     /// Whether a connection of a node that hung was closed for that.
     has_choked: bool,
@@ -219,7 +219,7 @@ impl World {
         }
     }
 
-    /// Who had to leave though it has never hung.
+    /// The nodes that had to leave though they have never hung.
     #[must_use]
     pub fn left_well(&self) -> &[NodeId] {
         &self.faults.left_well
@@ -243,7 +243,7 @@ impl World {
         self.faults.hung.get(&node).is_some_and(|until| until + RESET_SETTLED * 20 > self.now)
     }
 
-    /// When nodes had to leave because they answered nothing. (Those whose connections have closed leave at once.)
+    /// When nodes had to leave because they answered nothing. Those whose connections have closed leave at once.
     #[must_use]
     pub fn left_while_hung(&self) -> Vec<u64> {
         let left = self.faults.has_hung.values().flatten().copied();
@@ -321,7 +321,7 @@ impl World {
         })
     }
 
-    /// What one connection carried is lost with it.
+    /// Signals on a connection go with it.
     fn drop_on_the_way(&mut self, one: NodeId, other: NodeId) {
         let is_lost = |timed: &Timed<Delivery>| {
             let Delivery::Signal(envelope) = &timed.delivery else { return false };
@@ -331,8 +331,8 @@ impl World {
         self.deliveries.retain(|Reverse(timed)| !is_lost(timed));
     }
 
-    /// A node starts some time from now, but not before what its earlier life had sent has arrived and everybody knows
-    /// of its end: links of one pair of nodes never belong to two lives.
+    /// A node starts some time from now, but not before the signals of its earlier life have arrived and everybody
+    /// knows of its end. So links of one pair of nodes never belong to two lives.
     pub fn start_later(&mut self, node: NodeId, nanoseconds: u64) {
         let is_of_node = |(from, to): &(Address, Address)| from.node == node || to.node == node;
         let sent = self.streams.iter().filter(|(stream, _)| is_of_node(stream)).map(|(_, at)| *at).max();
@@ -364,7 +364,7 @@ impl World {
         self.enqueue(Address::main(node), Input::StopRequested);
     }
 
-    /// What a node's main says when the node is about to stop.
+    /// The word of a node's main when the node is about to stop.
     pub fn tell_membership(&mut self, node: NodeId, step: LeaveStep) {
         self.transcript.push(format!("{} node {node}: {step:?}", self.now));
         self.count("hand-over");

@@ -1,5 +1,5 @@
-//! Deadlocks are found as soon as they are there, and looking for them costs little where there are none. The sessions here pass each probe on to
-//! both nodes.
+//! Deadlocks are found as soon as they are there, and looking for them costs little where there are none. The sessions
+//! here pass each probe on to both nodes.
 
 use super::*;
 use protocol::signal::Probe;
@@ -56,7 +56,8 @@ impl Cluster {
         }
     }
 
-    /// So long passes that waits look for deadlocks rarely; the probes that are sent in this time, and the most of one deadline.
+    /// So long passes that waits look for deadlocks rarely; the probes that are sent in this time, and the most of one
+    /// deadline.
     fn let_pass(&mut self, time: Duration) -> (usize, usize) {
         let end = self.now.monotonic + time;
         let (mut sent, mut most) = (0, 0);

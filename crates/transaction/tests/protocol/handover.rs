@@ -1,6 +1,8 @@
-//! Hand-over of primaries: one interleaving per test, each of which lost or doubled something once, or kept a lock for ever.
+//! Hand-over of primaries: one interleaving per test, each of which lost or doubled something once, or kept a lock for
+//! ever.
 //!
-//! Node 1 is the old primary, node 2 the new one, node 3 a further replica. Transaction 1 is the one that is handed over, 2 waits for it.
+//! Node 1 is the old primary, node 2 the new one, node 3 a further replica. Transaction 1 is the one that is handed
+//! over, 2 waits for it.
 
 use super::nodes::{
     Nodes, SESSION, SQL_NODE, WAIT, is_aborted, is_committed, is_moved, is_read, is_refused, is_written, ldm,
@@ -70,7 +72,7 @@ pub(super) fn what_is_open_goes_on_at_the_new_primary() {
     assert!(heard.contains(&told), "{heard:?}");
     assert!(!is_written(&heard, 2), "the row is not free");
     assert_eq!([all.is_free(2, locked), all.is_free(2, row), all.is_free(2, other)], [false, false, true]);
-    // Who is late is sent back, with nothing done.
+    // A late request is sent back, with nothing done.
     let late = WriteRequest { known: 2, ..all.write(1, &[other]) };
     let heard = all.ask(1, write(late.clone()));
     let returned = Signal::Returned(Box::new(ReturnedRequest::Write(Box::new(late.clone()))));
@@ -174,7 +176,8 @@ fn a_report_that_waits_for_slices_is_sent_when_they_do_not_matter_any_more() {
 }
 
 impl Nodes {
-    /// Transaction 1 is sealed at node 1, with more rows than are prepared in a slice; the others have applied it, node 1 has not heard so. It steps down.
+    /// Transaction 1 is sealed at node 1, with more rows than are prepared in a slice; the others have applied it, node
+    /// 1 has not heard so. It steps down.
     fn sealed_in_slices(data_nodes: u16) -> (Self, Vec<i64>) {
         let mut all = Self::new(data_nodes);
         let ids = all.ids[..SLICED].to_vec();
@@ -674,7 +677,7 @@ fn a_node_leaves_when_nothing_of_what_was_open_there_is_on_its_way_to_it() {
     assert_eq!(last_words(&all.run()), (0, 1));
 }
 
-/// What a transaction asks here for the first time may be on its way, too.
+/// A first request of a transaction may be on its way, too.
 #[test]
 fn a_node_leaves_when_all_modules_of_sessions_know_that_it_leads_nothing() {
     let mut all = Nodes::new(2);
@@ -768,7 +771,7 @@ fn a_node_that_hands_on_what_it_never_had_waits_until_it_is_taken() {
     let mut all = Nodes::new(3);
     let [row] = all.row_ids();
     all.stage(1, &[row]);
-    // What node 1 sends to node 2 is void when node 3 is primary.
+    // Signals of node 1 to node 2 are void when node 3 is primary.
     all.move_to_second(&[1, 2, 3]);
     let is_handed = |envelope: &Envelope| is_piece(envelope) && envelope.from == ldm(1);
     all.run_but(is_handed);

@@ -1,4 +1,4 @@
-//! Who is reported for late answers: who does not answer, not who works.
+//! Replicas that are reported for late answers: those that do not answer, not those that work.
 
 use super::nodes::{Nodes, SESSION, ldm};
 use memory::Urgency;
@@ -21,7 +21,7 @@ fn is_continue_of(node: u16) -> impl Fn(&Envelope) -> bool {
     move |envelope| matches!(envelope.signal, Signal::Continue(_)) && envelope.to == ldm(node)
 }
 
-/// Who was reported.
+/// The nodes that were reported.
 fn reported(heard: &[Signal]) -> Vec<NodeId> {
     let mut nodes: Vec<NodeId> = Vec::new();
     for signal in heard {
@@ -73,7 +73,7 @@ fn a_backup_that_undoes_what_another_one_refused_is_not_late() {
     let heard = all.pass(LONG, is_continue_of(2));
     assert!(all.queue.iter().any(is_continue_of(2)), "node 2 undoes in slices");
     assert_eq!(reported(&heard), []);
-    // Who does not apply what is committed meanwhile is late, though it answers.
+    // A replica that does not apply commits meanwhile is late, though it answers.
     let row = all.ids[MANY + 1];
     let staged = WriteRequest { commit: Some(Epoch(0)), ..all.write(2, &[row]) };
     all.send(SESSION, ldm(1), Signal::Write(Box::new(staged)));

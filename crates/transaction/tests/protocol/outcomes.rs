@@ -27,7 +27,7 @@ fn outcomes_of_a_node_that_left_are_forgotten_though_nothing_else_happens() {
     assert_eq!(all.marker_counts(), [1, 1, 1], "the session may ask");
     all.leave_out(3, 1);
     all.install_at(&[1, 2]);
-    // (What node 1 tells again is not answered.)
+    // Node 1's repeated word is not answered.
     all.pass(minute, |envelope| matches!(envelope.signal, Signal::OutcomeRecorded { .. }));
     assert_eq!(all.marker_counts(), [0, 0]);
     all.settle();

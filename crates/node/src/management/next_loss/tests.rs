@@ -58,7 +58,7 @@ fn the_last_majority_of_voters_is_named() {
         minority.last().unwrap(),
         "1 of 3 voters are connected, not node 65, 1: no failure can be dealt with until one of them is back"
     );
-    // Who catches up is no voter yet.
+    // A copy that catches up is no voter yet.
     let mut places = voters(&[1, 2]);
     places.push(VoterPlace { node: NodeId(65), votes: false });
     let catching_up = warnings(&view, &places, |_| true);
