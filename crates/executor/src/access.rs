@@ -1,9 +1,11 @@
 //! Key templates and range templates become key bytes, once per execution.
 //!
-//! A value is brought into its column's type first. One that does not fit equals no row; as a bound it moves to the nearest value and
-//! becomes inclusive or exclusive so that the same rows are between the bounds. Ranges come out ascending and disjoint.
+//! A value is brought into its column's type first. A value that does not fit equals no row. As a bound it moves to the
+//! nearest value and becomes inclusive or exclusive, so that the same rows are between the bounds. Ranges come out
+//! ascending and disjoint.
 //!
-//! Invariant: the rows within the ranges are exactly those for which the templates' conditions are true, whatever the parameters are.
+//! Invariant: the rows within the ranges are exactly those for which the templates' conditions are true, whatever the
+//! parameters are.
 #![expect(clippy::wildcard_enum_match_arm, reason = "only moments have a time zone")]
 
 #[cfg(test)]
@@ -25,7 +27,7 @@ use types::{
 /// A constant expression's value as a column of this type holds it, and how it compares to what the expression gave.
 pub struct Fitted {
     pub value: Value,
-    /// Of the column's value to the original.
+    /// The order of the column's value against the original.
     pub order: Ordering,
 }
 
@@ -95,7 +97,8 @@ pub fn fit(value: Value, from: &SqlType, column: &ColumnDefinition, time_zone: i
         // Text that became something else: whether it is that exactly, only the conversion knows.
         (_, Value::Bytes(_)) | (Value::Bytes(_), _) if stored.warning.is_some() => Ordering::Less,
         (_, Value::Bytes(_)) | (Value::Bytes(_), _) => Ordering::Equal,
-        // As `=` compares: the order of values in sorts puts the exact 10 below the double 10, which would find nothing.
+        // As `=` compares: the order of values in sorts puts the exact 10 below the double 10, which would find
+        // nothing.
         (stored, original) if is_number(stored) && is_number(original) => {
             compare_numbers(stored.as_ref(), original.as_ref())
         }

@@ -1,4 +1,5 @@
-//! A commit from the session's side: asked for once; if the answer is lost, what became of it is asked until somebody knows.
+//! A commit from the session's side. It is asked for once. If the answer does not come, the session asks for the
+//! outcome until somebody knows it.
 //!
 //! ```text
 //! CommitOne / Coordinate --answer--> outcome (confirmed: what another node keeps for this session's sake may go)
@@ -6,9 +7,10 @@
 //!        v
 //! wait for a view in which a participant with writes has another primary --OutcomeAsk--> outcome
 //! ```
-//! Invariants: a commit is asked for once and never again, and not at all while the primary of a participant is lost: what that held is gone, so
-//! the transaction is refused, which is no outcome that anybody could doubt; "unknown" is said only when no view will come in which somebody
-//! knows, or when nobody could be asked for so long that what is kept for the session may be gone; an outcome is confirmed only when the session has it.
+//! Invariants: a commit is asked for once and never again. It is not asked for while the primary of a participant is
+//! lost: that primary's work is gone, so the transaction is refused. Nobody could doubt that outcome. "Unknown" is said
+//! only in two cases. No view will come in which somebody knows, or nobody could be asked for so long that the notes
+//! for the session may be gone. An outcome is confirmed only when the session has it.
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
 
 use crate::client::Client;
@@ -121,11 +123,13 @@ impl CommitRun {
         match client.inbox.take(request)? {
             Reply::Commit(outcome) => {
                 if self.has_asked && matches!(outcome, CommitOutcome::Committed(_)) {
-                    // Whoever decided in the coordinator's stead knows nothing of participants that only locked.
+                    // A recoverer that decided in the coordinator's stead knows nothing of participants that only
+                    // locked.
                     client.transaction.abort_locks(env);
                 }
                 match self.coordinator {
-                    // Whoever told it. (What a recoverer decided in its stead is kept: nobody knows whether all participants have heard of it.)
+                    // The module that told it. The decision of a recoverer in its stead is kept: nobody knows whether
+                    // all participants have heard of it.
                     Some(tc) => env.confirm_to_coordinator(tc, self.question.transaction),
                     None => self.question.confirm(env),
                 }
@@ -180,7 +184,8 @@ impl Question {
         Some(request)
     }
 
-    /// Who was asked is lost, and the map need not say so yet: a new view, or some time, wakes the session to ask.
+    /// The node that was asked is lost, and the map need not say so yet: a new view, or some time, wakes the session to
+    /// ask.
     pub(crate) fn ask_later(self, client: &Client, env: &mut Environment<'_>) {
         env.site.wakes.register(env.now.monotonic + ASK_AGAIN, client.id);
     }

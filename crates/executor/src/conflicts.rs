@@ -1,4 +1,5 @@
-//! One row of INSERT IGNORE, REPLACE or ON DUPLICATE KEY UPDATE into a table with unique indexes, or of UPDATE IGNORE that changes keys.
+//! One row of INSERT IGNORE, REPLACE or ON DUPLICATE KEY UPDATE into a table with unique indexes, or of UPDATE IGNORE
+//! that changes keys.
 //!
 //! ```text
 //! Probe: lock the row's primary key and all its unique keys, absent ones too, and read what is there
@@ -8,10 +9,11 @@
 //! ```
 //! Once the keys are locked nobody else can insert them, so the decision holds until the writes are staged.
 //!
-//! A row in the way that has the primary key that was *drawn* for the new one is no duplicate: the statement runs again with other values.
+//! A row in the way that has the primary key that was *drawn* for the new one is no duplicate: the statement runs again
+//! with other values.
 //!
-//! Invariant: for ON DUPLICATE KEY UPDATE the row in the way is the one of the first conflicting key, the primary key first, then unique indexes
-//! in their order, as in MySQL.
+//! Invariant: for ON DUPLICATE KEY UPDATE the row in the way is the one of the first conflicting key. The primary key
+//! comes first, then unique indexes in their order, as in MySQL.
 #![expect(
     clippy::wildcard_enum_match_arm,
     reason = "duplicates are told by their key, all other failures alike"

@@ -70,8 +70,8 @@ impl Cx<'_> {
         replica.map_or(Place::Nowhere, |replica| Place::There(replica, None))
     }
 
-    /// The primary of a slot, where writes and locks go. To one that is lost nothing is sent, because it could be done
-    /// unheard: the statement waits for the next view, or is refused when that is not awaited any more.
+    /// The primary of a slot, where writes and locks go. Nothing is sent to a lost one, because it could be done
+    /// unheard. The statement waits for the next view, or is refused when that is not awaited any more.
     pub fn primary(&self, slot: SlotId) -> Result<Address, Failure> {
         let map = &self.env.site.map;
         if map.is_replica_lost(slot) {

@@ -1,7 +1,8 @@
-//! GROUP BY and aggregates in the session: partial aggregates of slots are merged, rows that are made here are aggregated.
+//! GROUP BY and aggregates in the session: partial aggregates of slots are merged, rows that are made here are
+//! aggregated.
 //!
-//! Slots tell groups apart by their exact values; here groups are equal if their values are, under their collations, so `'a'` and `'A'`
-//! become one. Groups come out in the order in which they were first seen.
+//! Slots tell groups apart by their exact values; here groups are equal if their values are, under their collations, so
+//! `'a'` and `'A'` become one. Groups come out in the order in which they were first seen.
 //!
 //! Invariant: without GROUP BY there is exactly one group, also over no rows.
 

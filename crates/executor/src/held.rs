@@ -1,4 +1,5 @@
-//! Filter and projection of a statement with volatile functions (RAND, UUID, SLEEP): done in the session, one row after the other.
+//! Filter and projection of a statement with volatile functions (RAND, UUID, SLEEP): done in the session, one row after
+//! the other.
 //!
 //! ```text
 //! input -> rows are held -> conditions, then expressions of the first one -> sink

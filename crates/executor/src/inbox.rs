@@ -3,7 +3,7 @@
 //! Requests are registered with the module they went to, so that the loss of a node can be answered in its stead.
 //! Answers wait here until the operator that asked polls again.
 //!
-//! Invariants: a request is in `outstanding` until its answer came or it is forgotten; an answer to a request that is
+//! Invariants: a request is in `outstanding` until its answer came or it is forgotten. An answer to a request that is
 //! not outstanding is dropped, so a late one never reaches another statement.
 
 use protocol::program::Refusal;
@@ -120,7 +120,7 @@ impl Inbox {
         open.map(|open| (open.to, open.moved_in) = (to, view)).is_some()
     }
 
-    /// It waits at another primary since a view. (Of two moves the word of the second may come first.) True if the
+    /// It waits at another primary since a view. The word of the second of two moves may come first. True if the
     /// request is lost there.
     pub fn follow(&mut self, now: &View, request: RequestId, moved_in: ViewNumber, to: Address) -> bool {
         let open = self.outstanding.get_mut(&request).filter(|open| open.moved_in < moved_in);

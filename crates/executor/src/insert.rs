@@ -5,11 +5,12 @@
 //!   -> Build (a chunk of rows, sent together) -> AwaitWrites -> Build ... -> done
 //!   -> Build (one row) -> Resolve (its conflicts) -> Build ...            if unique keys must be looked at first
 //! ```
-//! Without unique indexes the primary itself decides what happens to an existing key, so a row is one operation. A single-row INSERT
-//! with autocommit is one signal that carries its commit.
+//! Without unique indexes the primary itself decides what happens to an existing key, so a row is one operation. A
+//! single-row INSERT with autocommit is one signal that carries its commit.
 //!
-//! Invariants: the drawn values of one statement are consecutive; the sequence is above every explicit value before the row is written; a
-//! duplicate of a *drawn* value makes the session run the statement again with the next values ([`Failure::Error`] never shows it).
+//! Invariants: the drawn values of one statement are consecutive. The sequence is above every explicit value before the
+//! row is written. A duplicate of a *drawn* value makes the session run the statement again with the next values
+//! ([`Failure::Error`] never shows it).
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
 
 use crate::conflicts::{ConflictRun, RowOutcome};
@@ -365,8 +366,8 @@ impl InsertRun {
         duplicate_error(&self.info, &self.indexes, origin.entry, row, time_zone)
     }
 
-    /// The drawn value, if it is part of the primary key: a row that has it already is not the one that the statement means, so other
-    /// values are drawn instead, whatever is to be done with duplicates.
+    /// The drawn value, if it is part of the primary key. A row that has it already is not the one that the statement
+    /// means, so other values are drawn instead, whatever is to be done with duplicates.
     fn drawn_key(&self, generated: Option<u64>) -> Option<u64> {
         let definition = &self.info.definition;
         let auto = definition.auto_increment?;

@@ -1,8 +1,8 @@
 //! Locking reads: FOR UPDATE, FOR SHARE, and the rows that the session changes itself.
 //!
-//! Candidates are found by a committed read (or the transaction's own view); then each is locked at its primary, where the condition is
-//! tested again on the newest version. Rows that do not match any more, or are passed over by SKIP LOCKED, are left out; with a LIMIT the
-//! next candidates take their place.
+//! Candidates are found by a committed read (or the transaction's own view); then each is locked at its primary, where
+//! the condition is tested again on the newest version. Rows that do not match any more, or are passed over by SKIP
+//! LOCKED, are left out; with a LIMIT the next candidates take their place.
 //!
 //! Invariant: rows come in the order of their candidates.
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]

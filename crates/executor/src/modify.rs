@@ -5,11 +5,12 @@
 //!                                         \-> Lock (rows come here) -> Write (rows made here) -> Next ...
 //!                                                                    \-> Resolve (row by row) -> Next ...    UPDATE IGNORE of keys
 //! ```
-//! By full primary keys there is nothing to gather: one signal per slot, and with autocommit and one slot it carries the commit.
-//! Rows come here only if a unique index or the primary key is affected.
+//! By full primary keys there is nothing to gather: one signal per slot, and with autocommit and one slot it carries
+//! the commit. Rows come here only if a unique index or the primary key is affected.
 //!
-//! All candidates are gathered before anything is written, so a row that the statement itself moved is never found again; what they cost is
-//! charged to QueryMemory. At the primary the condition is tested again on the locked, newest version.
+//! All candidates are gathered before anything is written, so a row that the statement itself moved is never found
+//! again; what they cost is charged to QueryMemory. At the primary the condition is tested again on the locked, newest
+//! version.
 //!
 //! Invariant: LIMIT counts rows that matched; of candidates that were changed in the meantime fewer may.
 
@@ -438,7 +439,7 @@ fn assigned_value(
             return Ok(folded);
         }
         let mode = if is_strict { StoreMode::Strict } else { StoreMode::Lenient };
-        // What the column refuses is refused when a row is to have it.
+        // A value that the column refuses is refused when a row is to have it.
         let Ok(stored) = store_in_column(1, literal.clone(), &folded.sql_type, column, mode, &context) else {
             return Ok(folded);
         };

@@ -1,7 +1,8 @@
 //! Rows that are kept for a while: to be sorted, to be told apart, to be merged with the rows of other slots.
 //!
-//! A row is a run of cells of fixed size; its strings lie behind each other in one piece of bytes, so that keeping a row allocates nothing of its
-//! own. Cells and bytes are in pieces of bounded size: a buffer grows without moving what it has.
+//! A row is a run of cells of fixed size. Its strings lie behind each other in one piece of bytes, so that keeping a
+//! row allocates nothing of its own. Cells and bytes are in pieces of bounded size: a buffer grows without moving what
+//! it has.
 //!
 //! Invariants: all rows between two `clear`s have the same number of values; a `RowAt` is good until the next `clear`.
 //!
@@ -119,7 +120,7 @@ pub(crate) struct RowBuffer {
     pieces: Vec<Piece>,
     width: usize,
     count: usize,
-    /// Of all pieces but the last.
+    /// The size of all pieces but the last.
     full_size: usize,
 }
 

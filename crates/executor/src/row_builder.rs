@@ -1,7 +1,8 @@
-//! The rows of INSERT: values and defaults brought into the columns' types by MySQL's rules, with its errors and warnings.
+//! The rows of INSERT: values and defaults brought into the columns' types by MySQL's rules, with its errors and
+//! warnings.
 //!
-//! Values are evaluated from left to right and may name columns before them. NULL or 0 in an AUTO_INCREMENT column draws a value. With
-//! IGNORE, what strict mode refuses becomes the nearest value with a warning.
+//! Values are evaluated from left to right and may name columns before them. NULL or 0 in an AUTO_INCREMENT column
+//! draws a value. With IGNORE, what strict mode refuses becomes the nearest value with a warning.
 //!
 //! Invariant: a row that comes out has a value of its column's type in every column, NULL only where that is allowed.
 

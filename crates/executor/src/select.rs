@@ -6,8 +6,9 @@
 //!   -> DISTINCT -> sort                               (as needed; if all items are sorted by, the sort does both)
 //!   -> LIMIT and OFFSET while writing
 //! ```
-//! An operator is pumped: it gives rows to the sink of the one behind it, borrowed, for as long as that takes them. So a row is copied only where it is
-//! kept, and a table reader without anything behind it writes rows straight from storage into the connection's send buffer.
+//! An operator is pumped: it gives rows to the sink of the one behind it, borrowed, for as long as that takes them. So
+//! a row is copied only where it is kept, and a table reader without anything behind it writes rows straight from
+//! storage into the connection's send buffer.
 //!
 //! Invariant: nothing is sent before the first row or the end is known, so an early error is a plain error packet.
 #![expect(clippy::wildcard_enum_match_arm, reason = "LIMIT takes whole numbers, nothing else")]
@@ -425,7 +426,8 @@ fn filtered(evaluation: Evaluation, input: Operator, conditions: Vec<Expression>
         .fold(input, |input, condition| Operator::Filter { input: Box::new(input), condition })
 }
 
-/// A filter, then a projection: as one where rows are taken one by one, so that no row is tested before the one before it has left.
+/// A filter, then a projection: as one where rows are taken one by one, so that no row is tested before the one before
+/// it has left.
 fn selected(
     evaluation: Evaluation,
     input: Operator,
@@ -496,8 +498,8 @@ fn group_tail(tail: Tail<'_>, mut root: Operator, is_partial: bool) -> Operator 
     selected(tail.evaluation, root, having, tail.output)
 }
 
-/// Rows of a table for a SELECT with volatile functions: slots filter by what is not volatile and give the columns that are read; the rest is
-/// done here.
+/// Rows of a table for a SELECT with volatile functions: slots filter by what is not volatile and give the columns that
+/// are read; the rest is done here.
 fn narrow_source(
     plan: &SelectPlan,
     narrow: &Narrow,
@@ -652,8 +654,8 @@ pub struct CandidateOptions {
     pub settings: expression::context::Settings,
 }
 
-/// The rows that UPDATE, DELETE and locking reads look at: in order of an index, sorted, or as they come. With `must_match` each is read before it
-/// counts, even if its key is known.
+/// The rows that UPDATE, DELETE and locking reads look at: in order of an index, sorted, or as they come. With
+/// `must_match` each is read before it counts, even if its key is known.
 pub fn candidates(
     table: &TableAccess,
     info: &Arc<TableAccessInfo>,

@@ -1,11 +1,15 @@
-//! ORDER BY: rows in memory, compared by the collations of their sort columns; with a LIMIT only the first rows are kept.
+//! ORDER BY: rows in memory, compared by the collations of their sort columns; with a LIMIT only the first rows are
+//! kept.
 //!
-//! What is sorted are small entries that point to the rows: the place of the row, and a number that orders as the first sort column does as far as it
-//! goes. Only rows with equal numbers are looked at. Sort columns may stand behind the values that are shown.
+//! Small entries that point to the rows are sorted: the index of the row, and a number that orders as the first sort
+//! column does as far as it goes. Only rows with equal numbers are looked at. Sort columns may stand behind the values
+//! that are shown.
 //!
-//! Sorting is done in slices: a million rows, or a hundred rows of a megabyte each that begin alike, would hold up the thread's other clients.
+//! Sorting is done in slices: a million rows, or a hundred rows of a megabyte each that begin alike, would hold up the
+//! thread's other clients.
 //!
-//! Invariants: rows that compare equal keep the order in which they came; what the buffer holds is charged, but for [`UNCHARGED_MAX`].
+//! Invariants: rows that compare equal keep the order in which they came; what the buffer holds is charged, but for
+//! [`UNCHARGED_MAX`].
 
 use crate::cx::Cx;
 use crate::outcome::Failure;
@@ -22,7 +26,7 @@ use types::ValueRef;
 /// A row being sorted.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// Of the first sort column, turned round if it descends.
+    /// The prefix of the first sort column, turned round if it descends.
     prefix: Option<u64>,
     at: RowAt,
 }
@@ -34,7 +38,8 @@ const LARGE_ROW: usize = 256;
 /// Comparisons of short values that cost as much of a slice as a row.
 const COMPARISONS_PER_ROW: u32 = 8;
 
-/// A sort that goes on where its slice ended: short runs are sorted, pairs of runs become one each until one is left, then equal rows are dropped.
+/// A sort that goes on where its slice ended: short runs are sorted, pairs of runs become one each until one is left,
+/// then equal rows are dropped.
 #[derive(Debug)]
 struct Sorting {
     /// Length of the sorted runs.
@@ -42,7 +47,8 @@ struct Sorting {
     /// The entries that are sorted or merged, and where to.
     from: Vec<Entry>,
     to: Vec<Entry>,
-    /// The next entries: of the runs to sort, of the first and the second run of the pair, of those to look at for equals.
+    /// The next entries: of the runs to sort, of the first and the second run of the pair, of those to look at for
+    /// equals.
     left: usize,
     right: usize,
     stage: Stage,

@@ -95,8 +95,8 @@ impl Statement {
         folded
     }
 
-    /// Makes volatile functions in a change of rows functions of the row; `place` tells expressions apart that were
-    /// not bound together. What is none of a row either stays, and is refused when it is evaluated.
+    /// Makes volatile functions in a change of rows functions of the row; `place` tells expressions apart that were not
+    /// bound together. An expression that is none of a row either stays, and is refused when it is evaluated.
     pub(crate) fn make_of_row(&self, expression: &mut Expression, place: u16) {
         let (Some(volatile), Some(table)) = (&self.volatile, &self.table) else {
             return;

@@ -9,12 +9,12 @@
 //!                         v none left
 //!                      Delayed --later, or in a newer view--> Idle
 //! ```
-//! Without an order, slots are read one after the other (remote ones are all asked at once) and rows go straight into the sink. With
-//! an order, each slot's rows come in key order and the reader merges them: it gives a row out only when it knows the next row of
-//! every slot that has more.
+//! Without an order, slots are read one after the other (remote ones are all asked at once) and rows go straight into
+//! the sink. With an order, each slot's rows come in key order and the reader merges them. It gives a row out only when
+//! it knows the next row of every slot that has more.
 //!
-//! Invariants: every row visible throughout the read is given out once; nothing of storage is held between polls; a read that was not
-//! answered is asked again from where it stood, elsewhere if need be.
+//! Invariants: every row visible throughout the read is given out once. Nothing of storage is held between polls. A
+//! read that was not answered is asked again from where it stood, elsewhere if need be.
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is an error of the peer")]
 
 use crate::cx::{Cx, Place, table_ref};
@@ -63,7 +63,7 @@ pub struct KeyedRow {
     pub values: Row,
 }
 
-/// What a poll gives.
+/// The result of a poll.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pump {
     /// The sink is full, or rows came: poll again.
@@ -125,10 +125,10 @@ enum State {
 
 struct SlotRead {
     slot: SlotId,
-    /// What has not begun.
+    /// The access that has not begun.
     access: Option<Access>,
     state: State,
-    /// Who did not answer since the last rows or the last pause.
+    /// The nodes that did not answer since the last rows or the last pause.
     refused: Vec<NodeId>,
     attempts: u32,
     merge: MergeBuffer,
@@ -383,8 +383,8 @@ impl TableReader {
     }
 }
 
-/// Whether rows are read here as they are, because the session wants that and nothing better will come: this node has lost its lease, and no view that could
-/// give it another is awaited any more. The statement has a warning then.
+/// Whether rows are read here as they are, because the session wants that and nothing better will come. This node has
+/// no lease any more, and no view that could give it another is awaited. The statement has a warning then.
 fn reads_stale(cx: &mut Cx<'_>) -> bool {
     let map = &cx.env.site.map;
     let is_stale =
@@ -447,7 +447,8 @@ impl SlotRead {
 
     fn begin_access(&mut self, access: Access, common: &Common, cx: &mut Cx<'_>) -> Result<Poll, Failure> {
         match cx.place(common.info.definition.id, self.slot, &self.refused) {
-            // Rows may change elsewhere unseen. Whoever took over a moment ago answers instead, or this replica when it is let again.
+            // Rows may change elsewhere unseen. A node that took over a moment ago answers instead, or this replica
+            // when it may read again.
             Place::Here if !cx.env.site.map.may_read(cx.env.now.monotonic) && !reads_stale(cx) => {
                 self.delay(access, None, cx)?
             }
@@ -559,7 +560,8 @@ impl SlotRead {
         sink: &mut dyn RowSink,
     ) -> Result<Poll, Failure> {
         let Some(batch) = self.batch_of(reply, common)? else {
-            // One that has just come in sync has no lease yet, one that stopped hears of its loss last: others may answer.
+            // One that has just come in sync has no lease yet, one that stopped hears of its loss last: others may
+            // answer.
             self.refused.push(to.node);
             return self.begin_access(access, common, cx);
         };

@@ -5,12 +5,13 @@
 //!                                   |  statement fails: RollbackTo at each participant it touched
 //!                                   +--> doomed (deadlock, a primary that changed): Abort everywhere --> nothing
 //! ```
-//! A participant is recorded when a request is *sent* to it, so that an abort reaches it even if its answer never came. Its number of
-//! operations comes from its answers; the largest is the newest, because it only grows while statements run and answers of one statement
-//! may overtake each other.
+//! A participant is recorded when a request is *sent* to it, so that an abort reaches it even if its answer never came.
+//! Its number of operations comes from its answers; the largest is the newest, because it only grows while statements
+//! run and answers of one statement may overtake each other.
 //!
-//! Invariants: a transaction has an id exactly when it has asked a primary for something; a commit names only participants that hold
-//! operations; after [`TransactionClient::end`] nothing of it remains but the highest epoch seen.
+//! Invariants: a transaction has an id exactly when it has asked a primary for something. A commit names only
+//! participants that hold operations. After [`TransactionClient::end`] nothing of it remains but the highest epoch
+//! seen.
 
 #[cfg(test)]
 mod tests;
@@ -76,7 +77,7 @@ pub struct TransactionClient {
     id: Option<TransactionId>,
     mode: Mode,
     is_read_only: bool,
-    /// What a statement must look at before it begins: DOOMED, TIMED_OUT, TABLES_LOCKED.
+    /// The marks that a statement must look at before it begins: DOOMED, TIMED_OUT, TABLES_LOCKED.
     marks: u8,
     /// The transaction by which the session has locked tables.
     tables: Option<TransactionId>,
@@ -92,7 +93,7 @@ pub struct TransactionClient {
     pub epoch_seen: Epoch,
 }
 
-/// What COMMIT has to do.
+/// The plan of COMMIT.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CommitPlan {
     /// Nothing was written or locked.
@@ -152,7 +153,8 @@ impl TransactionClient {
         self.participants.get(&slot).map_or(0, |held| held.operations)
     }
 
-    /// A write or locking read of a table is about to be sent. (A statement that is a transaction of its own is seen while it runs.)
+    /// A write or locking read of a table is about to be sent. A statement that is a transaction of its own is seen
+    /// while it runs.
     pub fn note_use(&mut self, table: TableRef, now: Instant) {
         if self.mode == Mode::Open && !self.uses.iter().any(|known| known.table == table) {
             self.uses.push(Use { table, since: now });
@@ -200,7 +202,7 @@ impl TransactionClient {
         }
     }
 
-    /// It must not commit. (What carries its commit has been committed, or will hear.)
+    /// It must not commit. A request that carries its commit has been committed, or will hear.
     pub fn doom(&mut self) {
         if self.has_participants() && !self.carries_commit {
             self.marks |= DOOMED;
@@ -242,14 +244,14 @@ impl TransactionClient {
         self.marks & DOOMED != 0
     }
 
-    /// Who can be asked what became of its commit: a participant with writes, if there is any.
+    /// The participant that can be asked for the outcome of its commit: one with writes, if there is any.
     pub fn witness(&self) -> Option<(TransactionId, SlotId)> {
         let writes = self.participants.iter().find(|(_, held)| held.has_writes && held.operations > 0);
         let first = writes.or_else(|| self.participants.iter().next());
         Some((self.id?, *first?.0))
     }
 
-    /// What it has, or may have, at primaries on a node.
+    /// The work that it has, or may have, at primaries on a node.
     pub fn held_at(&self, node: NodeId, map: &NodeMap) -> impl Iterator<Item = (TransactionId, SlotId)> {
         let is_there = move |slot: &&SlotId| map.primary(**slot).is_some_and(|primary| primary.node == node);
         let there = self.participants.keys().filter(is_there);
@@ -283,7 +285,7 @@ impl TransactionClient {
         self.undo_to(&self.statement_mark)
     }
 
-    /// Who must be asked to undo all of the transaction.
+    /// The participants that must be asked to undo all of the transaction.
     pub fn undo_all(&self) -> Mark {
         self.undo_to(&Mark::new())
     }
@@ -293,7 +295,7 @@ impl TransactionClient {
         self.participants.keys().map(|slot| (*slot, kept(*slot))).collect()
     }
 
-    // ---- savepoints ---------------------------------------------------------------------------------------------------------------
+    // ---- savepoints -------------------------------------------------------------------------------------------------
 
     /// SAVEPOINT: one of the same name goes. False if there are [`SAVEPOINTS_MAX`].
     pub fn set_savepoint(&mut self, name: &str) -> bool {
@@ -324,9 +326,9 @@ impl TransactionClient {
         self.savepoints.iter().position(|savepoint| types::equal_without_case(&savepoint.name, name))
     }
 
-    // ---- the end ------------------------------------------------------------------------------------------------------------------
+    // ---- the end ----------------------------------------------------------------------------------------------------
 
-    /// What COMMIT has to ask for.
+    /// The requests of COMMIT.
     pub(crate) fn commit_plan(&self) -> CommitPlan {
         let Some(id) = self.id else { return CommitPlan::Nothing };
         let participants = self.participants.iter().filter(|(_, held)| held.operations > 0);

@@ -5,9 +5,9 @@
 //!    ^                       | fewer rows came, or nobody can count them
 //!    +------- again ---------+        (the same entries as before: --> Give)
 //! ```
-//! The entry and its row are read one after the other. A row whose primary key was changed in between is not where the entry said, though it
-//! had the unique key at every moment: so where a row is missing the entries are read again, and the rows too if they say something else now.
-//! A row that the filter drops looks alike and costs one more read.
+//! The entry and its row are read one after the other. A row whose primary key was changed in between is not where the
+//! entry said, though it had the unique key at every moment. So where a row is missing the entries are read again, and
+//! the rows too if they say something else now. A row that the filter drops looks alike and costs one more read.
 //!
 //! Invariant: a row that has one of the keys throughout the read, and passes the filter, is given out once.
 
@@ -28,7 +28,7 @@ enum Stage {
     Entries {
         reader: TableReader,
         found: Vec<Box<[u8]>>,
-        /// What the entries said before, and the rows that were read then.
+        /// The primary keys that the entries said before, and the rows that were read then.
         before: Option<(Vec<Box<[u8]>>, RowBuffer)>,
     },
     Rows {
@@ -172,7 +172,8 @@ fn entries_of(
     Stage::Entries { reader, found: Vec::new(), before }
 }
 
-/// Makes primary keys of the columns that entries of a unique index hold; there is at most one for each key that was asked for.
+/// Makes primary keys of the columns that entries of a unique index hold; there is at most one for each key that was
+/// asked for.
 struct EntrySink<'a> {
     info: &'a TableAccessInfo,
     keys: &'a mut Vec<Box<[u8]>>,

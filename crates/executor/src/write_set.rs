@@ -1,13 +1,13 @@
 //! Changes on their way to the primaries: gathered by slot and table, sent together, answered together.
 //!
-//! In each request deletes come first, so that a unique key that one row gives up can be taken by another of the same request, whatever
-//! the order of the rows.
+//! In each request deletes come first. So a unique key that one row leaves can be taken by another of the same request,
+//! whatever the order of the rows.
 //!
-//! Each operation carries its program when it travels, so a long IN list or a large literal counts once per row: requests are cut by bytes, and
-//! so many are under way at once that no link fills up with one statement.
+//! Each operation carries its program when it travels, so a long IN list or a large literal counts once per row.
+//! Requests are cut by bytes, and only so many are under way at once that no link fills up with one statement.
 //!
-//! Invariants: nothing is sent twice; requests of a slot are sent in order; [`WriteSet::poll`] gives results only when every request is
-//! answered; of several failures the one of the first row is reported; no request exceeds a frame.
+//! Invariants: nothing is sent twice. Requests of a slot are sent in order. [`WriteSet::poll`] gives results only when
+//! every request is answered. Of several failures the one of the first row is reported. No request exceeds a frame.
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
 
 use crate::commit::Question;
@@ -37,7 +37,7 @@ const UNDER_WAY_BYTES_MAX: usize = 16 << 20;
 /// Bytes of one operation at most: a row of the largest size with a program of the largest size, and their keys.
 const OPERATION_BYTES_MAX: usize = ROW_SIZE_MAX + PROGRAM_SIZE_MAX + (1 << 20);
 
-/// What an operation is for.
+/// The origin of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Origin {
     /// The row, by its number in the statement or batch.
@@ -111,7 +111,7 @@ struct OpenRequest {
     alone: Option<Question>,
 }
 
-/// What became of all operations.
+/// The outcome of all operations.
 #[derive(Debug, Default)]
 pub struct WriteOutcome {
     pub results: Vec<(Origin, OperationResult)>,
@@ -157,7 +157,8 @@ impl WriteSet {
         }
     }
 
-    /// Sends everything; if `is_whole` (nothing else belongs to this transaction) and one request is enough, it carries the commit.
+    /// Sends everything; if `is_whole` (nothing else belongs to this transaction) and one request is enough, it carries
+    /// the commit.
     pub fn send(&mut self, is_whole: bool, cx: &mut Cx<'_>) -> Result<(), Failure> {
         if let [group] = &self.groups[..]
             && group.deletes.len() + group.others.len() == 1
@@ -228,7 +229,7 @@ impl WriteSet {
         Ok(())
     }
 
-    /// What became of everything that was sent; None while answers are missing.
+    /// The outcome of everything that was sent; None while answers are missing.
     pub fn poll(&mut self, cx: &mut Cx<'_>) -> Option<WriteOutcome> {
         let mut position = 0;
         while let Some(open) = self.open.get_mut(position) {
@@ -365,7 +366,7 @@ fn weight_of<T: Wire>(last: &mut Option<(Arc<T>, usize)>, value: &Arc<T>) -> usi
 pub struct HiddenIndex {
     pub name: String,
     pub hidden: Arc<TableAccessInfo>,
-    /// Of its key in rows of the base table.
+    /// The encoder of its key in rows of the base table.
     pub encoder: KeyEncoder,
     parts: Vec<types::KeyPart>,
     state: IndexState,

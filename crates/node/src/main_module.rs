@@ -6,8 +6,8 @@
 //! Tables(map without readers) -> every ldm       each makes its fragments -> Readers
 //! Map(complete map)           -> every module    each uses it             -> Installed
 //! ```
-//! Invariants: one map is on its way at a time, and the next one waits; the first complete map with a view opens the listeners; a schema
-//! version is reported installed only when every module of the node uses it.
+//! Invariants: one map is on its way at a time, and the next one waits. The first complete map with a view opens the
+//! listeners. A schema version is reported installed only when every module of the node uses it.
 //!
 //! `schema` reads the system tables, `sequences` reserves ids, `information` answers ndbinfo.
 
@@ -58,7 +58,7 @@ const CONNECT_PATIENCE: stdx::Duration = stdx::Duration::from_secs(10);
 /// How long a view without a lost data node is awaited before what needs that node is refused.
 const VIEW_PATIENCE: stdx::Duration = stdx::Duration::from_secs(5);
 
-/// What `main` must know to start.
+/// The facts that `main` must know to start.
 pub struct MainConfig {
     /// This node.
     pub node: NodeId,
@@ -70,13 +70,13 @@ pub struct MainConfig {
     pub memory: Arc<MemoryManager>,
     /// On management nodes: the management protocol.
     pub management: Option<Management>,
-    /// What `membership` lets the other modules do.
+    /// The lease under which `membership` lets the other modules read.
     pub lease: Arc<Lease>,
-    /// What management nodes are told of this node, if anything.
+    /// The report of this node to management nodes, if there is one.
     pub reporting: Option<Reporting>,
-    /// Whether this node could start again. (A management node's is in `management`.)
+    /// Whether this node could start again. A management node's is in `management`.
     pub start_check: Option<StartCheck>,
-    /// What is told of config.ini.
+    /// The part of config.ini that is told.
     pub configuration: Configuration,
 }
 
@@ -125,9 +125,9 @@ pub struct MainModule {
     schema_reading: SchemaReading,
     sequences: Sequences,
     gatherings: BTreeMap<u64, Gathering>,
-    /// Who has asked for `tls info` and waits for the driver.
+    /// The clients that have asked for `tls info` and wait for the driver.
     tls_questions: Vec<ConnectionId>,
-    /// Who has asked for `report memoryusage`.
+    /// The clients that have asked for `report memoryusage`.
     memory_reports: Vec<MemoryReport>,
     backfills: BTreeMap<u64, Backfill>,
     check: Option<Check>,
@@ -140,7 +140,7 @@ pub struct MainModule {
     checks_wanted: Vec<ConnectionId>,
     next_request: u64,
     alone: Alone,
-    /// Who has copies of the control log; empty while that is not known.
+    /// The nodes that have copies of the control log; empty while that is not known.
     voters: Vec<VoterPlace>,
     /// `membership` waits for this; empty: for nothing.
     awaited: String,
@@ -211,7 +211,7 @@ impl MainModule {
         self.epochs.open()
     }
 
-    /// What it counts since its start.
+    /// Its counts since its start.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let management = self.config.management.as_ref();
@@ -419,7 +419,7 @@ impl MainModule {
         self.config.modules.iter().copied().filter(|module| module.kind == kind).collect()
     }
 
-    // ---- members ------------------------------------------------------------------------------------------------------------------
+    // ---- members ----------------------------------------------------------------------------------------------------
 
     fn on_view(&mut self, view: Arc<View>, outputs: &mut Outputs<Shared>) {
         if view.number <= self.view.number {
@@ -431,7 +431,7 @@ impl MainModule {
         }
         self.view = view;
         self.reach(Step::Included);
-        // Who is connected again in a newer view has not been lost in it.
+        // A node that is connected again in a newer view has not been lost in it.
         self.lost.retain(|node| self.view.is_in_sync(*node) && !self.found.contains(node));
         self.given_up.retain(|node| self.lost.contains(node));
         self.schema_reading.begin_view(&self.view);
@@ -447,7 +447,8 @@ impl MainModule {
         self.changed(outputs);
     }
 
-    /// A member whose link was down when it came to be in sync is lost, too: its loss said nothing then. (Between replicas a newer view repairs it.)
+    /// A member whose link was down when it came to be in sync is lost, too: its loss said nothing then. Between
+    /// replicas a newer view repairs it.
     fn lose_new_members(&mut self) {
         if self.holds_rows(self.config.node) {
             return;
@@ -594,7 +595,7 @@ impl MainModule {
             self.found.push(node);
         }
         if !self.holds_rows(self.config.node) {
-            // Nothing that a replica needs was lost with the connection. (Between replicas a newer view repairs it.)
+            // Nothing that a replica needs was lost with the connection. Between replicas a newer view repairs it.
             self.lost.retain(|lost| *lost != node);
             self.given_up.retain(|lost| *lost != node);
             // But what was asked of the primary, or its answer, may have been.
@@ -651,7 +652,7 @@ impl MainModule {
         others.clone().all(|node| self.found.contains(node) || self.lost.contains(node))
     }
 
-    // ---- maps ---------------------------------------------------------------------------------------------------------------------
+    // ---- maps -------------------------------------------------------------------------------------------------------
 
     /// Something that maps are made of has changed: make a new one, now or after the one that is on its way.
     fn changed(&mut self, outputs: &mut Outputs<Shared>) {
@@ -775,7 +776,7 @@ impl MainModule {
         !self.fetches_schema() || !self.schema_reading.is_fetching()
     }
 
-    // ---- management ---------------------------------------------------------------------------------------------------------------
+    // ---- management -------------------------------------------------------------------------------------------------
 
     fn on_management_bytes(
         &mut self,

@@ -495,7 +495,7 @@ impl Management {
         }
     }
 
-    // ---- authority ----------------------------------------------------------------------------------------------------------------
+    // ---- authority --------------------------------------------------------------------------------------------------
 
     /// The answer to a connection that has not shown enough: how to show it.
     fn not_authorized(&self, line: &str) -> String {

@@ -1,13 +1,16 @@
 //! The wrapper around every module.
 //!
 //! Invariants:
-//! - I2: the fence (`protocol::signal::Fence`) lets a signal through, keeps it until its sender's view is installed here,
-//!   or drops it. What was dropped with an old view is done again in the new one (`transaction::ldm::slot::view_change`).
+//! - I2: the fence (`protocol::signal::Fence`) lets a signal through, keeps it until its sender's view is installed
+//!   here, or drops it. Work that was dropped with an old view is done again in the new one
+//!   (`transaction::ldm::slot::view_change`).
 //! - A signal for another kind of module is refused and counted here: no dispatcher behind this wrapper meets one.
-//! - An ldm enters a view with the tables, all others with the complete map; what a module sends from then on belongs to it.
-//! - What a node had sent from a newer view before it was lost is undone as soon as it is done: its sessions do not end it.
-//! - A signal's epoch is adopted before the signal is handled; every signal leaves with the module's view and epoch. One whose epoch is
-//!   impossibly far ahead comes from a broken peer: it is dropped, and nobody adopts its epoch.
+//! - An ldm enters a view with the tables, all others with the complete map; what a module sends from then on belongs
+//!   to it.
+//! - Work that a node had sent from a newer view before it was lost is undone as soon as it is done: its sessions do
+//!   not end it.
+//! - A signal's epoch is adopted before the signal is handled; every signal leaves with the module's view and epoch.
+//!   One whose epoch is impossibly far ahead comes from a broken peer: it is dropped, and nobody adopts its epoch.
 
 use crate::main_module::{MainModule, counter_rows};
 use crate::mutants::{self, Mutant};
@@ -23,7 +26,8 @@ use stdx::{Instant, Now};
 use transaction::{Ldm, Tc};
 use types::{Epoch, NodeId, ViewNumber};
 
-/// Signals from a newer view that wait for it to be installed here: far more than all peers send in the time that this takes.
+/// Signals from a newer view that wait for it to be installed here: far more than all peers send in the time that this
+/// takes.
 const EARLY_MAX: usize = 1_000_000;
 /// How far ahead of a node's epoch a peer's may be: years of epochs.
 const EPOCHS_AHEAD_MAX: u64 = 1 << 32;
@@ -64,7 +68,7 @@ struct Refused {
     left_out: u64,
     /// With an impossible epoch.
     epoch_ahead: u64,
-    /// Of a newer view, above [`EARLY_MAX`].
+    /// Signals of a newer view, above [`EARLY_MAX`].
     too_early: u64,
     /// For another kind of module.
     wrong_kind: u64,
@@ -146,7 +150,7 @@ impl NodeModule {
         }
     }
 
-    /// What decides how an ldm or a tc goes on, its wrapper included, as a number. 0 for other modules.
+    /// A digest of all that decides how an ldm or a tc goes on, its wrapper included. 0 for other modules.
     #[must_use]
     pub fn digest(&self) -> u64 {
         let block = match &self.block {
@@ -222,7 +226,8 @@ impl NodeModule {
         self.refused.too_early += 1;
     }
 
-    /// Whether a node is a data node that the installed view leaves out. What it sent before it knew must not be begun any more: nobody would end it.
+    /// Whether a node is a data node that the installed view leaves out. Work that it sent before it knew must not be
+    /// begun any more: nobody would end it.
     fn is_left_out(&self, node: NodeId) -> bool {
         if mutants::is(Mutant::LeftOutHeard) {
             return false;
@@ -230,7 +235,7 @@ impl NodeModule {
         self.left_out.contains(&node)
     }
 
-    /// What this module counts since its start.
+    /// The counts of this module since its start.
     fn counts(&self) -> Counts {
         let Refused { old_view, left_out, epoch_ahead, too_early, wrong_kind } = self.refused;
         let mut counts = vec![

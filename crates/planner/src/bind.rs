@@ -3,7 +3,8 @@
 //! - `scope`: which column a name means. `expression/`: expressions and calls. `grouping`: GROUP BY and aggregates.
 //! - `select`, `insert`, `modify`, `session`, `ddl`: the statements.
 //!
-//! Invariant: a bound statement names only columns and indexes of the schema it was bound to, and every expression in it is typed.
+//! Invariant: a bound statement names only columns and indexes of the schema it was bound to, and every expression in
+//! it is typed.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -81,7 +82,7 @@ pub(crate) struct Binder<'a> {
     pub(crate) volatile_calls: u16,
     /// It may store defaults that are computed, and may be volatile.
     pub(crate) stores_computed: bool,
-    /// What volatile functions may be, where the expression that is bound next stands.
+    /// The volatile functions that are allowed where the expression that is bound next stands.
     pub(crate) volatile_place: VolatilePlace,
 }
 
@@ -197,7 +198,8 @@ fn has_computed_default(table: &TableDefinition) -> bool {
 }
 
 impl Binder<'_> {
-    /// A select item in the place of its alias or ordinal. A short text can ask for a huge tree in this way, so they are counted.
+    /// A select item in the place of its alias or ordinal. A short text can ask for a huge tree in this way, so they
+    /// are counted.
     pub(crate) fn substitute(&mut self, item: &Expression) -> Result<Expression, SqlError> {
         self.substituted += item.node_count();
         let limit = self.context.limits.substituted_node_count_max;
@@ -375,7 +377,7 @@ pub(crate) fn user_lock_in_table() -> SqlError {
     SqlError::unsupported("GET_LOCK and its kin in statements on tables")
 }
 
-/// What a statement hears that would change or lock rows of a system table.
+/// The error of a statement that would change or lock rows of a system table.
 pub(crate) fn system_table_rejected(table: &TableDefinition) -> SqlError {
     SqlError::new(3554, format!("Access to system table '{}.{}' is rejected.", table.database, table.name))
 }

@@ -1,7 +1,8 @@
 //! Plans for people: EXPLAIN's table and its tree.
 //!
-//! The tree shows one step per line, the step that feeds it indented below; access paths show their keys and ranges with the constants as
-//! they are bound (`?` for parameters). The table has MySQL's columns; `rows` is known for lookups by key only, there are no statistics.
+//! The tree shows one step per line, the step that feeds it indented below; access paths show their keys and ranges
+//! with the constants as they are bound (`?` for parameters). The table has MySQL's columns; `rows` is known for
+//! lookups by key only, there are no statistics.
 
 use crate::plan::{
     AccessPath, ColumnAssignment, DeletePlan, Equals, ExplainFormat, Inclusive, InsertConflict, InsertPlan,
@@ -97,7 +98,7 @@ fn shown_call(call: &AggregateCall, table: Option<&TableDefinition>) -> String {
     format!("{}({distinct}{arguments})", call.function.name())
 }
 
-/// What a slot of the group space means.
+/// The meaning of a slot of the group space.
 fn shown_group(expression: &Expression, select: &SelectPlan, table: Option<&TableDefinition>) -> String {
     let Some(grouping) = &select.grouping else { return shown(expression, table) };
     let name_of = |slot: ColumnSlot| match grouping.group_by.get(slot.index()) {
@@ -335,7 +336,7 @@ fn shown_range(range: &RangeTemplate, table: &TableDefinition, index: IndexId) -
     format!("({})", terms.join(", "))
 }
 
-/// What a plan reads and how, for EXPLAIN's table.
+/// A plan's source and the way it is read, for EXPLAIN's table.
 struct Facts<'p> {
     select_type: &'static str,
     access: Option<&'p TableAccess>,

@@ -18,14 +18,15 @@
 //! | `character_sets` | what MySQL warns of where utf8mb3 is named |
 //! | `explain`, `secrets` | plans for people; texts without passwords |
 //!
-//! *Invariants.* Nothing here knows rows, transactions, connections or the client protocol; the result depends only on the arguments. What is not understood
-//! is refused: 1064 if MySQL has no such syntax, else 1235 with the feature's name, never passed over. Total on any text: bounded work,
-//! bounded stack.
+//! *Invariants.* Nothing here knows rows, transactions, connections or the client protocol; the result depends only on
+//! the arguments. A part that is not understood is refused, never passed over: 1064 if MySQL has no such syntax, else
+//! 1235 with the feature's name. Total on any text: bounded work, bounded stack.
 //!
-//! *How a session uses it.* `normalize` each text. If it `is_cacheable`, look for a plan by digest and text, else `prepare` the text with
-//! markers for the parameter types and keep it; if *that* fails, `prepare` the original text and report its error (or run its plan,
-//! unkept). If it is not cacheable, `prepare` the original. Plans are shared between sessions only where `SessionVariables::bind_key` and the
-//! database are the same and [`Prepared::is_shareable`] says so.
+//! *How a session uses it.* `normalize` each text. If it `is_cacheable`, look for a plan by digest and text, else
+//! `prepare` the text with markers for the parameter types and keep it. If *that* fails, `prepare` the original text
+//! and report its error (or run its plan, unkept). If it is not cacheable, `prepare` the original. Plans are shared
+//! between sessions only where `SessionVariables::bind_key` and the database are the same and
+//! [`Prepared::is_shareable`] says so.
 
 pub mod explain;
 pub mod limits;
@@ -70,9 +71,11 @@ use protocol::SqlError;
 use std::sync::Arc;
 use types::{Collation, PrivilegeSet, Schema, SqlType, TableDefinition, Value};
 
-/// What a statement is bound to besides the catalogue: facts that belong to the session and to the parts of the server behind it.
+/// The facts that a statement is bound to besides the catalogue: they belong to the session and to the parts of the
+/// server behind it.
 pub trait Surroundings {
-    /// The present value of what a statement names; only its kind matters to a plan. None: there is no such variable (1193).
+    /// The present value of what a statement names; only its kind matters to a plan. None: there is no such variable
+    /// (1193).
     fn session_value(&self, name: &SessionValue) -> Option<Value>;
     /// The type of a user variable's present value; None if it was never set.
     fn user_variable_type(&self, name: &str) -> Option<SqlType>;
@@ -88,7 +91,7 @@ pub trait Surroundings {
     fn check_authentication(&self, authentication: &Authentication) -> Result<(), SqlError>;
 }
 
-/// What a statement is bound to.
+/// The surroundings that a statement is bound to.
 #[derive(Clone, Copy)]
 pub struct BindContext<'a> {
     /// The catalogue.
@@ -97,7 +100,7 @@ pub struct BindContext<'a> {
     pub database: Option<&'a str>,
     /// CURRENT_USER(): name and host pattern.
     pub user: (&'a str, &'a str),
-    /// What the session may do.
+    /// The rights of the session.
     pub privileges: &'a PrivilegeSet,
     /// The connection's collation and the parts of sql_mode that types depend on.
     pub typing: TypingContext,
@@ -115,7 +118,7 @@ pub struct BindContext<'a> {
     pub surroundings: &'a dyn Surroundings,
 }
 
-/// What COM_STMT_PREPARE answers.
+/// The answer to COM_STMT_PREPARE.
 #[derive(Clone, Debug)]
 pub struct Description {
     /// How many `?` the statement has.

@@ -1,26 +1,30 @@
-//! What a statement will do: the bound, planned form that the executor runs, cached by digest.
+//! The bound, planned form of a statement, which the executor runs, cached by digest.
 //!
-//! *Row spaces.* Expressions name their inputs by slot. In the **source space** slot `i` is column `i` of the table (hidden columns
-//! included). Behind a grouping the **group space** holds the values of GROUP BY, then one result per aggregate call. `SELECT` items,
-//! HAVING and ORDER BY are in the group space if there is a grouping, else in the source space.
+//! *Row spaces.* Expressions name their inputs by slot. In the **source space** slot `i` is column `i` of the table
+//! (hidden columns included). Behind a grouping the **group space** holds the values of GROUP BY, then one result per
+//! aggregate call. `SELECT` items, HAVING and ORDER BY are in the group space if there is a grouping, else in the
+//! source space.
 //!
-//! *Constant expressions* (keys, ranges, LIMIT, VALUES) use no slots, only literals and parameters; they are evaluated once per execution.
+//! *Constant expressions* (keys, ranges, LIMIT, VALUES) use no slots, only literals and parameters; they are evaluated
+//! once per execution.
 //!
-//! *Values of keys.* A path is chosen by types, because values are only known when it runs. Each value of a key or bound is brought into
-//! its column's type exactly, never rounded or cut silently (`executor::access` does it):
+//! *Values of keys.* A path is chosen by types, because values are only known when it runs. Each value of a key or
+//! bound is brought into its column's type exactly, never rounded or cut silently (`executor::access` does it):
 //!
-//! - NULL in a key, in `equal` or as a bound finds nothing (`column = NULL` is never true). `with_null` is how NULLs are found.
-//! - A value that the column's type cannot hold (3.5, 70000 or '1abc' in a SMALLINT, 0.1 in a FLOAT, a DATETIME with a time in a DATE)
-//!   equals no row: that key, or that whole range, is left out.
-//! - As a bound, such a value becomes the nearest value of the type inside the range, inclusive; beyond the type's limits the bound falls
-//!   away or the range is empty.
-//! - Strings keep their full length, whatever the column's; for a part with a prefix length the key is cut to it (the encoder does), and
-//!   the planner keeps the condition in the filter and makes the bound inclusive.
+//! - NULL in a key, in `equal` or as a bound finds nothing (`column = NULL` is never true). `with_null` is how NULLs
+//!   are found.
+//! - A value that the column's type cannot hold equals no row: that key, or that whole range, is left out. (Examples:
+//!   3.5, 70000 or '1abc' in a SMALLINT, 0.1 in a FLOAT, a DATETIME with a time in a DATE.)
+//! - As a bound, such a value becomes the nearest value of the type inside the range, inclusive; beyond the type's
+//!   limits the bound falls away or the range is empty.
+//! - Strings keep their full length, whatever the column's. For a part with a prefix length the encoder cuts the key to
+//!   it, and the planner keeps the condition in the filter and makes the bound inclusive.
 //!
-//! *Session values.* `@@variable`, ROW_COUNT() and the like are parameters behind the statement's own: a plan never holds their values.
+//! *Session values.* `@@variable`, ROW_COUNT() and the like are parameters behind the statement's own: a plan never
+//! holds their values.
 //!
-//! Invariant: a plan is valid for every schema version in which its tables have the names, ids and versions that it
-//! was bound to ([`Prepared::fits`]); slots check a table's version, too.
+//! Invariant: a plan is valid for every schema version in which its tables have the names, ids and versions that it was
+//! bound to ([`Prepared::fits`]). Slots check a table's version, too.
 
 use expression::Expression;
 use expression::aggregate::AggregateCall;
@@ -37,17 +41,17 @@ pub struct Prepared {
     pub schema: SchemaVersion,
     /// All that it was bound to of the schema, beside what the session may do. None: of no use for another schema.
     pub tables: Option<Vec<Arc<TableDefinition>>>,
-    /// What to do.
+    /// The work itself.
     pub plan: Plan,
     /// Types of the parameters it was bound for, in order.
     pub parameters: Vec<SqlType>,
-    /// What the session appends to the parameters at each execution, in order.
+    /// The values that the session appends to the parameters at each execution, in order.
     pub session_values: Vec<SessionValue>,
     /// An expression of it has another value each time, or a default that it stores may have.
     pub is_volatile: bool,
     /// Columns of its result set; empty if it has none.
     pub columns: Arc<Vec<ResultColumn>>,
-    /// What each execution warns of, by number.
+    /// The warnings of each execution, by number.
     pub warnings: Vec<(u16, String)>,
 }
 
@@ -72,8 +76,9 @@ impl Prepared {
         self.session_values.iter().any(|value| matches!(value, SessionValue::UserLock(_)))
     }
 
-    /// Whether another session may run this plan for the same text, database, parameter types and `SessionVariables::bind_key`: DDL, SET and SHOW are bound
-    /// to more of a session than that (whose password ALTER USER CURRENT_USER() changes).
+    /// Whether another session may run this plan for the same text, database, parameter types and
+    /// `SessionVariables::bind_key`. DDL, SET and SHOW are bound to more of a session than that: ALTER USER
+    /// CURRENT_USER() changes the password of its user.
     #[must_use]
     pub fn is_shareable(&self) -> bool {
         match &self.plan {
@@ -201,7 +206,7 @@ pub enum Plan {
     Delete(Box<DeletePlan>),
     /// EXPLAIN of a plan: `explain::rows` makes the result.
     Explain {
-        /// What is explained.
+        /// The plan that is explained.
         plan: Box<Plan>,
         /// How.
         format: ExplainFormat,
@@ -328,7 +333,8 @@ pub enum Source {
     Nothing,
     /// A table.
     Table(TableAccess),
-    /// A table of information_schema, performance_schema, ndbinfo or mysql that is made when read; `filter` is in its own space.
+    /// A table of information_schema, performance_schema, ndbinfo or mysql that is made when read; `filter` is in its
+    /// own space.
     Virtual {
         /// Database and table.
         table: VirtualTable,
@@ -357,8 +363,9 @@ pub struct TableAccess {
     pub alias: String,
     /// Keys or ranges.
     pub path: AccessPath,
-    /// What of WHERE the path does not imply, in the source space. Where rows are found by another index than the primary key and then
-    /// locked or changed, or through a unique key's hidden table, it is the whole WHERE: the row may have changed since its key was found.
+    /// The part of WHERE that the path does not imply, in the source space. It is the whole WHERE if rows are found
+    /// through a unique key's hidden table, or by another index than the primary key and then locked or changed. The
+    /// row may have changed since its key was found.
     pub filter: Option<Expression>,
 }
 
@@ -374,7 +381,8 @@ pub enum AccessPath {
         /// The keys.
         keys: Vec<KeyTemplate>,
     },
-    /// Ranges of an ordered index (IndexId(0): the primary key), disjoint and ascending once evaluated (the executor sorts and merges).
+    /// Ranges of an ordered index (IndexId(0): the primary key), disjoint and ascending once evaluated (the executor
+    /// sorts and merges).
     Ranges {
         /// The index.
         index: IndexId,
@@ -388,8 +396,8 @@ pub enum AccessPath {
 /// One constant expression per key column; how their values become key values is told at the top of this file.
 pub type KeyTemplate = Vec<Expression>;
 
-/// A range: equal in the first columns, bounded in the next. Without bounds it is everything that is equal in the first columns, NULLs in
-/// the next included; with `with_null` and no bounds it is only the NULLs in the next.
+/// A range: equal in the first columns, bounded in the next. Without bounds it is everything that is equal in the first
+/// columns, NULLs in the next included; with `with_null` and no bounds it is only the NULLs in the next.
 #[derive(Clone, Debug, Default)]
 pub struct RangeTemplate {
     /// Values of the first columns.
@@ -557,13 +565,14 @@ pub struct InsertPlan {
     pub table: Arc<TableDefinition>,
     /// The columns that VALUES name, in their order.
     pub columns: Vec<ColumnIndex>,
-    /// Rows of constant expressions; None is DEFAULT. (A value that names an earlier column of its row uses its slot in the source space.)
+    /// Rows of constant expressions; None is DEFAULT. (A value that names an earlier column of its row uses its slot in
+    /// the source space.)
     pub rows: Vec<Vec<Option<Expression>>>,
     /// IGNORE, REPLACE, ON DUPLICATE KEY UPDATE.
     pub conflict: InsertConflict,
 }
 
-/// What happens to a row whose primary or unique key exists.
+/// The way to treat a row whose primary or unique key exists.
 #[derive(Clone, Debug)]
 pub enum InsertConflict {
     /// 1062.
@@ -673,13 +682,13 @@ pub enum StatementSource {
 /// One assignment of SET.
 #[derive(Clone, Debug)]
 pub struct SetItem {
-    /// What is set.
+    /// The variable that is set.
     pub target: SetTarget,
     /// To what; None is DEFAULT. A constant expression (bare words arrive as string literals).
     pub value: Option<Expression>,
 }
 
-/// What SET sets.
+/// The kinds of variables that SET knows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SetTarget {
     /// A session system variable, lower case.
@@ -688,7 +697,7 @@ pub enum SetTarget {
     Global(String),
     /// A global system variable, lower case, and what the cluster is to begin with.
     Persist(String),
-    /// What the cluster is to begin with.
+    /// The value with which the cluster is to begin.
     PersistOnly(String),
     /// RESET PERSIST.
     ResetPersist {
@@ -715,7 +724,7 @@ pub enum SetTarget {
 /// SHOW and DESCRIBE.
 #[derive(Clone, Debug)]
 pub struct ShowPlan {
-    /// What is shown.
+    /// The thing that is shown.
     pub what: Show,
     /// LIKE pattern.
     pub like: Option<String>,
@@ -732,7 +741,7 @@ pub enum EngineForm {
     Ndb,
 }
 
-/// What SHOW shows.
+/// The things that SHOW knows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Show {
     /// SHOW DATABASES.

@@ -146,7 +146,7 @@ pub(crate) fn hide_unknown_column(
     column_denied(&command_of(privilege), name, &table.name, context)
 }
 
-// ---- what statements need ---------------------------------------------------------------------------------------------
+// ---- what statements need -------------------------------------------------------------------------------------------
 
 struct Needs<'a> {
     text: &'a str,
@@ -511,7 +511,7 @@ fn flush(option: FlushOption) -> Requirement {
     Requirement::Global(Privileges::RELOAD, dynamic)
 }
 
-// ---- whether it is held -----------------------------------------------------------------------------------------------
+// ---- whether it is held ---------------------------------------------------------------------------------------------
 
 /// Tables that everybody may read: those of information_schema show each account what it may see, and a few of
 /// performance_schema are about the session.

@@ -1,5 +1,5 @@
-//! What a SELECT does with the rows of its source: sorting, DISTINCT, where its LIMIT counts, and what is evaluated in
-//! the session.
+//! The steps of a SELECT with the rows of its source: sorting, DISTINCT, where its LIMIT counts, and the parts that are
+//! evaluated in the session.
 //!
 //! It is decided here, once per plan; the executor runs it and EXPLAIN shows it.
 //!
@@ -86,7 +86,7 @@ fn as_columns(expressions: &[Expression]) -> Option<Vec<ColumnIndex>> {
     expressions.iter().map(|expression| expression.as_column().map(|slot| ColumnIndex(slot.0))).collect()
 }
 
-/// What is left to do here where rows bring only the columns that are read here.
+/// The work that is left to do here where rows bring only the columns that are read here.
 fn narrow(plan: &SelectPlan, filter: Option<Expression>, output: &[Expression]) -> Narrow {
     let conjuncts = filter.map(Expression::into_conjuncts).unwrap_or_default();
     let (mut conditions, pushed): (Vec<_>, Vec<_>) =

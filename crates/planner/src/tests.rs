@@ -1,7 +1,7 @@
 //! Whole statements through the front: golden plans, errors, and properties.
 //!
-//! `tests/*.txt` hold statements and what becomes of them: `> statement`, then its plan, or `! code message`. A failing test prints what the
-//! whole file would have to say; read it before it is taken over.
+//! `tests/*.txt` hold statements and what becomes of them: `> statement`, then its plan, or `! code message`. A failing
+//! test prints what the whole file would have to say; read it before it is taken over.
 
 mod modes;
 mod privileges;
@@ -116,7 +116,7 @@ fn shown_value(value: &types::Value) -> String {
     if value.is_null() { "NULL".to_owned() } else { String::from_utf8_lossy(&text).trim_end().to_owned() }
 }
 
-/// What becomes of a statement; `?` are integers.
+/// The outcome of a statement; `?` are integers.
 fn outcome(schema: &Schema, statement: &str) -> String {
     outcome_in(schema, statement, TextModes::default())
 }
@@ -192,13 +192,13 @@ fn errors() {
     check_golden(include_str!("tests/errors.txt"));
 }
 
-/// What drivers, tools and dumps say of their own accord.
+/// The statements that drivers, tools and dumps say of their own accord.
 #[test]
 fn clients() {
     check_golden(include_str!("tests/clients.txt"));
 }
 
-/// What becomes of a statement where sql_mode lets in these dates.
+/// The outcome of a statement where sql_mode lets in these dates.
 fn outcome_with(dates: types::DateMode, statement: &str) -> String {
     let schema = schema();
     let mut typing = TypingContext::default();

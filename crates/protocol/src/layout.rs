@@ -1,9 +1,9 @@
 //! Which modules run on which threads: our automatic layout, or NDB's `ThreadConfig`, as a pure function.
 //!
 //! The automatic layout has a *worker* per CPU: a receiving thread that carries instance *i* of `sql`, `tc`, `query`
-//! and `ldm`, so that whatever the mix of reads and writes is, every CPU has a part of it. `main` and `membership` have
-//! threads of their own, which are not pinned. Workers are pinned only if the node has its CPUs alone. [`CpuShare::of`]
-//! says how many workers there are, and how many of them have an `ldm`.
+//! and `ldm`. So every CPU has a part of the work, whatever the mix of reads and writes is. `main` and `membership`
+//! have threads of their own, which are not pinned. Workers are pinned only if the node has its CPUs alone.
+//! [`CpuShare::of`] says how many workers there are, and how many of them have an `ldm`.
 //!
 //! `ThreadConfig` is taken literally:
 //!

@@ -58,7 +58,7 @@ pub struct Envelope {
     pub view: ViewNumber,
     /// The sender's epoch: a receiver adopts a higher one before it handles the signal.
     pub epoch: Epoch,
-    /// What is said.
+    /// The signal.
     pub signal: Signal,
 }
 
@@ -74,7 +74,7 @@ impl Envelope {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Wire)]
 pub struct RequestId(pub u64);
 
-/// What a node tells management nodes of itself.
+/// A node's report on itself to management nodes.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Wire)]
 pub struct NodeReport {
     /// The version, for people.
@@ -85,23 +85,23 @@ pub struct NodeReport {
     pub mysql_port: u16,
     /// Rows can be read through it; a management node has a map of the cluster.
     pub serves: bool,
-    /// What it waits for, if it does not serve.
+    /// The reason for which it waits, if it does not serve.
     pub waits: String,
 }
 
 /// Connections that [`Signal::SchemaInstalled`] tells at most.
 pub const SCHEMA_USERS_MAX: usize = 64;
 
-/// Everything modules say to each other. Each variant's attribute is its line in the table of signals: which modules receive it, and
-/// what its sender's view means for them (`wire_derive::Signals`, [`Fence`]).
+/// Everything modules say to each other. Each variant's attribute is its line in the table of signals: which modules
+/// receive it, and what its sender's view means for them (`wire_derive::Signals`, [`Fence`]).
 #[derive(Clone, PartialEq, Debug, Wire, Signals)]
 pub enum Signal {
-    // ---- a module to itself -------------------------------------------------------------------------------------------
+    // ---- a module to itself -----------------------------------------------------------------------------------------
     /// Go on with the work named by this number after other work had its turn.
     #[signal(to(sql, ldm, query), fence = none)]
     Continue(u64),
 
-    // ---- session -> ldm or query, and back ----------------------------------------------------------------------------
+    // ---- session -> ldm or query, and back --------------------------------------------------------------------------
     /// Read rows.
     #[signal(to(ldm, query), fence = older, slot = slot)]
     Read(Box<ReadRequest>),
@@ -145,8 +145,8 @@ pub enum Signal {
     /// Commit at the only participant.
     #[signal(to = ldm, fence = older, slot = participant.slot)]
     CommitOne(Box<CommitOneRequest>),
-    /// What became of a commit whose answer is lost? The primary answers as it would have answered the commit; a transaction that is
-    /// not ending there ends by this question: aborted.
+    /// Asks for the outcome of a commit whose answer did not come. The primary answers as it would have answered the
+    /// commit; a transaction that is not ending there ends by this question: aborted.
     #[signal(to = ldm, fence = older)]
     OutcomeAsk {
         /// Echoed.
@@ -170,13 +170,15 @@ pub enum Signal {
         /// Where.
         to: Address,
     },
-    /// ldm of a node that is about to stop -> sql modules of data nodes, main of SQL nodes: it leads nothing, and has said everything to sessions.
+    /// ldm of a node that is about to stop -> sql modules of data nodes, main of SQL nodes: it leads nothing, and has
+    /// said everything to sessions.
     #[signal(to(sql, main), fence = older)]
     LastWord,
     /// The module, or all sql modules of that node, use a view in which that is so.
     #[signal(to = ldm, fence = older)]
     LastWordHeard,
-    /// New primary -> session's module (or the main module that reserves AUTO_INCREMENT values): it goes on with this open transaction; the module aborts it if it is over, or was an earlier life's.
+    /// New primary -> session's module, or the main module that reserves AUTO_INCREMENT values. The primary goes on
+    /// with this open transaction. The module aborts it if it is over, or was an earlier life's.
     #[signal(to(sql, main), fence = older)]
     TransactionMoved {
         /// Whose.
@@ -185,7 +187,7 @@ pub enum Signal {
         slot: SlotId,
     },
 
-    // ---- session -> tc, and back --------------------------------------------------------------------------------------
+    // ---- session -> tc, and back ------------------------------------------------------------------------------------
     /// Commit over several participants.
     #[signal(to = tc, fence = older)]
     Coordinate(Box<CoordinateRequest>),
@@ -199,13 +201,13 @@ pub enum Signal {
         transaction: TransactionId,
     },
 
-    // ---- tc -> primaries ----------------------------------------------------------------------------------------------
+    // ---- tc -> primaries --------------------------------------------------------------------------------------------
     /// Make the staged writes durable at all replicas, and answer the coordinator.
     #[signal(to = ldm, fence = strict, slot = participant.slot)]
     Prepare {
         /// Whose.
         transaction: TransactionId,
-        /// What must be held.
+        /// The operations that must be held.
         participant: Participant,
         /// Stamp no epoch below this.
         epoch_seen: Epoch,
@@ -218,8 +220,8 @@ pub enum Signal {
     /// Commit or abort.
     #[signal(to = ldm, fence = strict, slot = slot)]
     Outcome(Outcome),
-    /// A replica has recorded the outcome. (Only the record of an abort is waited for: aborts that late are rare, and their sessions
-    /// may wait a little longer.)
+    /// A replica has recorded the outcome. Only the record of an abort is waited for: aborts that late are rare, and
+    /// their sessions may wait a little longer.
     #[signal(to(tc, ldm), fence = strict, deferrable)]
     OutcomeRecorded {
         /// Whose.
@@ -236,7 +238,7 @@ pub enum Signal {
         transactions: Vec<TransactionId>,
     },
 
-    // ---- primary -> backups, and back ---------------------------------------------------------------------------------
+    // ---- primary -> backups, and back -------------------------------------------------------------------------------
     /// A piece of a large transaction.
     #[signal(to = ldm, fence = strict, slot = slot)]
     ReplicateAhead(Box<ReplicateAhead>),
@@ -278,7 +280,7 @@ pub enum Signal {
         transaction: TransactionId,
     },
 
-    // ---- copying to a member that joins ---------------------------------------------------------------------------------
+    // ---- copying to a member that joins -----------------------------------------------------------------------------
     /// primary -> joining member.
     #[signal(to = ldm, fence = strict, slot = slot)]
     CopyPiece(Box<CopyPiece>),
@@ -301,7 +303,7 @@ pub enum Signal {
         view: ViewNumber,
     },
 
-    // ---- takeover -----------------------------------------------------------------------------------------------------
+    // ---- takeover ---------------------------------------------------------------------------------------------------
     /// member -> primary of the new view.
     #[signal(to = ldm, fence = strict, slot = slot)]
     Gather(Box<GatherReport>),
@@ -328,7 +330,7 @@ pub enum Signal {
         participants: Arc<Vec<SlotId>>,
     },
 
-    // ---- deadlock probes ----------------------------------------------------------------------------------------------
+    // ---- deadlock probes --------------------------------------------------------------------------------------------
     /// ldm -> session of `transaction`: where does it wait?
     #[signal(to = sql, fence = older)]
     ProbeSession(Probe),
@@ -346,7 +348,7 @@ pub enum Signal {
         other: TransactionId,
     },
 
-    // ---- epochs: main <-> main, main <-> ldm and tc -------------------------------------------------------------------
+    // ---- epochs: main <-> main, main <-> ldm and tc -----------------------------------------------------------------
     /// A member stamped something in this epoch: it wants to be closed.
     #[signal(to = main, fence = strict)]
     EpochWanted {
@@ -372,9 +374,9 @@ pub enum Signal {
         epoch: Epoch,
     },
 
-    // ---- catalogue: the node that runs a DDL job -> main of every member ----------------------------------------------
-    /// Read the catalogue rows at this version or newer and install them; then say who uses older versions of these tables.
-    /// A node's `main` asks its own `sql` modules the same.
+    // ---- catalogue: the node that runs a DDL job -> main of every member --------------------------------------------
+    /// Read the catalogue rows at this version or newer and install them; then say who uses older versions of these
+    /// tables. A node's `main` asks its own `sql` modules the same.
     #[signal(to(sql, main), fence = none)]
     SchemaInstall {
         /// Echoed.
@@ -395,7 +397,8 @@ pub enum Signal {
         request: RequestId,
         /// The version.
         version: SchemaVersion,
-        /// Connections on this node that use the tables as the request says: [`SCHEMA_USERS_MAX`] of them at most, none only if there is none.
+        /// Connections on this node that use the tables as the request says: [`SCHEMA_USERS_MAX`] of them at most, none
+        /// only if there is none.
         #[wire(since = 5)]
         users: Vec<u32>,
     },
@@ -465,14 +468,15 @@ pub enum Signal {
         refusal: Option<Refusal>,
     },
 
-    // ---- membership ---------------------------------------------------------------------------------------------------
+    // ---- membership -------------------------------------------------------------------------------------------------
     /// Control log to control log.
     #[signal(to = membership, fence = none)]
     Control(Box<ControlMessage>),
     /// Member to member, each interval.
     #[signal(to = membership, fence = none)]
     Heartbeat(Box<Heartbeat>),
-    /// membership -> main: this process start is known to the cluster by this number; the view follows when it is complete.
+    /// membership -> main: this process start is known to the cluster by this number; the view follows when it is
+    /// complete.
     #[signal(to = main, fence = none)]
     JoinAccepted {
         /// Its life.
@@ -481,7 +485,8 @@ pub enum Signal {
     /// membership -> membership: the sender heard of a view that is newer than its own, and asks for it.
     #[signal(to = membership, fence = none)]
     ViewWanted,
-    /// The newest committed view. Who was let in tells others, whenever a link comes up, by what the cluster runs, too.
+    /// The newest committed view. A node that was let in tells others the cluster's terms, too, whenever a link comes
+    /// up.
     #[signal(to(membership, main), fence = none)]
     ViewInstall(Arc<View>, #[wire(since = 4)] Option<Box<ClusterTerms>>),
     /// main -> main of every data node: all modules of the sender use this view.
@@ -517,7 +522,7 @@ pub enum Signal {
         incarnation: Incarnation,
     },
 
-    // ---- management and introspection ---------------------------------------------------------------------------------
+    // ---- management and introspection -------------------------------------------------------------------------------
     /// Rows of an ndbinfo table.
     #[signal(to(sql, tc, ldm, query, main, membership), fence = none)]
     InfoRequest {
@@ -537,9 +542,9 @@ pub enum Signal {
     /// Stop this node in an orderly way.
     #[signal(to = main, fence = none)]
     StopNode {
-        /// Who asked, for the log.
+        /// The client that asked, for the log.
         reason: String,
-        /// What the process ends with: tells its angel whether it is to be started again.
+        /// The exit code of the process: tells its angel whether it is to be started again.
         exit_code: u8,
         /// The others go on: primaries and sessions leave first, and if nobody can take them, the node stays.
         is_alone: bool,
@@ -595,7 +600,8 @@ pub enum Signal {
         /// All that have to be.
         slots: u32,
     },
-    /// membership of a node with a copy of the control log -> membership of nodes without one; membership -> its main: who has copies.
+    /// membership of a node with a copy of the control log -> membership of nodes without one; membership -> its main:
+    /// who has copies.
     #[signal(to(membership, main), fence = none)]
     Voters {
         /// How far the log was applied where this was true: a higher one is newer.
@@ -603,7 +609,8 @@ pub enum Signal {
         /// By voter id.
         voters: Vec<VoterPlace>,
     },
-    /// ldm -> ldm of the same slots: answer at once. How late the answer is tells how late all answers of that module are.
+    /// ldm -> ldm of the same slots: answer at once. How late the answer is tells how late all answers of that module
+    /// are.
     #[signal(to = ldm, fence = strict)]
     LagProbe {
         /// Counted by the sender.
@@ -615,8 +622,8 @@ pub enum Signal {
         /// From the probe.
         probe: u64,
     },
-    /// ldm -> membership of its node: a replica owes an answer for so long. membership -> membership of other nodes: therefore a view without that
-    /// node is asked for.
+    /// ldm -> membership of its node: a replica owes an answer for so long. membership -> membership of other nodes:
+    /// therefore a view without that node is asked for.
     #[signal(to = membership, fence = none)]
     ReplicaLags {
         /// The replica's node.

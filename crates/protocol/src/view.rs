@@ -1,14 +1,15 @@
 //! The view: numbered membership and ownership of the cluster. It changes only for those, never for schema or epochs.
 //!
-//! Slot 0 holds the system tables: it is a group of its own with a replica on every data node. Slots 1.. are spread over the
-//! replica groups; each group's primaries are spread over its nodes, and over the `ldm` instances of each node, so that all of them work.
+//! Slot 0 holds the system tables: it is a group of its own with a replica on every data node. Slots 1.. are spread
+//! over the replica groups; each group's primaries are spread over its nodes, and over the `ldm` instances of each
+//! node, so that all of them work.
 
 use crate::control::GroupId;
 use crate::{Address, ModuleKind};
 use types::{BUCKET_COUNT, Incarnation, NodeId, SlotId, TransactionId, ViewNumber};
 use wire_derive::Wire;
 
-/// What a node is for.
+/// The role of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
 pub enum NodeRole {
     /// Holds slots, serves SQL too.
@@ -47,7 +48,8 @@ pub struct GroupView {
     pub replicas: Vec<NodeId>,
     /// Those that hold everything committed.
     pub in_sync: Vec<NodeId>,
-    /// Those that are being copied to: they get every write, and their answers count, but they answer no reads and are never primaries.
+    /// Those that are being copied to: they get every write, and their answers count, but they answer no reads and are
+    /// never primaries.
     pub joining: Vec<NodeId>,
     /// Those whose own disk holds everything acknowledged as durable: a full restart begins from one of them (I7).
     pub restorable: Vec<NodeId>,
@@ -60,9 +62,11 @@ pub struct SlotPlace {
     pub group: u16,
     /// The primary, a member of the group's `in_sync`.
     pub primary: NodeId,
-    /// The position of the slot among those of its group with the same primary: chooses the `ldm` instance on each replica.
+    /// The position of the slot among those of its group with the same primary: chooses the `ldm` instance on each
+    /// replica.
     pub rank: u16,
-    /// The first view of this line of primaries: they handed over to each other what was open. Work of transactions from before is void.
+    /// The first view of this line of primaries: they handed over to each other what was open. Work of transactions
+    /// from before is void.
     pub since: ViewNumber,
 }
 
@@ -99,7 +103,8 @@ impl View {
 
     /// The first view of a cluster: every configured data node is there and in sync.
     ///
-    /// `nodes` in order of id; data nodes fill replica groups of `replica_count` in that order, so their number must be a multiple of it.
+    /// `nodes` in order of id; data nodes fill replica groups of `replica_count` in that order, so their number must be
+    /// a multiple of it.
     #[must_use]
     pub fn first(
         founding: GroupId,
@@ -135,7 +140,8 @@ impl View {
         Self { number: ViewNumber(1), founding, nodes, groups, slots, leaving: Vec::new() }
     }
 
-    /// Whether its parts fit together, whatever came before: nodes in order, members that are replicas, each counted once, primaries in sync.
+    /// Whether its parts fit together, whatever came before: nodes in order, members that are replicas, each counted
+    /// once, primaries in sync.
     #[must_use]
     pub fn is_well_formed(&self) -> bool {
         let is_set = |nodes: &[NodeId]| (1..nodes.len()).all(|index| !nodes[..index].contains(&nodes[index]));

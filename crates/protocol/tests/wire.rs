@@ -1,8 +1,10 @@
-//! The bytes between nodes, pinned: one instance of every signal, and the frames of a link, compared with `wire.txt`. Nodes of two versions
-//! talk to each other, so a change of these bytes needs a new wire version (docs/formats/wire.md). When it is meant:
-//! `WRITE_WIRE=1 cargo test -p protocol --test wire` writes the file anew, and its difference is what to review.
+//! The bytes between nodes, pinned: one instance of every signal, and the frames of a link, compared with `wire.txt`.
+//! Nodes of two versions talk to each other, so a change of these bytes needs a new wire version
+//! (docs/formats/wire.md). When it is meant: `WRITE_WIRE=1 cargo test -p protocol --test wire` writes the file anew,
+//! and its difference is what to review.
 //!
-//! And bytes that are none of ours: whatever comes is a value or an error, at the cost of a small multiple of its length.
+//! And bytes that are none of ours: whatever comes is a value or an error, at the cost of a small multiple of its
+//! length.
 #![expect(unsafe_code, reason = "an allocator that counts is an unsafe trait")]
 
 use expression::aggregate::AggregateCall;
@@ -557,7 +559,7 @@ fn raised() -> Raised {
     Raised { count: 2, warnings: vec![Warning { severity: Severity::Note, code: 1265, message }] }
 }
 
-/// What `wire.txt` should be: one line per instance, each variant's own bytes; then whole frames.
+/// The text that `wire.txt` should have: one line per instance, each variant's own bytes; then whole frames.
 fn pinned() -> String {
     let mut text = format!("wire version {WIRE_VERSION}\n");
     for signal in every_signal() {
@@ -631,7 +633,7 @@ fn frames_round_trip() {
     }
 }
 
-// ---- bytes that are none of ours ------------------------------------------------------------------------------------------------------
+// ---- bytes that are none of ours ------------------------------------------------------------------------------------
 
 /// Counts what a thread allocates.
 struct Counting;
@@ -666,7 +668,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What decoding may allocate: per byte of input, and for the first places of a list that turns out to be a lie.
+/// The bytes that decoding may allocate: per byte of input, and for the first elements of a list that turns out to be a
+/// lie.
 const ALLOCATED_PER_BYTE: usize = 256;
 const ALLOCATED_AT_LEAST: usize = 64 << 10;
 

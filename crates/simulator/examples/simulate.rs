@@ -1,16 +1,20 @@
-//! `--mutants [--seeds N] [--only NAME] [--world NAME]`: which seed catches which deliberate bug (with the feature `mutants`); `--mutants --known`: whether
-//! those that are known do still.
+//! `--mutants [--seeds N] [--only NAME] [--world NAME]`: which seed catches which deliberate bug (with the feature
+//! `mutants`); `--mutants --known`: whether those that are known do still.
 //!
 //! `--exhaustive NAME|all [--states N]`: everything in a small world is tried.
 //!
-//! `--points [--seeds N]`: every signal with everything that can go wrong with it, each in the first of N seeds in which it strikes.
+//! `--points [--seeds N]`: every signal with everything that can go wrong with it, each in the first of N seeds in
+//! which it strikes.
 //!
-//! `--walk [--seeds N] [--first M]`: schedules of small worlds that seeds draw, for those that are too large to try everything.
+//! `--walk [--seeds N] [--first M]`: schedules of small worlds that seeds draw, for those that are too large to try
+//! everything.
 //!
-//! Runs seeds: `--seed N` one, with its transcript (`--detail`: with what is said); `--seeds N [--first M]` a campaign on all CPUs, with a summary.
+//! Runs seeds: `--seed N` one, with its transcript (`--detail`: with what is said); `--seeds N [--first M]` a campaign
+//! on all CPUs, with a summary.
 //!
-//! A campaign has a process per CPU, which runs one seed after the other: simulations in one process would wait for each other's
-//! readers before they free memory, and a seed with little of it would not repeat exactly. What ends the process ends one seed.
+//! A campaign has a process per CPU, which runs one seed after the other. Simulations in one process would wait for
+//! each other's readers before they free memory, and a seed with little of it would not repeat exactly. A fault that
+//! ends the process ends one seed.
 #![expect(
     clippy::print_stdout,
     clippy::disallowed_methods,
@@ -123,7 +127,8 @@ fn exhaustive(name: Option<&String>, states: u64) -> u64 {
     failed
 }
 
-/// Looks for the first seed that catches each deliberate bug, and prints the table of `simulator::mutants` and of the documentation.
+/// Looks for the first seed that catches each deliberate bug, and prints the table of `simulator::mutants` and of the
+/// documentation.
 #[cfg(feature = "mutants")]
 fn mutants(seeds: u64, only: Option<&String>, world: Option<&String>) -> u64 {
     use simulator::mutants::Bug;
@@ -200,7 +205,7 @@ fn report(seed: u64, outcome: &Outcome) -> String {
     )
 }
 
-/// What a process of a campaign does: its seeds, one after the other.
+/// The work of a process of a campaign: its seeds, one after the other.
 fn share(seeds: impl Iterator<Item = u64>) -> u64 {
     for seed in seeds {
         println!("{BEGINS} {seed}");

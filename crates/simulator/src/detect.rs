@@ -336,7 +336,7 @@ impl World {
         }
     }
 
-    // ---- what must hold -------------------------------------------------------------------------------------------------------------
+    // ---- what must hold ---------------------------------------------------------------------------------------------
 
     /// A node that may read has grants that run, by the clocks of the granters.
     fn check_leases(&self) -> Result<(), String> {

@@ -1,10 +1,13 @@
-//! A seed becomes a cluster, a workload and faults (`draw`); the cluster works and suffers them (`run`); the run is judged (`judge`).
+//! A seed becomes a cluster, a workload and faults (`draw`); the cluster works and suffers them (`run`); the run is
+//! judged (`judge`).
 //!
-//! Half of the seeds are plain; the other half has extras: workloads that collide on unique keys, kills, broken connections, small memory,
-//! tiny slices, an SQL node that dies and comes back or joins late. In a scenario of a certain kind (`kinds`) one thing happens for certain.
+//! Half of the seeds are plain. The other half has extras: workloads that collide on unique keys, kills, broken
+//! connections, small memory, tiny slices, an SQL node that dies and comes back or joins late. In a scenario of a
+//! certain kind (`kinds`) one thing happens for certain.
 //!
-//! Invariant: each topic is drawn by a generator of its own (`draw::Topic`). A draw that is added to one topic leaves the others as they were;
-//! what a seed means may still change with the code, so a run is named by its seed and its commit.
+//! Invariant: each topic is drawn by a generator of its own (`draw::Topic`). A draw that is added to one topic leaves
+//! the others as they were. The meaning of a seed may still change with the code, so a run is named by its seed and its
+//! commit.
 
 mod draw;
 mod judge;
@@ -19,8 +22,8 @@ use types::NodeId;
 pub(crate) use run::text_of_panic;
 pub use run::{run, run_in_detail, run_seed};
 
-/// Virtual milliseconds that a workload may take if nodes hang: for ten seconds after their start all are spared, then one leaves, and ten
-/// seconds later the next.
+/// Virtual milliseconds that a workload may take if nodes hang: for ten seconds after their start all are spared, then
+/// one leaves, and ten seconds later the next.
 const HUNG_WORK_MS: u64 = 45_000;
 /// Memory of a data node that has enough.
 const MEMORY_ENOUGH: u64 = 64 << 20;
@@ -29,7 +32,7 @@ const MEMORY_SMALL: u64 = 4 << 20;
 /// The first SQL node.
 const SQL_NODE: NodeId = NodeId(67);
 
-/// What a seed became.
+/// The scenario of a seed.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// The seed.
@@ -48,7 +51,7 @@ pub struct Scenario {
     pub rounds: u32,
     /// The schema is changed through the last node, an SQL node if there is one, not through the first.
     pub changes_through_last: bool,
-    /// What happens to data nodes while clients work, each some virtual milliseconds after the one before.
+    /// The faults of data nodes while clients work, each some virtual milliseconds after the one before.
     pub faults: Vec<(u64, Fault)>,
     /// Nodes that are lost for good, as an operator says.
     pub lost: Vec<NodeId>,
@@ -58,11 +61,11 @@ pub struct Scenario {
     pub disruptions: Vec<(u64, Disruption)>,
     /// Something goes wrong at a signal.
     pub point: Option<FaultPoint>,
-    /// What else there is.
+    /// The extras.
     pub extras: Extras,
 }
 
-/// What happens to a data node.
+/// A fault of a data node.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
     /// It dies, if its group keeps a member in sync.
@@ -83,7 +86,7 @@ pub enum Fault {
     Recover(NodeId),
 }
 
-/// What half of the seeds have.
+/// The extras of half of the seeds.
 #[derive(Clone, Debug, Default)]
 pub struct Extras {
     /// Clients of the table with a unique key.
@@ -113,7 +116,7 @@ pub struct Extras {
 /// How a run ended.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What is wrong, if anything.
+    /// The failure, if there is one.
     pub failure: Option<String>,
     /// Depends on everything that happened.
     pub digest: u64,
@@ -121,7 +124,7 @@ pub struct Outcome {
     pub steps: u64,
     /// Virtual nanoseconds.
     pub virtual_time: u64,
-    /// What was done to the cluster, and how often.
+    /// The faults of the cluster, and how often each happened.
     pub injected: BTreeMap<&'static str, u64>,
     /// The point at which something should go wrong, and whether it did.
     pub point: Option<(FaultPoint, bool)>,

@@ -6,7 +6,7 @@
 //!
 //! The network delivers signals between two modules in order (as one TCP connection does) and reorders everything else
 //! by drawn delays; client bytes arrive in drawn pieces. A crash of a node drops its modules, its queues and what it
-//! has not sent; what is on its way still arrives; its peers and clients see their connections close a little later.
+//! has not sent. Signals on their way still arrive. Its peers and clients see their connections close a little later.
 //!
 //! Invariants: virtual time never goes back; every choice is drawn from the one generator; nothing depends on addresses
 //! or hash seeds.
@@ -57,7 +57,7 @@ pub const MARKER_TIME: Duration = Duration::from_secs(20);
 /// ReplicaAnswerTimeout: the default.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What a cluster looks like.
+/// The shape of a cluster.
 #[derive(Clone, Debug)]
 pub struct Shape {
     /// Data nodes, ids from 1.
@@ -76,7 +76,7 @@ pub struct Shape {
     pub delay_max_us: u64,
     /// Rows that a slice may work on at most.
     pub budget_max: u64,
-    /// What is a large transaction.
+    /// The sizes from which a transaction is large.
     pub sizes: Sizes,
     /// An SQL node that is not started with the others.
     pub late: Option<NodeId>,
@@ -86,7 +86,7 @@ pub struct Shape {
     pub scant: Option<u64>,
 }
 
-/// What waits in a module's queue.
+/// An item in a module's queue.
 enum Item {
     Input(OwnedInput<Shared>),
     /// Bytes of a client, which the module borrows when their turn comes.
@@ -206,7 +206,7 @@ pub struct Link {
 pub struct World {
     /// All choices come from here.
     pub prng: Prng,
-    /// What happened.
+    /// An input.
     pub transcript: Transcript,
     shape: Shape,
     now: u64,
@@ -217,10 +217,10 @@ pub struct World {
     streams: BTreeMap<(Address, Address), u64>,
     client_streams: BTreeMap<(usize, bool), u64>,
     clients: Vec<Client>,
-    /// Who is at the other end of a server connection.
+    /// The client at the other end of a server connection.
     peers: BTreeMap<Link, (usize, u32)>,
     next_connection: u32,
-    /// What the files of control logs hold.
+    /// The contents of the files of control logs.
     log_files: BTreeMap<NodeId, Vec<u8>>,
     /// How often each node was started.
     lives: BTreeMap<NodeId, u32>,
@@ -228,11 +228,11 @@ pub struct World {
     /// Nodes that were asked to stop, and live; and all that ever were.
     stopping: BTreeSet<NodeId>,
     stopped: BTreeSet<NodeId>,
-    /// What was done to the cluster, and how often.
+    /// The faults of the cluster, and how often each happened.
     pub injected: BTreeMap<&'static str, u64>,
     points: Points,
     steps: u64,
-    /// What a module believes of another: here none is broken.
+    /// A module's suspicion of another: here none is broken.
     pub suspicion: Option<String>,
 }
 
@@ -474,7 +474,7 @@ impl World {
     }
 
     // ---- running
-    // ------------------------------------------------------------------------------------------------------------------
+    // -----------------------------------------------------------------------------------------------------------------
 
     /// Does one thing. False if nothing can ever happen again.
     pub fn step(&mut self) -> bool {
@@ -519,7 +519,7 @@ impl World {
     /// Nobody has work: time goes on to whatever comes next.
     fn jump(&mut self) -> bool {
         let delivery = self.deliveries.peek().map(|Reverse(timed)| timed.at);
-        // What stands still has whatever it has to do to do when it goes on.
+        // A module that stands still has its work to do when it goes on.
         let next = |id: &Address, clock: Clock, slot: &Slot| {
             let due = if slot.queue.is_empty() { clock.shows(slot.module.deadline()?) } else { self.now };
             Some(due.max(self.faults.pause_of(*id)))
@@ -785,7 +785,7 @@ impl World {
     }
 
     // ---- clients
-    // ------------------------------------------------------------------------------------------------------------------
+    // -----------------------------------------------------------------------------------------------------------------
 
     /// Adds a client; it acts when it is run.
     pub fn add_client(&mut self, client: Client) -> usize {

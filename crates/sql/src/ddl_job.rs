@@ -5,17 +5,20 @@
 //!      -> an unfinished job of the journal? run it, Read again
 //!      -> own job: Write (compare and set, one transaction) | Install (all members) | Backfill ... -> release the lock -> done
 //! ```
-//! The lock is a transaction of its own that lives as long as this run; each write is another one, the session's. A write that finds another
-//! version, or whose outcome is unknown, makes the runner read the journal again, which knows what became of its job.
+//! The lock is a transaction of its own that lives as long as this run; each write is another one, the session's. A
+//! write that finds another version, or whose outcome is unknown, makes the runner read the journal again, which knows
+//! what became of its job.
 //!
-//! A run that waits for users, members or the lock says for whom: in SHOW PROCESSLIST at once, and in the log every ten seconds. The wait for the lock lasts
-//! as long as `lock_wait_timeout` says, and users are waited for that long, or for ten seconds if that is less.
+//! A run that waits for users, members or the lock says for whom: in SHOW PROCESSLIST at once, and in the log every ten
+//! seconds. The wait for the lock lasts as long as `lock_wait_timeout` says, and users are waited for that long, or for
+//! ten seconds if that is less.
 //!
-//! A run whose session or node ends leaves its job; `finisher` runs without a statement of its own, only to end what others have left.
+//! A run whose session or node ends leaves its job; `finisher` runs without a statement of its own, only to end what
+//! others have left.
 //!
-//! Invariants: those of `catalogue::job`; no user of a table is waited for before the statement's tables are known, nor with the lock held if it was there
-//! when the statement came; the lock is released however the run ends; the statement returns only when every member has
-//! installed its last version.
+//! Invariants: those of `catalogue::job`. No user of a table is waited for before the statement's tables are known, nor
+//! with the lock held if it was there when the statement came. The lock is released however the run ends. The statement
+//! returns only when every member has installed its last version.
 //!
 //! Deliberately not here: what the steps are.
 
@@ -149,7 +152,8 @@ impl DdlRun {
             self.release(cx.env);
         }
         match progress {
-            // Before it has a job the statement waits for the next view and begins again; what is done then is not the client's to try again piece by piece.
+            // Before it has a job the statement waits for the next view and begins again; what is done then is not the
+            // client's to try again piece by piece.
             Err(Failure::ViewChanged(error)) if self.own_job.is_some() => Err(Failure::Error(error)),
             progress => progress,
         }
@@ -201,9 +205,9 @@ impl DdlRun {
         }
     }
 
-    // ---- what it waits for --------------------------------------------------------------------------------------------------------
+    // ---- what it waits for ------------------------------------------------------------------------------------------
 
-    /// What it waits for, as SHOW PROCESSLIST says it.
+    /// The reason for which it waits, as SHOW PROCESSLIST says it.
     pub(crate) fn waits_for(&self) -> Option<String> {
         match &self.stage {
             Stage::Users(members) | Stage::Backfill(members) | Stage::Install { members, .. } => {
@@ -239,7 +243,7 @@ impl DdlRun {
             None => now + TELL_INTERVAL,
         };
         self.tell_at = Some(at);
-        // (A run that waits often, and never for long, has one alarm.)
+        // A run that waits often, and never for long, has one alarm.
         if self.alarm_at.is_none_or(|alarm_at| alarm_at <= now) {
             self.alarm_at = Some(at);
             cx.env.module.site.wakes.register(at, cx.core.client.id);
@@ -251,9 +255,10 @@ impl DdlRun {
         USERS_PATIENCE.min(Duration::from_secs(cx.core.variables.ddl_wait_timeout.into()))
     }
 
-    // ---- users of its tables ------------------------------------------------------------------------------------------------------
+    // ---- users of its tables ----------------------------------------------------------------------------------------
 
-    /// Those who use the tables already are waited for before anything is locked or written: there is nothing to undo if they do not end.
+    /// Those who use the tables already are waited for before anything is locked or written: there is nothing to undo
+    /// if they do not end.
     fn start(&mut self, cx: &mut Cx<'_, '_>) -> Option<Progress> {
         let schema = &cx.env.module.site.map.schema;
         let request = self.request.as_ref().filter(|_| self.own_job.is_none());
@@ -282,7 +287,7 @@ impl DdlRun {
         Ok(Some(Progress::Wait))
     }
 
-    // ---- passwords ----------------------------------------------------------------------------------------------------------------
+    // ---- passwords --------------------------------------------------------------------------------------------------
 
     fn hash(
         &mut self,
@@ -297,7 +302,7 @@ impl DdlRun {
         Ok(progress)
     }
 
-    // ---- the lock -----------------------------------------------------------------------------------------------------------------
+    // ---- the lock ---------------------------------------------------------------------------------------------------
 
     fn begin(&mut self, cx: &mut Cx<'_, '_>) -> Result<Option<Progress>, Failure> {
         let primary = cx.executor().primary(SlotId(0))?;
@@ -347,7 +352,7 @@ impl DdlRun {
         }
     }
 
-    // ---- reading ------------------------------------------------------------------------------------------------------------------
+    // ---- reading ----------------------------------------------------------------------------------------------------
 
     fn read_table(&self, table: TableId, cx: &mut Cx<'_, '_>) -> Result<SystemRead, Failure> {
         let info = cx.executor().hidden_info(table)?;
@@ -411,7 +416,8 @@ impl DdlRun {
         match rest.pop() {
             Some(table) => self.stage = Stage::ReadJournal { reading: self.read_table(table, cx)?, rest },
             None => {
-                // (Users of the tables were waited for by the run that wrote it, or by the primaries' checks they cannot do harm.)
+                // The run that wrote it has waited for users of the tables, or by the primaries' checks they cannot do
+                // harm.
                 let step = InstallStep { version: self.version, tables: Vec::new(), can_go_back: false };
                 self.install(step, AfterInstall::Choose);
             }
@@ -419,7 +425,7 @@ impl DdlRun {
         Ok(None)
     }
 
-    // ---- installing ---------------------------------------------------------------------------------------------------------------
+    // ---- installing -------------------------------------------------------------------------------------------------
 
     fn install(&mut self, step: InstallStep, next: AfterInstall) {
         let tables = step.tables.as_slice().into();
@@ -460,9 +466,9 @@ impl DdlRun {
         Ok(None)
     }
 
-    // ---- steps --------------------------------------------------------------------------------------------------------------------
+    // ---- steps ------------------------------------------------------------------------------------------------------
 
-    /// What to do with what the journal says; Some: the statement is done.
+    /// Decides by the journal; Some: the statement is done.
     fn choose(&mut self, cx: &mut Cx<'_, '_>) -> Result<Option<Completion>, Failure> {
         if let Some(job) = self.journal.unfinished() {
             if self.stuck.is_some_and(|(name, count)| name == job.name() && count >= STUCK_MAX) {
@@ -483,13 +489,14 @@ impl DdlRun {
             }
         }
         let Some(request) = &self.request else {
-            // What the journal says is old if a commit of whoever left is still under way: that holds this lock.
+            // The journal is old if a commit of a runner that left is still under way: that commit holds this lock.
             let version = self.version;
             self.check(Box::new(StepWrite { expected: version, version, writes: Vec::new() }), cx)?;
             return Ok(None);
         };
         if cx.env.module.site.map.schema.version != self.version {
-            // A commit of whoever left was decided since the journal was read: the tables are newer than what that says.
+            // A commit of whoever left was decided since the journal was read: the tables are newer than what that
+            // says.
             self.read_catalogue(cx)?;
             return Ok(None);
         }

@@ -1,4 +1,5 @@
-//! What a handler call gives to the code below it: time, budget, outputs and the state that all sessions of the module share.
+//! The environment of a handler call for the code below it: time, budget, outputs and the state that all sessions of
+//! the module share.
 
 use crate::accounts::AccountBook;
 use crate::config::SqlConfig;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 use stdx::{Deadlines, IdRange, Instant, Now};
 use types::{NodeId, SlotId, TransactionId};
 
-/// What the sessions of a module share.
+/// The state that the sessions of a module share.
 pub(crate) struct ModuleState {
     /// The part of it that the executor sees.
     pub(crate) site: Site,
@@ -30,7 +31,7 @@ pub(crate) struct ModuleState {
     /// Numbers of the privilege sets that sessions have.
     pub(crate) privilege_sets: PrivilegeSets,
     pub(crate) nonces: NonceSource,
-    /// What is known of accounts besides the catalogue.
+    /// Knowledge of accounts besides the catalogue.
     pub(crate) accounts: AccountBook,
     pub(crate) deadlines: Deadlines<Alarm>,
     /// Bytes made on the way into a reply.
@@ -45,8 +46,9 @@ pub(crate) struct ModuleState {
     pub(crate) ddl_locks: BTreeSet<TransactionId>,
     /// Commits whose sessions are gone.
     pub(crate) orphans: Orphans,
-    /// What transactions held on nodes when those were lost. If they end before the connection is back, their aborts are lost too, and what they
-    /// had asked for may have been waiting there for a view, unseen by those who undo what lost nodes hold: it is aborted (again) when the node is back.
+    /// Slots that transactions held on nodes when those were lost. If they end before the connection is back, their
+    /// aborts do not arrive either. Their requests may have waited there for a view, unseen by those that undo the work
+    /// of lost nodes. So they are aborted (again) when the node is back.
     pub(crate) aborts_due: BTreeSet<(TransactionId, SlotId)>,
     /// When the node started; nothing before that.
     pub(crate) started: Option<Instant>,
@@ -175,7 +177,7 @@ impl ModuleState {
         is_changed
     }
 
-    /// What the volatile functions of a statement that begins now draw from.
+    /// The source for the volatile functions of a statement that begins now.
     pub(crate) fn volatile(&mut self, now: Now, is_strict: bool) -> Volatile {
         /// 2^24 numbers are a second's, as in MySQL, and all of 56 bits are the node's.
         const SECOND: u64 = 1 << 24;

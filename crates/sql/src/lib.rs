@@ -15,7 +15,8 @@
 //! | `show`, `variables` | SHOW, information_schema, ndbinfo; system variables |
 //! | `ddl_job` | DDL statements as jobs of the catalogue |
 //!
-//! Invariants: no clock, file, socket or thread; everything that happens follows from the inputs of `SqlModule::handle`.
+//! Invariants: no clock, file, socket or thread; everything that happens follows from the inputs of
+//! `SqlModule::handle`.
 
 mod accounts;
 mod config;

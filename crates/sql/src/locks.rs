@@ -1,13 +1,14 @@
-//! What a session has locked beside its transaction: tables (LOCK TABLES) and names (GET_LOCK).
+//! The session locks of a session: tables (LOCK TABLES) and names (GET_LOCK).
 //!
-//! Each is an internal transaction of the session that locks and never writes, so COMMIT and ROLLBACK of the session's own transaction leave it alone. All
-//! tables of a LOCK TABLES are one; each name is one. To unlock is to abort.
+//! Each is an internal transaction of the session that locks and never writes, so COMMIT and ROLLBACK of the session's
+//! own transaction leave it alone. All tables of a LOCK TABLES are one; each name is one. To unlock is to abort.
 //!
-//! *Failures.* Locks are at primaries and nowhere else: if one is lost, so is the lock. The session hears of it: behind a lost table lock its
-//! next statement fails, and its own transaction is doomed; behind a lost name its connection ends.
+//! *Failures.* Locks are at primaries and nowhere else: if one is lost, so is the lock. The session hears of it: behind
+//! a lost table lock its next statement fails, and its own transaction is doomed; behind a lost name its connection
+//! ends.
 //!
-//! *Deadlocks.* The transactions of a session wait for each other's ends, though they are separate: a probe that asks for any of them goes on to
-//! where the session waits now (`Session::on_probe`).
+//! *Deadlocks.* The transactions of a session wait for each other's ends, though they are separate. So a probe that
+//! asks for any of them goes on to where the session waits now (`Session::on_probe`).
 //!
 //! `lock_tables` and `user_locks` ask for the locks.
 
@@ -22,7 +23,7 @@ use protocol::program::{LockMode, TableRef};
 use stdx::Instant;
 use types::{SlotId, TableId, TableKind, TransactionId};
 
-/// What a transaction of locks is for.
+/// The purpose of a transaction of locks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LocksOf {
     /// LOCK TABLES.
@@ -68,7 +69,7 @@ impl SessionLocks {
         tables.chain(self.names.iter_mut().map(|name| &mut name.transaction)).chain(&mut self.open)
     }
 
-    // ---- tables -------------------------------------------------------------------------------------------------------------------
+    // ---- tables -----------------------------------------------------------------------------------------------------
 
     /// The transaction that has locked tables.
     #[inline]
@@ -76,7 +77,7 @@ impl SessionLocks {
         self.tables.as_ref().and_then(|tables| tables.transaction.id())
     }
 
-    /// What the running statement asked for is locked.
+    /// The locks that the running statement asked for are there.
     pub(crate) fn keep_tables(&mut self, modes: Vec<(TableId, LockMode)>) {
         if let Some(transaction) = self.open.take() {
             self.tables = Some(LockedTables { modes, transaction });
@@ -99,7 +100,8 @@ impl SessionLocks {
         self.tables.as_ref().is_some_and(|tables| tables.transaction.is_doomed())
     }
 
-    /// Whether a statement may run while tables are locked: it uses no others, and changes none that is locked for reading.
+    /// Whether a statement may run while tables are locked: it uses no others, and changes none that is locked for
+    /// reading.
     pub(crate) fn check(&self, plan: &Plan) -> Result<(), SqlError> {
         let Some(tables) = &self.tables else { return Ok(()) };
         if matches!(plan, Plan::Ddl(_)) {
@@ -124,7 +126,7 @@ impl SessionLocks {
         self.transactions().flat_map(TransactionClient::uses)
     }
 
-    // ---- transactions -------------------------------------------------------------------------------------------------------------
+    // ---- transactions -----------------------------------------------------------------------------------------------
 
     /// Whether a transaction is one of these.
     pub(crate) fn has(&self, transaction: TransactionId) -> bool {
@@ -146,7 +148,7 @@ impl SessionLocks {
         self.names.iter().find(|lock| lock.transaction.is_doomed()).map(|lock| lock.name.as_str())
     }
 
-    /// What these have, or may have, at primaries on a node.
+    /// The locks that these have, or may have, at primaries on a node.
     pub(crate) fn held_at(&self, node: types::NodeId, map: &query::NodeMap) -> Vec<(TransactionId, SlotId)> {
         self.transactions().flat_map(|own| own.held_at(node, map)).collect()
     }
@@ -164,7 +166,7 @@ impl SessionLocks {
         self.open = Some(transaction);
     }
 
-    /// What the running statement asked for is not wanted any more, or given back.
+    /// The locks that the running statement asked for are not wanted any more, or given back.
     pub(crate) fn drop_open(&mut self, env: &mut Environment<'_>) {
         if let Some(mut open) = self.open.take() {
             release(&mut open, env);

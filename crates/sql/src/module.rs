@@ -1,10 +1,12 @@
 //! The `sql` module: the sessions of one thread and what they share.
 //!
-//! Connections are numbered on the node: the module's instance in the low part, a counter above it; request ids carry the number, so that an
-//! answer finds its session without a table of requests. The number whose counter is 0 is that of the module's `Finisher`.
+//! Connections are numbered on the node: the module's instance in the low part, a counter above it. Request ids carry
+//! the number, so that an answer finds its session without a table of requests. The number whose counter is 0 is that
+//! of the module's `Finisher`.
 //!
-//! Invariants: a session belongs to exactly one connection and goes when that is closed; answers, alarms and turns for sessions that are gone
-//! are dropped; at most `max_connections` clients and one administrator are let in per module, and `handshakes_max` are about to log in.
+//! Invariants: a session belongs to exactly one connection and goes when that is closed. Answers, alarms and turns for
+//! sessions that are gone are dropped. At most `max_connections` clients and one administrator are let in per module,
+//! and `handshakes_max` are about to log in.
 
 use crate::config::{INSTANCES_MAX, SqlConfig};
 use crate::ddl_job::finisher::Finisher;
@@ -156,7 +158,7 @@ impl SqlModule {
         }
     }
 
-    // ---- DDL jobs that were left --------------------------------------------------------------------------------------------------
+    // ---- DDL jobs that were left ------------------------------------------------------------------------------------
 
     /// The number that the finisher has in place of a connection's: no connection has it.
     fn finisher_number(&self) -> u32 {
@@ -259,7 +261,7 @@ impl SqlModule {
         }
     }
 
-    // ---- connections --------------------------------------------------------------------------------------------------------------
+    // ---- connections ------------------------------------------------------------------------------------------------
 
     fn on_opened(
         &mut self,
@@ -290,7 +292,8 @@ impl SqlModule {
         }
     }
 
-    /// Strangers that do not log in have a bound of their own: the one that has had the most time goes, so that nobody is locked out.
+    /// Strangers that do not log in have a bound of their own: the one that has had the most time goes, so that nobody
+    /// is locked out.
     fn make_room_for_login(
         &mut self,
         number: u32,
@@ -384,10 +387,10 @@ impl SqlModule {
             self.with_all_requesters(now, budget, outputs, |requester, env| {
                 requester.on_view_changed(env, &before.view);
             });
-            // A node that was left out may have left a job. (Nobody has when the cluster begins.)
+            // A node that was left out may have left a job. Nobody has when the cluster begins.
             self.state.has_left_ddl |= before.view.number.0 > 0 && self.looks_after_ddl();
         }
-        // What was asked of a lost node between the news of its loss and this map gets no other answer.
+        // Requests to a lost node between the news of its loss and this map get no other answer.
         for node in lost {
             self.on_node_lost(node, now, budget, outputs);
         }
@@ -414,7 +417,7 @@ impl SqlModule {
         self.with_all_requesters(now, budget, outputs, |requester, env| requester.on_node_lost(env, node));
     }
 
-    // ---- signals ------------------------------------------------------------------------------------------------------------------
+    // ---- signals ----------------------------------------------------------------------------------------------------
 
     fn on_signal(
         &mut self,
@@ -553,7 +556,7 @@ impl SqlModule {
         killed
     }
 
-    /// Who waits for the answer to a request.
+    /// The inbox that waits for the answer to a request.
     fn inbox_of(&mut self, request: RequestId) -> Option<&mut Inbox> {
         let number = Inbox::connection_of(request);
         if number == self.finisher_number() {
@@ -562,8 +565,9 @@ impl SqlModule {
         self.sessions.get_mut(&number).map(|session| &mut session.core.client.inbox)
     }
 
-    /// A request came back: its slot has another primary, who has all that its transaction did there. (A commit is ended even if nobody waits for
-    /// it any more, or its transaction would stay open. Whoever gave up something else has undone it.)
+    /// A request came back: its slot has another primary, who has all that its transaction did there. (A commit is
+    /// ended even if nobody waits for it any more, or its transaction would stay open. A session that gave up something
+    /// else has undone it.)
     fn on_returned(
         &mut self,
         returned: ReturnedRequest,
@@ -592,8 +596,8 @@ impl SqlModule {
         }
     }
 
-    /// A new primary has taken what is open of a transaction. If that is over, the word did not reach the old one in time; it may have been an earlier life's,
-    /// too.
+    /// A new primary has taken what is open of a transaction. If that is over, the word did not reach the old one in
+    /// time; it may have been an earlier life's, too.
     fn on_transaction_moved(
         &self,
         from: Address,
@@ -612,7 +616,7 @@ impl SqlModule {
         }
     }
 
-    /// What its sessions have done since the start.
+    /// The counts of its sessions since the start.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let counters = &self.state.counters;

@@ -1,7 +1,8 @@
-//! What a client sees of a result: column definitions, and rows in text or binary form.
+//! Results as a client sees them: column definitions, and rows in text or binary form.
 //!
-//! Definitions are encoded once per prepared statement ([`column_frames`]) and copied into each result. Rows go from borrowed values straight
-//! into the connection's send buffer; integers and strings need no memory of their own on the way.
+//! Definitions are encoded once per prepared statement ([`column_frames`]) and copied into each result. Rows go from
+//! borrowed values straight into the connection's send buffer; integers and strings need no memory of their own on the
+//! way.
 //!
 //! A value of a TIMESTAMP column is in UTC; the client sees it in the session's time zone.
 
@@ -59,8 +60,8 @@ pub(crate) fn with_definition(
     });
 }
 
-/// A column as the protocol describes it. Its text is in the character set of `results`; without that, it is UTF-8 and under the column's
-/// own collation, if that is one of utf8mb4.
+/// A column as the protocol describes it. Its text is in the character set of `results`; without that, it is UTF-8 and
+/// under the column's own collation, if that is one of utf8mb4.
 pub(crate) fn definition_of(column: &ResultColumn, results: Option<Collation>) -> ColumnDefinition<'_> {
     let shape = shape_of(&column.sql_type).formatted(&column.sql_type, &column.format);
     let shape = shape.shown_in(column.sql_type.character_collation(), results);
@@ -82,7 +83,7 @@ pub(crate) fn definition_of(column: &ResultColumn, results: Option<Collation>) -
     }
 }
 
-/// What a column's table says of it. Of keys only the first part has MULTIPLE_KEY or UNIQUE_KEY.
+/// The flags that a column has from its table. Only the first part of a key has MULTIPLE_KEY or UNIQUE_KEY.
 pub(crate) fn origin_flags(column: &ResultColumn) -> ColumnFlags {
     let Some(origin) = &column.origin else { return ColumnFlags::EMPTY };
     let (table, index) = (&*origin.table, origin.column);
@@ -121,7 +122,7 @@ pub(crate) fn origin_flags(column: &ResultColumn) -> ColumnFlags {
     flags
 }
 
-/// What of a definition follows from the type.
+/// The part of a definition that follows from the type.
 struct Shape {
     column_type: ColumnType,
     length: u32,

@@ -5,9 +5,9 @@
 //!                           |  COM_CHANGE_USER --> Handshake
 //!                           +--> Closing (reply sent, connection told to close)
 //! ```
-//! Commands are taken in order; while a statement waits nothing more is read. What arrives in the meantime waits in `pending`, and reading
-//! stops when that is full. One call runs until a statement must wait or the budget is spent; then the session puts itself behind the module's
-//! queue.
+//! Commands are taken in order; while a statement waits nothing more is read. Packets that arrive in the meantime wait
+//! in `pending`, and reading stops when that is full. One call runs until a statement must wait or the budget is spent;
+//! then the session puts itself behind the module's queue.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -26,8 +26,8 @@
 //! | `roles` | active roles, and what they and the account may do |
 //! | `point` | point selects without any of that |
 //!
-//! Invariants: replies are in the order of commands; the sequence number of the next packet is `core.sequence`; a statement is running only
-//! in `Ready`.
+//! Invariants: replies are in the order of commands; the sequence number of the next packet is `core.sequence`; a
+//! statement is running only in `Ready`.
 
 mod binding;
 mod client_memory;
@@ -86,27 +86,27 @@ const PENDING_MAX: usize = 128 * 1024;
 
 /// When a command that waits for a lease is looked at again.
 const LEASE_PAUSE: Duration = Duration::from_millis(5);
-/// What statements see and change of the session.
+/// The part of the session that statements see and change.
 #[derive(Debug)]
 pub(crate) struct SessionCore {
-    /// What statements run for.
+    /// The client for which statements run.
     pub(crate) client: Client,
     pub(crate) connection: ConnectionId,
-    /// What its TLS agreed on.
+    /// The terms that its TLS agreed on.
     pub(crate) tls: Option<TlsSession>,
     pub(crate) capabilities: Capabilities,
     /// The account's name and host pattern.
     pub(crate) account: (Arc<str>, Arc<str>),
-    /// What the account and its active roles may do, and which roles these are.
+    /// The privileges of the account and its active roles, and these roles.
     pub(crate) rights: Rights,
     /// USER(): name@host of the client.
     pub(crate) user: Arc<str>,
-    /// What the client tells of itself: name and value.
+    /// The client's description of itself: name and value.
     pub(crate) attributes: Vec<(String, String)>,
     pub(crate) database: Option<Arc<str>>,
     pub(crate) variables: SessionVariables,
     pub(crate) user_variables: UserVariables,
-    /// What it has locked beside its transaction.
+    /// Its session locks.
     pub(crate) locks: SessionLocks,
     probes: ProbeLog,
     /// ROW_COUNT().
@@ -143,7 +143,7 @@ impl SessionCore {
         }
     }
 
-    /// What statements are told of the session's variables and its client.
+    /// The options that statements get from the session's variables and its client.
     pub(crate) fn options(&self) -> Options {
         Options {
             lock_wait_timeout_s: self.variables.lock_wait_timeout,
@@ -196,7 +196,7 @@ impl SessionCore {
             SessionValue::CurrentUser => Some(Value::text(&format!("{}@{}", self.account.0, self.account.1))),
             SessionValue::RowCount => Some(Value::Int(self.row_count)),
             SessionValue::CurrentRole => Some(Value::text(&self.rights.current_role())),
-            // (Its value is put in its place when the call is made.)
+            // Its value is put there when the call is made.
             SessionValue::UserLock(_) => Some(Value::Null),
             SessionValue::FoundRows => Some(Value::Int(i64::try_from(self.found_rows).unwrap_or(i64::MAX))),
         }
@@ -250,7 +250,8 @@ impl SessionCore {
         self.reply(env, |writer, _| writer.error(&ErrorPacket { errno: error.code, sqlstate, message }));
     }
 
-    /// Another view is installed: what was staged or locked at primaries that were lost is gone, and who left does not answer.
+    /// Another view is installed: what was staged or locked at primaries that were lost is gone, and who left does not
+    /// answer.
     pub(crate) fn on_view_changed(&mut self, before: &View, now: &View) {
         self.lose(|slot, began| now.is_lost(slot, began));
         let left_out =
@@ -290,7 +291,7 @@ impl SessionCore {
         self.client.inbox.forget_all();
     }
 
-    /// What COM_RESET_CONNECTION and COM_CHANGE_USER leave: an open transaction is aborted.
+    /// Resets the session for COM_RESET_CONNECTION and COM_CHANGE_USER: an open transaction is aborted.
     fn reset(&mut self, env: &mut Environment<'_>) {
         self.client.transaction.abort(&mut env.executor());
         self.locks.release_all(env);
@@ -313,8 +314,8 @@ impl SessionCore {
 enum Stage {
     Handshake,
     Ready,
-    /// As `Ready`, but each command is looked at first: the account has limits, its password has expired, or the client does not speak
-    /// UTF-8.
+    /// As `Ready`, but each command is looked at first: the account has limits, its password has expired, or the client
+    /// does not speak UTF-8.
     Restricted,
     Closing,
 }
@@ -329,7 +330,7 @@ pub(crate) struct Session {
     has_logged_in: bool,
     handshake: Option<Box<ServerHandshake>>,
     reassembler: Reassembler,
-    /// What is charged to ClientMemory for it.
+    /// Its charge to ClientMemory.
     holding: Holding,
     timers: Timers,
     pending: Vec<u8>,
@@ -338,7 +339,7 @@ pub(crate) struct Session {
     is_paused: bool,
     statements: PreparedStatements,
     last_statement_id: u32,
-    /// What PREPARE prepared, by name in lower case.
+    /// The statements of PREPARE, by name in lower case.
     named_statements: NamedStatements,
     running: Option<Box<Running>>,
     /// Statements of a COM_QUERY that were not begun.
@@ -408,13 +409,14 @@ impl Session {
         self.running.as_ref().map(|running| running.text())
     }
 
-    /// What the running statement waits for, if it is DDL.
+    /// The reason for which the running statement waits, if it is DDL.
     pub(crate) fn waits_for(&self) -> Option<String> {
         self.running.as_ref().and_then(|running| running.waits_for())
     }
 
-    /// Whether it has used one of these tables for so long, in an older version: its statement runs on it, or its open transaction has changed or
-    /// locked rows of it. (What a transaction has only read is not its to keep.)
+    /// Whether it has used one of these tables for so long, in an older version. That is so if its statement runs on
+    /// it, or its open transaction has changed or locked rows of it. A transaction does not keep rows that it has only
+    /// read.
     pub(crate) fn uses(&self, tables: &[TableRef], used_for: Duration, now: Instant) -> bool {
         let running = self.running.as_ref().and_then(|running| running.table());
         let running = running.map(|table| (table, self.active_since));
@@ -426,8 +428,8 @@ impl Session {
         )
     }
 
-    /// A newer schema is installed. What a statement was bound to and the version after that fit each other, no later one: an index of that table may
-    /// not be kept any more.
+    /// A newer schema is installed. The version that a statement was bound to and the one after that fit each other, no
+    /// later one: an index of that table may not be kept any more.
     pub(crate) fn leave_old_table(&mut self, env: &mut Environment<'_>) {
         let Some(used) = self.running.as_ref().and_then(|running| running.table()) else { return };
         let installed = env.module.site.map.table(used.id).map(|info| info.definition.version);
@@ -442,7 +444,7 @@ impl Session {
         self.running.is_some()
     }
 
-    // ---- input --------------------------------------------------------------------------------------------------------------------
+    // ---- input ------------------------------------------------------------------------------------------------------
 
     /// Bytes arrived.
     pub(crate) fn on_bytes(&mut self, env: &mut Environment<'_>, buffer: &mut ReceiveBuffer) {
@@ -492,9 +494,10 @@ impl Session {
         }
     }
 
-    /// A node that stood still longer than its lease may not know that it is left out, and one without replicas may have missed a DDL statement while a
-    /// connection was broken: what they would say, of tables that are there or not, may be wrong. Commands wait until the node is told, or until nobody
-    /// awaits that any more: then what needs rows is refused.
+    /// A node that stood still longer than its lease may not know that it is left out. A node without replicas may have
+    /// missed a DDL statement while a connection was broken. So their word about tables that are there or not may be
+    /// wrong. Commands wait until the node is told, or until nobody awaits that any more: then what needs rows is
+    /// refused.
     fn has_lease(&mut self, env: &mut Environment<'_>) -> bool {
         let map = &env.module.site.map;
         let is_current = map.may_read(env.now.monotonic) && !map.is_behind;
@@ -599,14 +602,15 @@ impl Session {
         }
     }
 
-    // ---- signals ------------------------------------------------------------------------------------------------------------------
+    // ---- signals ----------------------------------------------------------------------------------------------------
 
     /// Whether it is in this transaction, or holds locks by it.
     pub(crate) fn is_in(&self, transaction: TransactionId) -> bool {
         self.core.client.transaction.id() == Some(transaction) || self.core.locks.has(transaction)
     }
 
-    /// A name that GET_LOCK locked is lost with its primary, so others may get it: the session must not go on as if it had it.
+    /// A name that GET_LOCK locked is lost with its primary, so others may get it: the session must not go on as if it
+    /// had it.
     fn end_if_name_lost(&mut self, env: &mut Environment<'_>) {
         let Some(name) = self.core.locks.lost_name().filter(|_| self.is_ready()) else { return };
         let why = format!("Session was killed: the node that kept its lock '{name}' is lost");
@@ -614,7 +618,8 @@ impl Session {
         if is_idle {
             self.core.sequence = 0;
         }
-        // The end of a commit that is on its way is not known: such a client hears nothing but the end of its connection.
+        // The end of a commit that is on its way is not known: such a client hears nothing but the end of its
+        // connection.
         if !self.core.client.inbox.has_commit() {
             self.core.reply_error(env, &SqlError::new(3169, why));
         }
@@ -650,7 +655,8 @@ impl Session {
             }
             return;
         }
-        // The end of a commit that is on its way is not known: such a client hears nothing but the end of its connection.
+        // The end of a commit that is on its way is not known: such a client hears nothing but the end of its
+        // connection.
         let is_idle = self.is_ready() && self.running.is_none();
         if !is_idle && !self.core.client.inbox.has_commit() {
             self.core.reply_error(env, &SqlError::interrupted());
@@ -658,7 +664,7 @@ impl Session {
         self.close(env);
     }
 
-    // ---- the end ------------------------------------------------------------------------------------------------------------------
+    // ---- the end ----------------------------------------------------------------------------------------------------
 
     /// No statement runs and no transaction is open.
     fn is_at_rest(&self) -> bool {
@@ -725,7 +731,7 @@ impl Session {
             self.core.client.transaction.abort(&mut env.executor())
         }
         self.core.locks.release_all(env);
-        // (Behind the abort, which drops a request that has not begun: what is left is held at its primary.)
+        // This comes behind the abort, which drops a request that has not begun: the rest is held at its primary.
         waive_outcome(env, under_way);
         self.core.forget_requests(env);
         self.core.client.memory.release_all();
@@ -748,7 +754,7 @@ impl Requester for Session {
         self.resume(env);
     }
 
-    /// What it waits for may have come.
+    /// The thing that it waits for may have come.
     fn on_wake(&mut self, env: &mut Environment<'_>) {
         self.awaits_lease = false;
         self.resume(env);
@@ -786,7 +792,7 @@ impl Requester for Session {
 /// A commit whose answer has not come.
 struct CommitUnderWay {
     transaction: TransactionId,
-    /// Who was asked for it.
+    /// The module that was asked for it.
     to: Option<Address>,
     /// The only participant.
     participant: Option<SlotId>,

@@ -1,6 +1,8 @@
-//! What can be read that is not a table: SHOW, and the virtual tables of `information_schema`, `performance_schema`, `mysql` and `ndbinfo`.
+//! Readable things that are no tables: SHOW, and the virtual tables of `information_schema`, `performance_schema`,
+//! `mysql` and `ndbinfo`.
 //!
-//! Names, columns, types and contents are MySQL 8's, because drivers and tools depend on them to the letter; `ndbinfo` is NDB's.
+//! Names, columns, types and contents are MySQL 8's, because drivers and tools depend on them to the letter; `ndbinfo`
+//! is NDB's.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -15,14 +17,16 @@
 //! | `statement` | columns and rows of every SHOW |
 //! | `reader` | the executor's side: asks nodes, gives batches |
 //!
-//! The binder asks [`known_tables::definition`] and [`columns_of`]; the executor reads by [`VirtualReader`] and [`operator_of`]. These get
-//! from [`rows`] and `statement::show` either the rows or the question that must go to nodes ([`VirtualRows::Ask`]), whose answers are rows of
-//! the table with perhaps more values behind its columns. WHERE is the executor's: rows may come that do not match it.
+//! The binder asks [`known_tables::definition`] and [`columns_of`]; the executor reads by [`VirtualReader`] and
+//! [`operator_of`]. These get from [`rows`] and `statement::show` either the rows or the question that must go to nodes
+//! ([`VirtualRows::Ask`]). The answers are rows of the table with perhaps more values behind its columns. WHERE is the
+//! executor's: rows may come that do not match it.
 //!
-//! Invariants: but for `reader`, the result depends only on the arguments; a row has as many values as its table has columns, each of its
-//! column's type or NULL where the column is nullable; rows come in a fixed order.
+//! Invariants: but for `reader`, the result depends only on the arguments. A row has as many values as its table has
+//! columns, each of its column's type or NULL where the column is nullable. Rows come in a fixed order.
 //!
-//! Definitions that an account has no privilege for are left out ([`ShowContext::privileges`]), and so are the statements of others.
+//! Definitions that an account has no privilege for are left out ([`ShowContext::privileges`]), and so are the
+//! statements of others.
 //!
 //! Deliberately not here: whether a table may be read at all (`planner::privileges`).
 
@@ -56,7 +60,7 @@ use query::NodeMap;
 use types::{PrivilegeSet, Schema, TableDefinition, UserName, Value};
 use virtual_tables::{Origin, Registry, Respondents};
 
-/// What a session knows that may be shown.
+/// The facts of a session that may be shown.
 #[derive(Clone, Copy)]
 pub(crate) struct ShowContext<'a> {
     /// The catalogue.
@@ -69,9 +73,9 @@ pub(crate) struct ShowContext<'a> {
     pub(crate) account: (&'a str, &'a str),
     /// CONNECTION_ID().
     pub(crate) connection_id: u32,
-    /// What the client tells of itself: name and value.
+    /// The client's description of itself: name and value.
     pub(crate) connection_attributes: &'a [(String, String)],
-    /// What the session may do: what it may not see is not shown.
+    /// The privileges of the session: things that it may not see are not shown.
     pub(crate) privileges: &'a PrivilegeSet,
     /// Its active roles.
     pub(crate) active_roles: &'a [UserName],
@@ -79,13 +83,13 @@ pub(crate) struct ShowContext<'a> {
     pub(crate) mandatory_roles: &'a [UserName],
     /// Status variables.
     pub(crate) status: &'a Status,
-    /// Of the statement before.
+    /// The diagnostics of the statement before.
     pub(crate) diagnostics: &'a [Diagnostic<'a>],
     /// About how many rows a table has; None: not known here. See [`estimated_row_count`].
     pub(crate) row_count: &'a dyn Fn(&TableDefinition) -> Option<u64>,
 }
 
-/// What SHOW STATUS shows; counts are since the node started.
+/// The values of SHOW STATUS; counts are since the node started.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Status {
     pub(crate) uptime_s: u64,
@@ -94,7 +98,7 @@ pub(crate) struct Status {
     pub(crate) tables: u64,
     /// Counts by kind of statement.
     pub(crate) statements: Vec<(String, u64)>,
-    /// Of this session.
+    /// The TLS of this session.
     pub(crate) tls: Option<TlsSession>,
     pub(crate) tls_accepts: u64,
     /// Connections ever made, or tried.
@@ -123,7 +127,7 @@ pub(crate) struct Diagnostic<'a> {
     pub(crate) message: &'a str,
 }
 
-/// What connects rows of transactions with sessions.
+/// The column that connects rows of transactions with sessions.
 const TRANSACTION_COLUMN: &str = "transid";
 
 /// Rows, or where they are.
@@ -133,7 +137,8 @@ pub(crate) enum VirtualRows {
     Now(Vec<Vec<Value>>),
     /// Ask the `main` modules of these nodes by `Signal::InfoRequest`; the rows are all answers in order of nodes.
     Ask(InfoTable, Respondents),
-    /// The same of all nodes; this node's sessions that the rows are about are asked for, too. The position of a row's transaction.
+    /// The same of all nodes; this node's sessions that the rows are about are asked for, too. The position of a row's
+    /// transaction.
     AskForSessions(InfoTable, usize),
 }
 

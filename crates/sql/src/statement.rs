@@ -14,7 +14,7 @@ pub(crate) struct Statement {
     pub(crate) run: executor::Statement,
 }
 
-/// What a step of a statement that is the session's own may use: the handler call, the session, the statement.
+/// The context of a statement's step that is the session's own: the handler call, the session, the statement.
 pub(crate) struct Cx<'a, 'e> {
     pub(crate) env: &'a mut Environment<'e>,
     pub(crate) core: &'a mut SessionCore,
@@ -22,7 +22,7 @@ pub(crate) struct Cx<'a, 'e> {
 }
 
 impl Cx<'_, '_> {
-    /// What the executor gets of it.
+    /// The part that the executor gets.
     #[inline]
     pub(crate) fn executor(&mut self) -> executor::Cx<'_> {
         executor::Cx { env: self.env.executor(), client: &mut self.core.client, statement: self.statement }

@@ -1,15 +1,17 @@
 //! Prepared plans by the text they came from: one hash look-up per text statement.
 //!
-//! The key is the digest of the text with markers and the parameter types, with what else of the session it was bound to ([`Bound`]).
-//! Digests are not made to resist chosen collisions, so the text is compared too. An entry that was bound to another
-//! schema version is looked at once per version: if its tables are the same as then it goes on, else it is as good as
-//! none.
+//! The key is the digest of the text with markers and the parameter types, with what else of the session it was bound
+//! to ([`Bound`]). Digests are not made to resist chosen collisions, so the text is compared too. An entry that was
+//! bound to another schema version is looked at once per version. If its tables are the same as then it goes on, else
+//! it is as good as none.
 //!
-//! Bounded: two generations. What is used moves to (or stays in) the young one; when that is full the old one is dropped and they change
-//! places. So whatever was used since the last change survives, and no use costs more than a move.
+//! Bounded: two generations. An entry that is used moves to (or stays in) the young one. When that is full the old one
+//! is dropped and they change roles. So whatever was used since the last change survives, and no use costs more than a
+//! move.
 //!
-//! What a plan holds is estimated from the length of its text: a plan's size is not known, and an INSERT of a thousand rows holds
-//! ten times what a point select does. The factors are what the heap held after the load of `cargo xtask soak`, rounded up.
+//! A plan's memory is estimated from the length of its text. The true size is not known, and an INSERT of a thousand
+//! rows holds ten times what a point select does. The factors are what the heap held after the load of
+//! `cargo xtask soak`, rounded up.
 //!
 //! Invariant: the plans kept weigh at most `2 × capacity`, and none is kept for ever without use while others come.
 
@@ -38,13 +40,13 @@ impl CachedStatement {
     pub(crate) fn new(prepared: Prepared, results: Option<Collation>) -> Self {
         let column_frames = crate::results::column_frames(&prepared.columns, results);
         let narrow = results.and_then(Collation::narrow_set);
-        // What is transcoded is not copied from storage to the client.
+        // A row that is transcoded is not copied from storage to the client.
         let point = if narrow.is_none() { crate::point_select::PointSelect::of(&prepared) } else { None };
         Self { prepared, column_frames, point, results: narrow }
     }
 }
 
-/// What of a session a plan is bound to.
+/// The part of a session that a plan is bound to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Bound<D> {
     /// The current database.
@@ -198,7 +200,7 @@ impl StatementCache {
         }
     }
 
-    /// What is kept weighs so much.
+    /// The weight of all that is kept.
     #[cfg(test)]
     fn size(&self) -> usize {
         let weigh = |entries: &FixedMap<u128, Entry>| entries.values().map(Entry::weight).sum::<usize>();

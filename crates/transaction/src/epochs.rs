@@ -1,11 +1,11 @@
 //! Epochs: cluster-wide commit groups, opened and closed by the epoch master.
 //!
-//! The master (lowest in-sync data node of the view) opens e+1; every member stamps new prepares e+1, drains what was
-//! prepared in ≤ e (its outcome known and applied here), and reports; when all have reported, e is closed. Nothing is
+//! The master (lowest in-sync data node of the view) opens e+1. Every member stamps new prepares e+1, drains what was
+//! prepared in ≤ e (its outcome known and applied here), and reports. When all have reported, e is closed. Nothing is
 //! opened while nothing was stamped: members say `EpochWanted` when they stamp into an epoch for the first time.
 //!
-//! Invariants: epochs are opened in order, one at a time; closed(e) is said only when every in-sync data node has
-//! drained e; the open epoch never goes back, across masters too (a new master opens the highest it knows + 1).
+//! Invariants: epochs are opened in order, one at a time. closed(e) is said only when every in-sync data node has
+//! drained e. The open epoch never goes back, across masters too: a new master opens the highest it knows + 1.
 
 use crate::mutants::{self, Mutant};
 use protocol::{Address, Outputs, Signal};

@@ -10,9 +10,9 @@
 //!   freeing memory); each slice is one `Continue`.
 //! - [`Context`] is what slots see of all this.
 //!
-//! `views` installs maps, in the order that a view change needs, `schema` makes and drops fragments, `stamps` are its
-//! epochs, `deadlock` finds cycles, `reclaim` frees what nobody needs any more, `lease` keeps requests while the node
-//! may not read, `information` answers ndbinfo, `lag` looks how late other replicas' answers are, `digest` tells
+//! `views` installs maps, in the order that a view change needs. `schema` makes and drops fragments, `stamps` are its
+//! epochs, `deadlock` finds cycles, `reclaim` frees memory that nobody needs any more. `lease` keeps requests while the
+//! node may not read, `information` answers ndbinfo, `lag` looks how late other replicas' answers are. `digest` tells
 //! checkers apart what they have seen.
 //!
 //! Invariant: epoch stamps come from primaries only and are never below the highest epoch this module has heard of.

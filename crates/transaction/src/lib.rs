@@ -1,9 +1,9 @@
 //! Transactions on replicas: the local data manager (participant: locks, staged writes, replication), the coordinator
 //! of two-phase commits, and epochs.
 //!
-//! The protocol is the one of ARCHITECTURE.md ("Life of a write"): writes lock and stage at the primaries while
-//! statements run; commit carries no rows; each primary sends what it has staged to its backups, which apply it as
-//! *prepared*; "committed" is said only when every in-sync replica of every written slot holds the writes (I1).
+//! The protocol is the one of ARCHITECTURE.md ("Life of a write"). Writes lock and stage at the primaries while
+//! statements run, and commit carries no rows. Each primary sends what it has staged to its backups, which apply it as
+//! *prepared*. "Committed" is said only when every in-sync replica of every written slot holds the writes (I1).
 //!
 //! Deliberately not here: SQL, who the members are (`membership`), and where threads run.
 

@@ -4,14 +4,14 @@
 //! needs no entry here. Entries exist only for explicit locks and while somebody waits. Absent keys can be locked
 //! like rows.
 //!
-//! *Whole tables.* LOCK TABLES locks the key of no bytes, which no row has, in each slot: exclusively for WRITE,
-//! shared for READ. Who changes or locks a row asks for that key, too, but never holds it: what it then has of the
-//! table is asked for instead ([`crate::ldm`] knows). Behind a LOCK TABLES that waits, those wait that have nothing
-//! of the table yet.
+//! *Whole tables.* LOCK TABLES locks the key of no bytes, which no row has, in each slot: exclusively for WRITE, shared
+//! for READ. A transaction that changes or locks a row asks for that key, too, but never holds it. Its locks of the
+//! table are asked for instead ([`crate::ldm`] knows). Behind a LOCK TABLES that waits, those wait that have nothing of
+//! the table yet.
 //!
 //! Invariants: holders of one entry are compatible; waiters are served in order of arrival; an entry without holders
-//! and waiters does not exist. Who may pass is decided here alone. Whether a newcomer must wait does not depend on
-//! how many wait; finding whose turn it is looks at each waiter once at most.
+//! and waiters does not exist. Only this file decides which waiter may pass. Whether a newcomer must wait does not
+//! depend on how many wait; finding whose turn it is looks at each waiter once at most.
 
 use crate::mutants::{self, Mutant};
 use protocol::program::LockMode;
@@ -99,8 +99,8 @@ impl LockEntry {
         self.holders.iter().all(|(holder, held)| *holder == transaction || !is_incompatible(mode, *held))
     }
 
-    /// Whether someone who has just come must stand behind those who wait. (A waiter of the same transaction counts,
-    /// too: one statement may wait for a key while another of its requests comes to it; they go on in order.)
+    /// Whether someone who has just come must stand behind those who wait. A waiter of the same transaction counts,
+    /// too: one statement may wait for a key while another of its requests comes to it; they go on in order.
     fn has_waiters_before(&self, mode: LockMode) -> bool {
         match mode {
             LockMode::Exclusive => !self.waiters.is_empty(),
@@ -140,8 +140,8 @@ impl Locks {
         keys.filter(|key| self.has_waiters(key)).collect()
     }
 
-    /// Whether `transaction` may not change or lock a row of a table: another than itself and the one that it works
-    /// `under` holds the table, or waits for it and `transaction` has nothing of the table yet.
+    /// Whether `transaction` may not change or lock a row of a table. That is so if another than itself and the one
+    /// that it works `under` holds the table, or waits for it and `transaction` has nothing of the table yet.
     #[must_use]
     pub fn is_table_closed(
         &self,
@@ -253,8 +253,8 @@ impl Locks {
         entry.waiters.iter().filter(has_it).find(is_free).map(|waiter| waiter.wait)
     }
 
-    /// Whom a wait on `key` ends with: the owner of its newest version and everybody who holds it. Earlier waiters
-    /// are left out: they wait for the same holders, so a cycle through them is found when they hold the key.
+    /// The transactions with which a wait on `key` ends: the owner of its newest version and all that hold it. Earlier
+    /// waiters are left out: they wait for the same holders, so a cycle through them is found when they hold the key.
     #[must_use]
     pub fn holders(
         &self,

@@ -1,4 +1,5 @@
-//! Deliberate protocol bugs, one at a time, behind the feature `mutants`: the simulator must catch each of them, or a directed schedule.
+//! Deliberate protocol bugs, one at a time, behind the feature `mutants`: the simulator must catch each of them, or a
+//! directed schedule.
 //!
 //! Without the feature `is` is always false and the compiler removes what hangs on it.
 
@@ -59,7 +60,8 @@ pub enum Mutant {
     LostSessionConfirms,
     /// A commit whose session heard "unknown" is not asked again in the next view.
     UnknownForEver,
-    /// A session hears "aborted" of a two-phase commit that its new primary lacks before any other member has recorded that.
+    /// A session hears "aborted" of a two-phase commit that its new primary lacks before any other member has recorded
+    /// that.
     DropToldEarly,
     /// A one-primary commit is published and answered when the first of its backups has applied it.
     FirstBackupSuffices,

@@ -7,14 +7,14 @@
 //! a replica is given up before the session has heard: it hears "unknown", and nothing is decided by guess: the transaction waits for a view
 //! a newer view: Preparing asks all primaries again, from nothing; what is decided is told again to those that have not recorded it
 //! ```
-//! Invariants: the decision "commit" is taken exactly when every in-sync replica of every participant with writes,
-//! and the primary of every lock-only participant, has answered Prepared in one view (I1, I8). The commit epoch is
-//! the maximum of the primaries' stamps.
+//! Invariants: the coordinator decides "commit" exactly when all have answered Prepared in one view. "All" are every
+//! in-sync replica of every participant with writes, and the primary of every lock-only participant (I1, I8). The
+//! commit epoch is the maximum of the primaries' stamps.
 //! - The session hears "aborted" when one whole participant *with writes* has recorded it: recovery looks at no others.
 //! - A replica that is given up has recorded nothing: only a view without it ends the waiting for it.
-//! - A transaction of another node's session is forgotten when that session has confirmed what it heard, when its
-//!   node cannot ask any more (a data node that the view leaves out), or some time after the transaction came
-//!   (`age`). A broken connection confirms nothing: the session lives, and asks a participant.
+//! - A transaction of another node's session is forgotten when that session has confirmed what it heard, or some time
+//!   after the transaction came (`age`). It is also forgotten when the session's node cannot ask any more: a data node
+//!   that the view leaves out. A broken connection confirms nothing: the session lives, and asks a participant.
 
 mod recovery;
 
@@ -489,8 +489,8 @@ impl Tc {
         }
     }
 
-    /// Every participant has recorded the outcome and the session knows it: the markers may go. (Of a transaction
-    /// that was recovered nobody knows whether its session has asked: its markers stay.)
+    /// Every participant has recorded the outcome and the session knows it: the markers may go. Nobody knows whether
+    /// the session of a recovered transaction has asked: its markers stay.
     fn end<S>(&mut self, transaction: TransactionId, outputs: &mut Outputs<S>) {
         let Some(coordinated) = self.open.remove(&transaction) else { return };
         for answers in coordinated.answers.iter().filter(|_| !coordinated.is_recovered) {

@@ -1,5 +1,5 @@
-//! A node that died while DataMemory was full comes back: a copy takes no more memory than the rows did, whatever the table is like and whatever was done
-//! to it before.
+//! A node that died while DataMemory was full comes back. A copy takes no more memory than the rows did, whatever the
+//! table is like and whatever was done to it before.
 //!
 //! Node 1 has all rows and lets statements fill its DataMemory; then node 2, which has as much, joins.
 #![expect(clippy::wildcard_enum_match_arm, reason = "tests look at what they expect")]
@@ -28,7 +28,7 @@ const LAST_PAGES: u64 = 4;
 /// Of a statement.
 const ROWS: usize = 200;
 
-// ---- tables -----------------------------------------------------------------------------------------------------------------------
+// ---- tables ---------------------------------------------------------------------------------------------------------
 
 fn text(length: u32) -> SqlType {
     SqlType::VarChar { length, collation: Collation::Utf8mb40900AiCi }
@@ -155,7 +155,7 @@ fn shapes() -> Vec<Shape> {
     ]
 }
 
-// ---- two nodes --------------------------------------------------------------------------------------------------------------------
+// ---- two nodes ------------------------------------------------------------------------------------------------------
 
 struct Node {
     ldm: Ldm,
@@ -330,7 +330,8 @@ impl Pair {
         WriteOperation::Delete { key: self.key_and_row(table, values).0, filter: None }
     }
 
-    /// Statements of many rows, until so many pages are in use, or until one of one row is refused, too; what is there then.
+    /// Statements of many rows, until so many pages are in use, or until one of one row is refused, too; what is there
+    /// then.
     fn fill(
         &mut self,
         shape: &Shape,

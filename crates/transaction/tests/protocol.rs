@@ -1,4 +1,5 @@
-//! The commit protocols between real blocks, without SQL: two nodes with an ldm and a tc each, signals delivered one at a time.
+//! The commit protocols between real blocks, without SQL: two nodes with an ldm and a tc each, signals delivered one at
+//! a time.
 #![expect(clippy::wildcard_enum_match_arm, reason = "tests look at the answers they expect")]
 
 use fixtures::{column, integer, nullable, replicas};
@@ -187,7 +188,7 @@ impl Cluster {
         }
     }
 
-    /// What a node says goes under way, in its view.
+    /// The signals of a node go under way, in its view.
     fn emit(&mut self, index: usize, outputs: Outputs<Shared>) {
         let view = self.maps[index].view.number;
         self.ahead.0 += outputs.signals.iter().map(ahead_bytes).sum::<usize>();
@@ -535,7 +536,7 @@ impl Cluster {
         }))
     }
 
-    /// What is answered, without probes.
+    /// The answers, without probes.
     fn answers(&mut self) -> Vec<Signal> {
         let mut answers = self.run();
         answers.retain(|signal| !matches!(signal, Signal::ProbeSession(_)));

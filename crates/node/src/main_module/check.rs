@@ -1,10 +1,12 @@
 //! `check`: compares the replicas of every fragment and checks index entries against rows, while the cluster works.
 //!
-//! Each fragment is walked in primary key order, a range at a time: all in-sync replicas digest the range, the digests are compared. Rows being
-//! committed differ for a moment, so a range that differs is asked for again, up to [`TRIES`] times, before it counts as a difference. In a new view
-//! it is asked of those who are in sync there, and again after [`ASK_AGAIN`] in any case: what was asked on the way from one view to the next is lost.
+//! Each fragment is walked in primary key order, a range at a time: all in-sync replicas digest the range, the digests
+//! are compared. Rows being committed differ for a moment, so a range that differs is asked for again, up to [`TRIES`]
+//! times, before it counts as a difference. In a new view the members in sync there are asked, and again after
+//! [`ASK_AGAIN`] in any case. Questions on the way from one view to the next may not arrive.
 //!
-//! Invariants: one check at a time; every fragment of every table is walked to its end; a replica that is lost ends the check with an error.
+//! Invariants: one check at a time; every fragment of every table is walked to its end; a replica that is lost ends the
+//! check with an error.
 
 use super::MainModule;
 use crate::management::PROGRESS_PREFIX;
@@ -85,7 +87,7 @@ impl MainModule {
         }
     }
 
-    /// Whoever wanted it is gone.
+    /// The client that wanted it is gone.
     pub(super) fn forget_check(&mut self, connection: ConnectionId) {
         self.checks_wanted.retain(|wanted| *wanted != connection);
         self.check.take_if(|check| check.connection == connection);
@@ -263,7 +265,7 @@ fn not_compared(nodes: &[NodeId]) -> String {
 /// Primary key and digest.
 type DigestedRow = (Box<[u8]>, u64);
 
-/// What a range showed.
+/// The result of a range.
 struct Range {
     rows: u64,
     differences: Vec<String>,

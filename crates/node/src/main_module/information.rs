@@ -1,4 +1,5 @@
-//! Rows of ndbinfo tables that this node answers for: from its own state, from its driver, or gathered from its modules.
+//! Rows of ndbinfo tables that this node answers for: from its own state, from its driver, or gathered from its
+//! modules.
 //!
 //! Columns are in the order of the virtual tables' definitions in `sql::show`: NDB's first, then ours.
 //!
@@ -27,7 +28,7 @@ const BESIDE_REGIONS: &str = "OutsideRegions";
 const DATA_MEMORY: &str = "Data memory";
 const PAGE: u64 = PAGE_BYTES as u64;
 
-/// What a node tells of its config.ini.
+/// The part of its config.ini that a node tells.
 #[derive(Clone, Debug, Default)]
 pub struct Configuration {
     /// All nodes.
@@ -89,7 +90,7 @@ impl MainModule {
         }
     }
 
-    /// What `main` knows by itself.
+    /// The rows that `main` knows by itself.
     fn own_rows(&self, table: MainTable) -> Vec<Vec<Value>> {
         match table {
             MainTable::Nodes => self.node_rows(),
@@ -158,7 +159,7 @@ impl MainModule {
         }
     }
 
-    /// Whoever asked from a lost node does not wait any more.
+    /// A module of a lost node that asked does not wait any more.
     pub(super) fn fail_gatherings(&mut self, node: NodeId, _outputs: &mut Outputs<Shared>) {
         self.gatherings.retain(|_, gathering| gathering.from.node != node);
     }
@@ -258,7 +259,7 @@ impl MainModule {
         vec![row]
     }
 
-    // ---- tables -------------------------------------------------------------------------------------------------------------------
+    // ---- tables -----------------------------------------------------------------------------------------------------
 
     /// The slots of a table.
     fn places(&self, table: &TableDefinition) -> impl Iterator<Item = (u64, &SlotPlace)> {

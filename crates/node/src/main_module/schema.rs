@@ -1,12 +1,15 @@
-//! The catalogue of this node: read from the system tables' local replica, or fetched from a data node by a node without one.
+//! The catalogue of this node: read from the system tables' local replica, or fetched from a data node by a node
+//! without one.
 //!
-//! A DDL job also asks who uses tables in older versions. The `sql` modules of the node know, and are asked after the version is installed, so that
-//! nobody begins to use an older one behind the answer. A data node reports a version when the SQL nodes that it reaches have it, too: an SQL node
-//! that the job's node does not reach still gets its rows from data nodes, and a REVOKE must be known there before it is acknowledged.
+//! A DDL job also asks who uses tables in older versions. The `sql` modules of the node know, and are asked after the
+//! version is installed, so that nobody begins to use an older one behind the answer. A data node reports a version
+//! when the SQL nodes that it reaches have it, too. An SQL node that the job's node does not reach still gets its rows
+//! from data nodes, and a REVOKE must be known there before it is acknowledged.
 //!
-//! Invariants: a schema is built from rows that belong to one version (the version row is read before and after; a row that is still being
-//! committed makes the reading start again a little later); a version is reported installed once every module of this node uses it or a newer one;
-//! a node without a replica that lost a data node answers no client before that one has told it the catalogue, or is left out and another one has.
+//! Invariants: a schema is built from rows that belong to one version (the version row is read before and after. A row
+//! that is still being committed makes the reading start again a little later). A version is reported installed once
+//! every module of this node uses it or a newer one. A node without a replica that lost a data node answers no client
+//! before that one has told it the catalogue, or is left out and another one has.
 
 use super::MainModule;
 use super::restart_info::Step;
@@ -29,7 +32,7 @@ const READ_AGAIN: Duration = Duration::from_millis(1);
 /// How soon a node without slots asks again for the catalogue.
 const FETCH_AGAIN: Duration = Duration::from_millis(200);
 
-/// Who waits for which version.
+/// The readers of the schema, and the versions that they wait for.
 #[derive(Default)]
 pub(super) struct SchemaReading {
     system: SystemTables,
@@ -47,7 +50,7 @@ pub(super) struct SchemaReading {
     unheard: BTreeMap<NodeId, Option<RequestId>>,
     /// Some version came.
     has_fetched: bool,
-    /// Who asked for the catalogue from a view that this node does not use yet.
+    /// The modules that asked for the catalogue from a view that this node does not use yet.
     early: BTreeMap<Address, (RequestId, ViewNumber, Option<SchemaVersion>)>,
 }
 
@@ -72,7 +75,7 @@ struct Asked {
 pub(super) struct Backfill {
     table: TableRef,
     index: IndexId,
-    /// Who is told when it is done.
+    /// The modules that are told when it is done.
     askers: Vec<(Address, RequestId)>,
     missing: usize,
     refusal: Option<Refusal>,
@@ -106,7 +109,7 @@ impl SchemaReading {
         self.unheard.insert(node, None);
     }
 
-    /// Who is left out is not asked any more: the others have all that was committed.
+    /// A node that is left out is not asked any more: the others have all that was committed.
     pub(super) fn begin_view(&mut self, view: &View) {
         self.unheard.retain(|node, _| view.in_sync(SlotId(0)).contains(node));
     }
@@ -158,7 +161,7 @@ impl MainModule {
                 self.schema = schema;
                 self.changed(outputs);
             }
-            // What a lost replica left undecided stays so in this view.
+            // A transaction that a lost replica left undecided stays so in this view.
             _ if self.has_lost_replicas() => self.fail_installs(outputs),
             _ => self.schema_reading.read_at = Some(now.monotonic + READ_AGAIN),
         }
@@ -255,8 +258,9 @@ impl MainModule {
         }
     }
 
-    /// The version that all SQL nodes have which this data node reaches. A job waits for the SQL nodes in its own reach, and through the data nodes
-    /// for those that these reach: an SQL node that reaches none of them gets no rows.
+    /// The version that all SQL nodes have which this data node reaches. A job waits for the SQL nodes in its own
+    /// reach. Through the data nodes it waits for those that these reach: an SQL node that reaches none of them gets no
+    /// rows.
     fn told_by_all(&self) -> SchemaVersion {
         if mutants::is(Mutant::SqlNodesUnheard) {
             return SchemaVersion(u64::MAX);
@@ -283,7 +287,8 @@ impl MainModule {
         }
     }
 
-    /// The version is installed: the job hears it, and who uses its tables in an older one. The `sql` modules know that; they have the version, too.
+    /// The version is installed: the job hears it, and who uses its tables in an older one. The `sql` modules know
+    /// that; they have the version, too.
     fn report_users(&mut self, waiting: Waiting, outputs: &mut Outputs<Shared>) {
         let Waiting { from, request, mut tables, used_for_ms, .. } = waiting;
         if mutants::is(Mutant::StepWaitsForNobody) {
@@ -328,8 +333,9 @@ impl MainModule {
         }
     }
 
-    /// A DDL job waits only for the members that it knows of, and may end before it has told them. Everybody hears of the newest version from the
-    /// data nodes, each of which says it when it installs a version or view and when it finds a node. Nobody waits for the answer.
+    /// A DDL job waits only for the members that it knows of, and may end before it has told them. Everybody hears of
+    /// the newest version from the data nodes, each of which says it when it installs a version or view and when it
+    /// finds a node. Nobody waits for the answer.
     pub(super) fn announce_schema(&self, node: NodeId, outputs: &mut Outputs<Shared>) {
         let is_management = self.view.node(node).is_none_or(|info| info.role == NodeRole::Management);
         if !is_management && !self.fetches_schema() {
@@ -338,9 +344,10 @@ impl MainModule {
         }
     }
 
-    // ---- building an index --------------------------------------------------------------------------------------------------------
+    // ---- building an index ------------------------------------------------------------------------------------------
 
-    /// A DDL job wants a new index's entries: every ldm of this node builds those of its fragments. Who asks again waits for what is under way.
+    /// A DDL job wants a new index's entries: every ldm of this node builds those of its fragments. A job that asks
+    /// again waits for the backfill that is under way.
     pub(super) fn on_backfill(
         &mut self,
         from: Address,
@@ -389,9 +396,10 @@ impl MainModule {
         }
     }
 
-    // ---- nodes without slots -------------------------------------------------------------------------------------------------
+    // ---- nodes without slots ----------------------------------------------------------------------------------------
 
-    /// Whether DDL statements may have ended that this node does not know of, for they wait only for replicas and for nodes in reach.
+    /// Whether DDL statements may have ended that this node does not know of, for they wait only for replicas and for
+    /// nodes in reach.
     pub(super) fn is_behind(&self) -> bool {
         if mutants::is(Mutant::AnswersBehind) {
             return false;
@@ -409,8 +417,8 @@ impl MainModule {
         self.view.in_sync(SlotId(0)).iter().any(|node| self.is_in_reach(*node))
     }
 
-    /// Asks the data nodes that it has not heard of since they were lost: each counts this node again, in all of its modules, when it answers.
-    /// For the catalogue itself any will do.
+    /// Asks the data nodes that it has not heard of since they were lost: each counts this node again, in all of its
+    /// modules, when it answers. For the catalogue itself any will do.
     pub(super) fn fetch_schema(&mut self, outputs: &mut Outputs<Shared>) {
         self.schema_reading.is_fetching = true;
         self.schema_reading.read_at = Some(self.now.monotonic + FETCH_AGAIN);
@@ -427,7 +435,7 @@ impl MainModule {
             if let Some(asked) = self.schema_reading.unheard.get_mut(&node) {
                 asked.get_or_insert(request);
             }
-            // (What it starts with is no version of this cluster.)
+            // (The version it starts with is none of this cluster.)
             let known = self.schema_reading.has_fetched.then_some(self.schema.version);
             let fetch = Signal::SchemaFetch { request, view: self.view.number, known };
             outputs.send(self.me(), Address::main(node), fetch);
@@ -444,8 +452,9 @@ impl MainModule {
         if self.fetches_schema() {
             return;
         }
-        // As long as this node is in an older view, tables can be made and filled there without the asker, who would take what is copied to it of such a
-        // table for rows of one that was dropped. What is committed from its view on waits for its answers if it is a replica.
+        // As long as this node is in an older view, tables can be made and filled there without the asker, who would
+        // take what is copied to it of such a table for rows of one that was dropped. From its view on commits wait for
+        // its answers if it is a replica.
         let mut is_early = self.map.view.number < view || self.rollout.is_some();
         if mutants::is(Mutant::SchemaBeforeView) {
             is_early = false;
@@ -458,7 +467,8 @@ impl MainModule {
             outputs.send(self.me(), from, self.catalogue_for(request, known, &schema));
             self.spread_schema(schema, outputs);
         } else if self.view.is_member(from.node) {
-            // What is being committed may wait for this joining member, which waits for a schema. It hears of the newer one like all others.
+            // A commit may wait for this joining member, which waits for a schema. It hears of the newer one like all
+            // others.
             outputs.send(self.me(), from, self.catalogue_for(request, known, &self.map.schema));
         }
     }
@@ -480,7 +490,8 @@ impl MainModule {
         }
     }
 
-    /// Whoever asked may be ahead of the others now: the DDL job that wrote this version may have died before it told anybody.
+    /// The node that asked may be ahead of the others now: the DDL job that wrote this version may have died before it
+    /// told anybody.
     fn spread_schema(&mut self, schema: Arc<Schema>, outputs: &mut Outputs<Shared>) {
         if schema.version <= self.schema.version {
             return;
@@ -518,19 +529,19 @@ impl MainModule {
         self.schema_reading.has_fetched = true;
         self.reach(Step::CatalogueRead);
         let was_behind = self.is_behind();
-        // (It may take longer to answer than until it is asked again.)
+        // It may take longer to answer than until it is asked again.
         let asked = self.schema_reading.unheard.get(&from).copied().flatten();
         if asked.is_some_and(|asked| request.0 >= asked.0) {
             self.schema_reading.unheard.remove(&from);
         }
         if Some(version) >= wanted {
             self.schema_reading.is_fetching = false;
-            // Who is in reach and has not answered yet is asked again.
+            // A node that is in reach and has not answered yet is asked again.
             if !self.schema_reading.unheard.keys().any(|node| self.found.contains(node)) {
                 self.schema_reading.read_at = None;
             }
         }
-        // (Answers may overtake each other.)
+        // Answers may overtake each other.
         if let Some(schema) = schema.filter(|_| is_newer) {
             self.schema = Arc::new(schema);
         }

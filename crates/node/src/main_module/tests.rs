@@ -106,7 +106,8 @@ fn sql_node() -> MainModule {
     main
 }
 
-/// Gives the SQL node a signal; what it asks data nodes for the catalogue, and whether the newest map says that it may have missed something.
+/// Gives the SQL node a signal; what it asks data nodes for the catalogue, and whether the newest map says that it may
+/// have missed something.
 fn tell(main: &mut MainModule, from: NodeId, signal: Signal) -> (Vec<(NodeId, RequestId)>, Option<bool>) {
     let mut outputs: Outputs<Shared> = Outputs::default();
     let envelope = Envelope {
@@ -144,7 +145,7 @@ pub(crate) fn a_node_that_lost_a_data_node_is_behind_until_that_one_told_it_the_
     let (asked, is_behind) = tell(&mut main, SQL, Signal::PeerFound { node: OTHER });
     assert_eq!(is_behind, Some(true), "it is connected, but a statement may have ended meanwhile");
     let request = asked.iter().find(|(node, _)| *node == OTHER).expect("it is asked").1;
-    // What another one says, or it said before, may be older than what ended there without this node.
+    // The word of another node, or its own word of before, may be older than DDL that ended there without this node.
     assert_eq!(tell(&mut main, ME, fetched(request)).1, Some(true));
     assert_eq!(tell(&mut main, OTHER, fetched(RequestId(0))).1, Some(true));
     // It takes longer than until it is asked again.
@@ -230,7 +231,7 @@ fn an_sql_node_answers_a_last_word_when_all_its_modules_use_the_view() {
     }
 }
 
-// ---- installing a schema ----------------------------------------------------------------------------------------------------------
+// ---- installing a schema --------------------------------------------------------------------------------------------
 
 /// A job on another node asks for the version that is installed here.
 fn install(tables: Vec<TableRef>) -> Signal {
@@ -287,7 +288,7 @@ fn a_job_hears_from_all_modules_who_uses_its_tables() {
     assert_eq!(take(&mut main, ME, installed(request.0, vec![256])), []);
     let answer = take(&mut main, ME, installed(request.0, vec![257, 513]));
     assert_eq!(answer, [(Address::main(OTHER), installed(7, vec![256, 257, 513]))]);
-    // Who changes no table waits for no user.
+    // A statement that changes no table waits for no user.
     assert_eq!(
         take(&mut main, OTHER, install(Vec::new())),
         [(Address::main(OTHER), installed(7, Vec::new()))]

@@ -1,4 +1,4 @@
-//! What a module refuses is counted under its name in ndbinfo.counters, and changes nothing.
+//! A signal that a module refuses is counted under its name in ndbinfo.counters, and changes nothing.
 
 use super::{EPOCHS_AHEAD_MAX, NodeModule};
 use protocol::{Address, Budget, Envelope, Module, ModuleKind, Outputs, Signal, View};

@@ -384,7 +384,7 @@ fn uses_slot_from(expression: &Expression, first: u16) -> bool {
     }
 }
 
-/// What drivers are told about a plain column.
+/// Tells drivers the origin of a plain column.
 fn describe_origin(column: &mut ResultColumn, table: &ScopeTable, index: ColumnIndex) {
     let definition = &table.definition;
     let own = definition.column_at(index);

@@ -158,7 +158,7 @@ fn level(cursor: &mut Cursor<'_>) -> Result<WrittenLevel, SqlError> {
     Ok(WrittenLevel::Table { database: Some(first), name: cursor.identifier_part()? })
 }
 
-// ---- roles ------------------------------------------------------------------------------------------------------------
+// ---- roles ----------------------------------------------------------------------------------------------------------
 
 /// NONE, ALL, ALL EXCEPT, DEFAULT, or roles.
 pub(super) fn role_list(cursor: &mut Cursor<'_>) -> Result<RoleList, SqlError> {

@@ -1,7 +1,7 @@
-//! Who may do what: every statement of `privileges.txt` for six accounts, as MySQL 8 answers.
+//! Privileges: every statement of `privileges.txt` for six accounts, as MySQL 8 answers.
 //!
-//! Below each statement stands one outcome per account: `ok`, or the error's number. DDL is planned as far as the catalogue checks it.
-//! `tests/differential/privileges.py` runs the same statements on clusters and on MariaDB.
+//! Below each statement stands one outcome per account: `ok`, or the error's number. DDL is planned as far as the
+//! catalogue checks it. `tests/differential/privileges.py` runs the same statements on clusters and on MariaDB.
 
 use super::surroundings::{TestSurroundings, schema, virtual_table};
 use crate::plan::{Plan, Reach, SessionValue, Show};

@@ -1,25 +1,29 @@
-//! The fence (I2): what a module does with a signal that has come, by the signal's line in the table and by the views of both ends.
+//! The fence (I2): what a module does with a signal that has come, by the signal's line in the table and by the views
+//! of both ends.
 //!
 //! Invariants:
 //! - A signal for another kind of module is refused, whatever its view.
-//! - A signal with a fence is handled only in the view of its sender or, if its fence allows that, in a later one. From a newer view it waits.
+//! - A signal with a fence is handled only in the view of its sender or, if its fence allows that, in a later one. From
+//!   a newer view it waits.
 //! - A signal with a fence from a node that the receiver's view leaves out is refused: nobody would end what it begins.
-//! - What a module says to itself passes in any view.
+//! - A signal of a module to itself passes in any view.
 //!
-//! The wrapper of modules (`node`) does what the verdict says, and so does every harness in which modules run without it.
+//! The wrapper of modules (`node`) does what the verdict says, and so does every harness in which modules run without
+//! it.
 
 use super::Envelope;
 use crate::{Address, ModuleKind};
 use types::{NodeId, ViewNumber};
 
-/// What a signal's view means for its receiver.
+/// The meaning of a signal's view for its receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fence {
     /// Nothing: the signal makes views, or goes between modules that have none.
     None,
-    /// The signal waits for a newer view, and is handled in any later one. A primary that stayed goes on, one that changed refuses.
+    /// The signal waits for a newer view, and is handled in any later one. A primary that stayed goes on, one that
+    /// changed refuses.
     Older,
-    /// The signal waits for a newer view, and is void in any later one. What it was to do is done again in the new view.
+    /// The signal waits for a newer view, and is void in any later one. Its work is done again in the new view.
     Strict,
 }
 
@@ -30,13 +34,13 @@ pub struct SignalEntry {
     pub name: &'static str,
     /// The kinds of modules that receive it.
     pub to: &'static [ModuleKind],
-    /// What its view means.
+    /// The meaning of its view.
     pub fence: Fence,
     /// Whether it may be held back for a moment.
     pub is_deferrable: bool,
 }
 
-/// What a module does with a signal that has come.
+/// The treatment of a signal that has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// Handle it.
@@ -52,7 +56,7 @@ pub enum Verdict {
 }
 
 impl Envelope {
-    /// What the module `at` does with this signal while it uses the view `installed`, which leaves some nodes out.
+    /// The verdict of the module `at` on this signal while it uses the view `installed`, which leaves some nodes out.
     #[must_use]
     #[inline]
     pub fn verdict(

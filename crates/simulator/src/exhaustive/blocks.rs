@@ -1,9 +1,9 @@
 //! Modules as machines whose states have numbers: what is shared by all states of a world of replicas.
 //!
-//! A cluster's state is the product of its modules' states and of what is on its way. Modules cannot be copied (they own memory), but they have few
-//! states each: a state is the address, the installed view and the digest of a module, and a step leads from it, by what the module is given,
-//! to another state and to what was sent. Every step is taken once by the production block and remembered; the world, which is a list of
-//! numbers, is copied and compared.
+//! A cluster's state is the product of its modules' states and of what is on its way. Modules cannot be copied (they
+//! own memory), but they have few states each. A state is the address, the installed view and the digest of a module. A
+//! step leads from it, by the module's input, to another state and to outputs. Every step is taken once by the
+//! production block and remembered; the world, which is a list of numbers, is copied and compared.
 //!
 //! ```text
 //! step(state, given) known? --yes--> next state, what was sent
@@ -12,8 +12,9 @@
 //!          is a module alive in that state? --no--> a new one is given all that led to that state
 //!                     +--> it is given this, too: its new digest is the next state
 //! ```
-//! Invariants: a step depends on nothing but the state and what is given (`Ldm::digest`, `Tc::digest` say what decides how a block goes on). A state
-//! that is reached in two ways goes on as the first way's: both say the same up to names, and names must be of one way.
+//! Invariants: a step depends on nothing but the state and what is given (`Ldm::digest`, `Tc::digest` say what decides
+//! how a block goes on). A state that is reached in two ways goes on as the first way's: both say the same up to names,
+//! and names must be of one way.
 
 use super::replicas::Row;
 use memory::{Guard, MemoryConfig, MemoryManager};
@@ -46,21 +47,21 @@ pub(super) struct MessageId(pub(super) u32);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct ViewId(pub(super) u32);
 
-/// What a module is given.
+/// The input of a module.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Given {
     Message(MessageId),
     View(ViewId),
 }
 
-/// What came of it.
+/// The result of it.
 #[derive(Clone, Debug)]
 pub(super) struct Taken {
     pub(super) next: StateId,
     pub(super) sent: Rc<[MessageId]>,
 }
 
-/// What a read finds.
+/// The result of a read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Seen {
     /// No fragment.
@@ -71,7 +72,7 @@ pub(super) enum Seen {
     Row(Option<Box<[u8]>>),
 }
 
-/// What a world wants to know about a state.
+/// The facts about a state that a world wants to know.
 #[derive(Debug)]
 pub(super) struct Facts {
     address: Address,
@@ -79,9 +80,9 @@ pub(super) struct Facts {
     came: Option<(StateId, Given)>,
     /// The installed view.
     pub(super) view: ViewNumber,
-    /// What committed reads of the world's rows find.
+    /// The results of committed reads of the world's rows.
     pub(super) seen: Vec<Seen>,
-    /// What keeps the module from being idle.
+    /// The work that keeps the module from being idle.
     pub(super) unfinished: String,
 }
 
@@ -132,7 +133,7 @@ impl Blocks {
         &self.rows
     }
 
-    /// What is known of a state.
+    /// The facts about a state.
     pub(super) fn facts(&self, state: StateId) -> &Facts {
         &self.states[state.0 as usize]
     }
@@ -275,7 +276,7 @@ impl Blocks {
         id
     }
 
-    /// What a committed read of a row would find at a replica.
+    /// The result that a committed read of a row would have at a replica.
     fn seen(&self, live: &Live, row: &Row) -> Seen {
         let is_its =
             |published: &&PublishedReader| published.table == self.table && published.slot == row.slot;

@@ -1,18 +1,20 @@
-//! Replicas of a few rows, and sessions on a node without rows: an ldm and a tc per data node, in the wrappers that fence them.
+//! Replicas of a few rows, and sessions on a node without rows: an ldm and a tc per data node, in the wrappers that
+//! fence them.
 //!
-//! What `main` and the control plane do is played by the world: a crash makes the next view at once, nodes install the newest view when that is
-//! chosen (the tc behind the ldm), each ldm hears that all have installed it, a node that has died starts again with nothing and joins, and
-//! a joining node that has everything is in sync in the next view. A session commits what it has staged, asks what became of it if
-//! the one who should answer is left out, and confirms what it hears.
+//! The world plays `main` and the control plane. A crash makes the next view at once, and nodes install the newest view
+//! when that is chosen (the tc behind the ldm). Each ldm hears that all have installed it. A node that has died starts
+//! again with nothing and joins. A joining node that has everything is in sync in the next view. A session commits what
+//! it has staged, asks what became of it if the one who should answer is left out, and confirms what it hears.
 //!
-//! Signals between two modules arrive in order; what a dead node had sent arrives, or is dropped by the fence, as the installing is chosen.
-//! No time passes and no epoch is opened.
+//! Signals between two modules arrive in order; what a dead node had sent arrives, or is dropped by the fence, as the
+//! installing is chosen. No time passes and no epoch is opened.
 //!
-//! Four reductions, none of which hides an end or what a read may find. The replicas' own signals of an older view than that of their receiver
-//! are void for ever, so they are gone at once (if the real wrapper does nothing with them). Those of a newer view wait for it on their way, not in the
-//! wrapper, which would handle them, in this order, when it enters that view; and a tc that coordinates nothing and is asked for nothing enters a view
-//! with its ldm. And if there is no other transaction, for whom a new primary's locks could matter, all ldms hear at once that all have installed a view.
-//! `Plan::has_early` does without the latter three.
+//! Four reductions, none of which hides an end or what a read may find. The replicas' own signals of an older view than
+//! that of their receiver are void for ever. So they are gone at once, if the real wrapper does nothing with them.
+//! Those of a newer view wait for it on their way, not in the wrapper, which would handle them, in this order, when it
+//! enters that view. A tc that coordinates nothing and is asked for nothing enters a view with its ldm. And if there is
+//! no other transaction, for whom a new primary's locks could matter, all ldms hear at once that all have installed a
+//! view. `Plan::has_early` does without the latter three.
 
 use super::SmallWorld;
 use super::blocks::{Blocks, Given, MessageId, Seen, StateId, ViewId};
@@ -46,20 +48,20 @@ const SESSION: Address = Address::new(SQL_NODE, ModuleKind::Sql, 0);
 const REQUEST: u64 = 77;
 /// The first task's transaction; what comes before has lower ids.
 const TRANSACTION: u64 = (67 << 54) | 1_000;
-/// What a task asks is numbered with so many.
+/// A task's requests are numbered with so many.
 const REQUESTS: u64 = 16;
 /// Rows that a transaction locks and changes at most.
 const ROWS_MAX: usize = 6;
 /// The request of what comes before.
 const BEFORE: RequestId = RequestId(1);
 
-/// What a world begins with, and what may happen to it.
+/// The beginning of a world, and the events that may happen to it.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// Data nodes, all replicas of each other.
     pub nodes: u16,
-    /// What the first transaction changes, by the primaries' nodes of the slots; a second row of a slot is another row. It is staged
-    /// when the world begins, and its commit is asked for.
+    /// The changes of the first transaction, by the primaries' nodes of the slots; a second row of a slot is another
+    /// row. It is staged when the world begins, and its commit is asked for.
     pub writes: Vec<Write>,
     /// Other transactions; each begins at any moment.
     pub others: Vec<Other>,
@@ -71,7 +73,7 @@ pub struct Plan {
     pub joins: Option<NodeId>,
     /// Signals of a view that their receiver has not installed yet may arrive.
     pub has_early: bool,
-    /// Of what ldms do at once; None: as usual.
+    /// The sizes of what ldms do at once; None: as usual.
     pub sizes: Option<Sizes>,
 }
 
@@ -93,16 +95,17 @@ pub struct Other {
 /// How a session works.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Manner {
-    /// As ours do: one statement after the other, and what was staged at a primary that is not one any more is given up.
+    /// As ours do: one statement after the other, and what was staged at a primary that is not one any more is given
+    /// up.
     Patient,
     /// It does not look at that: the participants have to.
     Careless,
-    /// It asks for everything at once, the commit too, and waits for nothing but its end: what was refused is not there then. (With one
-    /// participant and nothing to look at; otherwise it is patient.)
+    /// It asks for everything at once, the commit too, and waits for nothing but its end: what was refused is not there
+    /// then. It has one participant and nothing to look at; otherwise it is patient.
     Hasty,
 }
 
-/// What the transaction does to a row of the slot that a node is primary of.
+/// The change of the transaction to a row of the slot that a node is primary of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Write {
     /// A new value.
@@ -153,8 +156,8 @@ impl Plan {
         Self { nodes: 3, crashes: 1, joins: Some(NodeId(3)), ..Self::rejoin() }
     }
 
-    /// More than can be tried: several transactions on the same rows, and nodes that die and start again. Most seeds have only some of that, and get further
-    /// into it.
+    /// More than can be tried: several transactions on the same rows, and nodes that die and start again. Most seeds
+    /// have only some of that, and get further into it.
     #[must_use]
     pub fn drawn(seed: u64) -> Self {
         let mut prng = Prng::new(seed ^ 0x3a11_0a1d);
@@ -227,7 +230,8 @@ impl Plan {
             others.push(Other { locks: Vec::new(), mode: LockMode::Exclusive, rows, home, manner });
         }
         if prng.chance(1, 2) {
-            // Two of which only one may be done: each looks whether the other's row is as it was, and then changes its own.
+            // Two of which only one may be done: each looks whether the other's row is as it was, and then changes its
+            // own.
             let (one, two) = (writes.len(), writes.len() + 1);
             writes.extend([Write::Leave(node(prng)), Write::Leave(node(prng))]);
             let (mode, third) = ([LockMode::Shared, LockMode::Exclusive][prng.index(2)], writes.len());
@@ -253,7 +257,7 @@ impl Plan {
     }
 }
 
-/// What happens next.
+/// The next event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Choice {
     /// The oldest signal from one module to another arrives.
@@ -334,7 +338,7 @@ enum Stage {
 #[derive(Clone, Copy, Debug)]
 struct Client {
     stage: Stage,
-    /// Who coordinates its commit, if there are several participants.
+    /// The coordinator of its commit, if there are several participants.
     coordinator: Option<Address>,
     /// The transactions that had heard of their end when it began, a bit each.
     after: u8,
@@ -342,7 +346,7 @@ struct Client {
     operations: [u32; ROWS_MAX],
 }
 
-/// What is the same in all states.
+/// The part that is the same in all states.
 struct Script {
     plan: Plan,
     tasks: Vec<Task>,
@@ -442,7 +446,7 @@ impl ReplicaWorld {
     pub fn new(plan: &Plan) -> Self {
         let mut nodes: Vec<NodeInfo> = (1..=plan.nodes).map(data_node).collect();
         nodes.push(node(SQL_NODE.0, NodeRole::Sql));
-        // (Without the rows of the system: they are copied like others.)
+        // The rows of the system are not counted: they are copied like others.
         let mut schema = Schema::empty(catalogue::system::FIRST_SCHEMA_VERSION);
         schema.put_table(Arc::new(table()));
         let schema = Arc::new(schema);
@@ -490,7 +494,7 @@ impl ReplicaWorld {
         world
     }
 
-    // ---- before the transactions --------------------------------------------------------------------------------------------------
+    // ---- before the transactions ------------------------------------------------------------------------------------
 
     fn start(&mut self, node: NodeId) {
         for kind in [ModuleKind::Ldm, ModuleKind::Tc] {
@@ -555,7 +559,8 @@ impl ReplicaWorld {
         }
     }
 
-    /// A node starts again with nothing; the view has it joining. What its earlier life had sent and has not arrived went with its connections.
+    /// A node starts again with nothing; the view has it joining. Signals of its earlier life that have not arrived
+    /// went with its connections.
     fn restart(&mut self, node: NodeId) {
         let life = self.view.node(node).map_or(0, |info| info.incarnation.0);
         let info = NodeInfo { incarnation: Incarnation(life + 100), ..data_node(node.0) };
@@ -565,8 +570,8 @@ impl ReplicaWorld {
         self.follow(next);
     }
 
-    /// The first transaction's writes are staged; its session asks for the commit. If a node joins, that happens in the view before: joining changes no
-    /// primary.
+    /// The first transaction's writes are staged; its session asks for the commit. If a node joins, that happens in the
+    /// view before: joining changes no primary.
     fn begin_first(&mut self, view: ViewId) {
         self.begin(0, view);
         while !matches!(self.clients[0].stage, Stage::Asked(..)) {
@@ -576,7 +581,7 @@ impl ReplicaWorld {
         }
     }
 
-    // ---- sessions -----------------------------------------------------------------------------------------------------------------
+    // ---- sessions ---------------------------------------------------------------------------------------------------
 
     fn begin(&mut self, task: usize, view: ViewId) {
         let told = |client: &Client| matches!(client.stage, Stage::Told(_));
@@ -666,7 +671,7 @@ impl ReplicaWorld {
         self.send_step(task, step + 1, view);
     }
 
-    /// What a locking read found: the operations so far, if nobody has changed the row.
+    /// The result of a locking read: the operations so far, if nobody has changed the row.
     fn unchanged(&self, done: &ReadDone) -> Option<u32> {
         let task = task_of(done.request);
         let step = usize::try_from(done.request.0 - request_of(task).0 - 1).ok()?;
@@ -709,7 +714,7 @@ impl ReplicaWorld {
         self.view.node(at.node).map_or(Incarnation(0), |info| info.incarnation)
     }
 
-    /// What was staged is undone; nothing was asked.
+    /// Its staged rows are undone; nothing was asked.
     fn give_up(&mut self, task: usize) {
         self.clients[task].stage = Stage::Told(false);
         self.undo_staged(task);
@@ -732,7 +737,7 @@ impl ReplicaWorld {
             let empty = Participant { slot, operations: 0, view, has_writes: false };
             let participant = participants.entry(slot).or_insert(empty);
             participant.operations = match of.manner {
-                // What it counted last.
+                // The count that it had last.
                 Manner::Careless => count,
                 Manner::Patient | Manner::Hasty => participant.operations.max(count),
             };
@@ -825,7 +830,8 @@ impl ReplicaWorld {
             // Its coordinator may have gone before it asked all participants.
             self.undo_staged(task);
         }
-        // What a recoverer decided in its coordinator's stead is kept: nobody knows whether all participants have heard of it.
+        // The decision of a recoverer in its coordinator's stead is kept: nobody knows whether all participants have
+        // heard of it.
         let home = script.tasks[task].session.node;
         let (whom, confirm) = match self.clients[task].coordinator {
             Some(tc) => (Some(tc), Signal::Confirm { transaction }),
@@ -839,7 +845,7 @@ impl ReplicaWorld {
         }
     }
 
-    // ---- what happens -------------------------------------------------------------------------------------------------------------
+    // ---- what happens -----------------------------------------------------------------------------------------------
 
     fn say_in(&mut self, task: usize, view: ViewNumber, to: Option<Address>, signal: Signal) {
         let Some(to) = to else { return };
@@ -1001,16 +1007,18 @@ impl ReplicaWorld {
         mine.peek().is_some() && mine.all(|slot| self.copied.contains(&(self.view.number, node, slot)))
     }
 
-    // ---- checks -------------------------------------------------------------------------------------------------------------------
+    // ---- checks -----------------------------------------------------------------------------------------------------
 
-    /// Ldms that answer reads: those in sync in the newest view. (Who was left out has no lease: that is the other world's.)
+    /// Ldms that answer reads: those in sync in the newest view. A node that was left out has no lease: that is the
+    /// other world's.
     fn readers(&self) -> impl Iterator<Item = &Member> {
         let reads =
             |member: &&Member| member.at.kind == ModuleKind::Ldm && self.view.is_in_sync(member.at.node);
         self.members.iter().filter(reads)
     }
 
-    /// Whether a read may find this value of a row: not that of a transaction that was aborted, nor one before another that was committed.
+    /// Whether a read may find this value of a row: not that of a transaction that was aborted, nor one before another
+    /// that was committed.
     fn may_be_seen(&self, row: usize, value: Option<&[u8]>) -> bool {
         let writes = |task: &Task| task.writes.iter().any(|(of, _)| *of == row);
         let wrote =
@@ -1032,7 +1040,7 @@ impl ReplicaWorld {
         writers.into_iter().any(is_newest)
     }
 
-    /// Of two transactions that each found the other's row as it was, and changed their own, one was not committed.
+    /// If two transactions each found the other's row as it was, and changed their own, one was not committed.
     fn check_locks(&self) -> Result<(), String> {
         let committed = || {
             let of = self.script.tasks.iter().zip(&self.clients).enumerate();
@@ -1048,7 +1056,7 @@ impl ReplicaWorld {
         Ok(())
     }
 
-    /// What was told is never contradicted by a replica, whichever is read.
+    /// No replica contradicts an outcome that was told, whichever is read.
     fn check_reads(&self, is_end: bool) -> Result<(), String> {
         if !is_end && self.clients.iter().all(|client| !matches!(client.stage, Stage::Told(_))) {
             return Ok(());

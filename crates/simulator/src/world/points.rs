@@ -1,9 +1,10 @@
 //! Named fault points: a signal and what goes wrong with it, at the moment of its sending or arrival.
 //!
-//! A point is a signal's name and a step: the sender dies just before, or just after, or the receiver when it arrives; the connection is cut at it and
-//! does not bear that (so it is lost, with everything behind it); it is late, with everything behind it. (Nothing doubles a signal: a connection
-//! is TCP, and what is lost with it is not sent again.) It strikes the first time that the signal comes by after some others of its name,
-//! and only if every replica group keeps a member: then every client has to go on.
+//! A point is a signal's name and a step. The sender dies just before, or just after, or the receiver when it arrives.
+//! Or the connection is cut at it and does not bear that, so it is dropped, with everything behind it. Or it is late,
+//! with everything behind it. Nothing doubles a signal: a connection is TCP, and a signal that goes with it is not sent
+//! again. It strikes the first time that the signal comes by after some others of its name. It does so only if every
+//! replica group keeps a member: then every client has to go on.
 //!
 //! Invariant: a point strikes once at most; what it counts and does is drawn from the seed.
 
@@ -12,7 +13,7 @@ use protocol::signal::SignalEntry;
 use protocol::{Envelope, Signal};
 use types::NodeId;
 
-/// What goes wrong with a signal.
+/// The fault at a signal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Step {
     /// Its sender dies before it is sent.
@@ -53,7 +54,7 @@ pub struct FaultPoint {
     pub pause: Option<(NodeId, u64)>,
 }
 
-/// What became of a world's point.
+/// The points of a world, and what became of them.
 #[derive(Default)]
 pub(super) struct Points {
     armed: Option<FaultPoint>,
@@ -64,7 +65,7 @@ pub(super) struct Points {
     struck: Option<FaultPoint>,
 }
 
-/// What becomes of a signal.
+/// The fate of a signal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fate {
     /// It goes its way.
@@ -97,8 +98,8 @@ impl World {
         self.points.struck.is_some()
     }
 
-    /// Whether each replica group would keep a member in sync (who is out of others' reach may be left out just now), and the control plane its majority:
-    /// then every client goes on.
+    /// Whether each replica group would keep a member in sync, and the control plane its majority: then every client
+    /// goes on. (A node out of others' reach may be left out just now.)
     #[must_use]
     pub fn can_spare(&self, node: NodeId) -> bool {
         // A connection that broke a moment ago may have cost a node its place, and it need not know yet.
@@ -106,7 +107,7 @@ impl World {
             return false;
         }
         let (data_nodes, replicas) = (self.shape.data_nodes, self.shape.replicas);
-        // Who hangs, or did a moment ago, may have to leave any moment.
+        // A node that hangs, or did a moment ago, may have to leave any moment.
         let stays = |other: NodeId| {
             self.is_alive(other) && !self.stopping.contains(&other) && !self.has_hung_lately(other)
         };

@@ -1,8 +1,8 @@
 //! Fills the hidden table of a new unique index: every row's entry, a batch at a time, each batch a transaction.
 //!
-//! Rows are locked shared and read in their newest versions, so that a writer that keeps the index right already (it is write-only) and this
-//! run never disagree: whoever comes first inserts the entry, the other finds it there. An entry that points to another row is a duplicate: the
-//! index cannot be made (1062).
+//! Rows are locked shared and read in their newest versions. So a writer that keeps the index right already (it is
+//! write-only) and this run never disagree: the first of them inserts the entry, the other finds it there. An entry
+//! that points to another row is a duplicate: the index cannot be made (1062).
 
 use executor::commit::{CommitRun, CommitStart, start_commit};
 use executor::conflicts::{stored_bytes, stored_rows};

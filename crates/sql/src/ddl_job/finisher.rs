@@ -1,11 +1,12 @@
 //! Ends the DDL jobs that nobody runs any more, without a client.
 //!
-//! A job is left when its session or its node ends, or when a step cannot be done. Whoever may have left one, or is to look after those of others,
-//! *wants* a run: a module whose session left one; and, on the node of the primary of the system tables (where the DDL lock is), its first
-//! module, whenever a view is installed or an SQL node is lost. A run without work costs a lock and a few reads.
+//! A job is left when its session or its node ends, or when a step cannot be done. A module *wants* a run if it may
+//! have left a job, or is to look after those of others. A module does whose session left one. So does the first module
+//! on the node of the primary of the system tables, where the DDL lock is. It does it whenever a view is installed or
+//! an SQL node is lost. A run without work costs a lock and a few reads.
 //!
-//! Invariants: one run at a time; a run that fails is tried again until one succeeds; a wish that comes during a run leads to another one, because
-//! that run may have looked already.
+//! Invariants: one run at a time. A run that fails is tried again until one succeeds. A wish that comes during a run
+//! leads to another one, because that run may have looked already.
 
 use super::DdlRun;
 use crate::environment::Environment;
@@ -78,11 +79,11 @@ impl Finisher {
             };
             let has_left_ddl = env.module.has_left_ddl;
             let progress = run.step(&mut Cx { env, core: &mut self.core, statement: &self.statement });
-            // What this run leaves is its own affair.
+            // A job that this run leaves is its own affair.
             env.module.has_left_ddl = has_left_ddl;
             match progress {
                 Ok(Progress::Wait) => {
-                    // What was asked of a node after it was lost gets no answer from anybody else.
+                    // A request to a node after it was lost gets no answer from anybody else.
                     if !self.core.client.inbox.nodes_lost(&env.module.site.map.lost) {
                         return;
                     }

@@ -1,16 +1,19 @@
-//! What a DDL job asks of all members: to install a version, or to build the entries of an index.
+//! The tasks that a DDL job gives to all members: to install a version, or to build the entries of an index.
 //!
-//! A member that has installed a version names the connections that use older versions of the step's tables. It is asked again until there are none, or
-//! until the job does not wait any longer. Users who were there before a moment (`used_since`) are found by how long they have used the table.
+//! A member that has installed a version names the connections that use older versions of the step's tables. It is
+//! asked again until there are none, or until the job does not wait any longer. Users who were there before a moment
+//! (`used_since`) are found by how long they have used the table.
 //!
-//! A connection may break and be there again without anybody having left: then a member was asked in vain, or its answer is lost, and it goes on in
-//! the same life with the same rows. So a task is done when every member that counts *in the newest view* has said so in its present life, and
-//! who has not is asked again after some time. Both tasks may be done twice.
+//! A connection may break and be there again without anybody having left. Then a member was asked in vain, or its
+//! answer did not arrive, and it goes on in the same life with the same rows. So a task is done when every member that
+//! counts *in the newest view* has said so in its present life. A member that has not is asked again after some time.
+//! Both tasks may be done twice.
 //!
-//! Who counts: data nodes that hold rows of the view, in sync or being copied to, whether they are in reach or not (until no view without
-//! them is awaited any more: then the task fails); SQL nodes that are in reach. SQL nodes that only data nodes reach are asked by those: a data node says
-//! *installed* when the SQL nodes that it reaches have said so. Primaries refuse what an SQL node does with a version that is too
-//! old, and it hears of the newest one when it is found again. A data node that holds no rows reads the catalogue when it joins.
+//! These count: members of the view, in reach or not, and SQL nodes that are in reach. When no view without a lost
+//! member is awaited any more, the task fails. SQL nodes that only data nodes reach are asked by those: a data node
+//! says *installed* when the SQL nodes that it reaches have said so. Primaries refuse what an SQL node does with a
+//! version that is too old, and it hears of the newest one when it is found again. A data node that holds no rows reads
+//! the catalogue when it joins.
 //!
 //! Invariants: a member has one open request at most; nothing is sent to a member that is out of reach.
 
@@ -31,10 +34,11 @@ const ASK_AGAIN: Duration = Duration::from_millis(100);
 /// Connections of a node that a waiting statement's state names.
 const USERS_SHOWN: usize = 8;
 
-/// What is asked. Users count that began before `used_since`; None: all.
+/// The task. Users count that began before `used_since`; None: all.
 #[derive(Clone)]
 pub(super) enum MemberTask {
-    /// To install a version, and to have no users left of the tables that are named (catalogue's job.rs says which, and why).
+    /// To install a version, and to have no users left of the tables that are named (catalogue's job.rs says which, and
+    /// why).
     Install {
         version: SchemaVersion,
         tables: Arc<[TableRef]>,
@@ -56,7 +60,7 @@ struct Asked {
     again_at: Instant,
 }
 
-/// Who has done it.
+/// The members that have done it.
 pub(super) struct Members {
     task: MemberTask,
     done: Vec<Member>,
@@ -93,7 +97,7 @@ impl Members {
         }
     }
 
-    /// Who has not done it yet.
+    /// The members that have not done it yet.
     pub(super) fn waits_for(&self) -> String {
         let users = self.users.iter().filter(|(_, users)| !users.is_empty());
         let of_node = |((node, _), users): (&Member, &Vec<u32>)| {
@@ -171,7 +175,7 @@ impl Members {
         Ok(())
     }
 
-    /// Whom the newest view counts.
+    /// The nodes that the newest view counts.
     fn members(&self, map: &NodeMap) -> Vec<Member> {
         let counts = |node: NodeId, role: NodeRole| match role {
             NodeRole::Data => map.view.is_member(node),

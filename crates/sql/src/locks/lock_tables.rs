@@ -4,10 +4,11 @@
 //! [give back what is locked: RollbackTo everywhere] -> slot by slot, in one order for all sessions: lock the whole table -> done
 //!                                                                   | deadlock: let go of all, begin again after a pause
 //! ```
-//! The hidden tables of unique indexes are locked, too: else a writer that is stopped at the table would keep values that it has taken already.
+//! The hidden tables of unique indexes are locked, too: else a writer that is stopped at the table would keep values
+//! that it has taken already.
 //!
-//! Invariant: when it is done, nobody else has changed or locked rows of the tables and is still open, and nobody can (WRITE), or nobody can
-//! change any (READ).
+//! Invariant: when it is done, nobody else has changed or locked rows of the tables and is still open, and nobody can
+//! (WRITE), or nobody can change any (READ).
 
 use super::LocksOf;
 use crate::statement::Cx;
@@ -74,7 +75,7 @@ impl LockTablesRun {
         Ok(Self { wanted: wanted.to_vec(), places, deadline, stage: Stage::Start })
     }
 
-    /// What it waits for.
+    /// The reason for which it waits.
     pub(crate) fn waits_for(&self) -> String {
         "Waiting for table metadata lock".to_owned()
     }
@@ -206,7 +207,7 @@ impl GivingBack {
         Self { open }
     }
 
-    /// Whether all have answered. (One that is lost has nothing any more; one that has not heard of it is told again.)
+    /// Whether all have answered. A lost primary has nothing any more; one that has not heard of it is told again.
     pub(crate) fn is_done(&mut self, cx: &mut Cx<'_, '_>) -> bool {
         self.open.retain(|request| cx.core.client.inbox.take(*request).is_none());
         if self.open.is_empty() {

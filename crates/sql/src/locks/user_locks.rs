@@ -1,8 +1,9 @@
-//! GET_LOCK, RELEASE_LOCK, RELEASE_ALL_LOCKS, IS_FREE_LOCK, IS_USED_LOCK: one call of a statement, made before the statement runs.
+//! GET_LOCK, RELEASE_LOCK, RELEASE_ALL_LOCKS, IS_FREE_LOCK, IS_USED_LOCK: one call of a statement, made before the
+//! statement runs.
 //!
-//! A name is locked by the row lock of its key in a system table, under an internal transaction of its own, so the lock is the cluster's and
-//! outlives the session's transactions. A session that has a name counts how often it got it. Who holds a name is known by the sessions: the `sql` modules of
-//! all nodes are asked.
+//! A name is locked by the row lock of its key in a system table, under an internal transaction of its own. So the lock
+//! is the cluster's and outlives the session's transactions. A session that has a name counts how often it got it.
+//! Sessions know which names they hold: the `sql` modules of all nodes are asked.
 //!
 //! Deliberately not here: calls that depend on rows. The binder refuses them.
 
@@ -36,7 +37,7 @@ enum Stage {
     Asking(RequestId),
     Pausing(Retry),
     GivingBack(GivingBack, Value),
-    /// Who has the name.
+    /// Looks for the holder of the name.
     Looking(Box<VirtualReader>),
 }
 
@@ -48,7 +49,7 @@ pub(crate) struct UserLockRun {
     stage: Stage,
 }
 
-/// What a call has come to.
+/// The result of a call so far.
 pub(crate) enum Called {
     Value(Value),
     Runs(UserLockRun),
@@ -108,7 +109,7 @@ impl UserLockRun {
         }
     }
 
-    /// What SHOW PROCESSLIST says.
+    /// The text of SHOW PROCESSLIST.
     pub(crate) fn waits_for(&self) -> &'static str {
         match self.stage {
             Stage::Start | Stage::Asking(_) | Stage::Pausing(_) => "User lock",

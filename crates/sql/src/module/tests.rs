@@ -73,7 +73,7 @@ fn read_in(signal: Signal) -> ReadRequest {
     }
 }
 
-// ---- connections ------------------------------------------------------------------------------------------------------------------
+// ---- connections ----------------------------------------------------------------------------------------------------
 
 #[test]
 fn root_without_a_password_comes_from_this_machine_only() {
@@ -123,7 +123,7 @@ fn packets_above_the_limit_end_the_connection() {
     assert!(harness.is_closed(client));
 }
 
-// ---- statements without tables ----------------------------------------------------------------------------------------------------
+// ---- statements without tables --------------------------------------------------------------------------------------
 
 #[test]
 fn the_values_of_a_row_are_limited_together() {
@@ -322,7 +322,7 @@ fn prepared_statements_are_planned_for_the_types_they_get() {
     assert_eq!(errno(harness.response(client)), 1243);
 }
 
-// ---- statements on slots -----------------------------------------------------------------------------------------------------
+// ---- statements on slots --------------------------------------------------------------------------------------------
 
 #[test]
 fn a_large_program_is_not_sent_for_all_rows_at_once() {

@@ -1,7 +1,7 @@
-//! What the front end is told about a session, and the way from a text to a plan.
+//! Binding: the facts about a session that the planner gets, and the way from a text to a plan.
 //!
-//! A text is normalised; its plan is looked up, or prepared for the types of its literals and kept. If the text with markers cannot be
-//! prepared, the original is, so that errors quote what the client wrote.
+//! A text is normalised; its plan is looked up, or prepared for the types of its literals and kept. If the text with
+//! markers cannot be prepared, the original is, so that errors quote what the client wrote.
 
 use super::SessionCore;
 use crate::environment::{Environment, ModuleState};
@@ -77,7 +77,7 @@ impl SessionCore {
         self.with_bind_context(module, |context| planner::prepare(text, context, parameter_types))
     }
 
-    /// What a text's parameters and columns are before values come.
+    /// The parameters and columns of a text before values come.
     pub(super) fn describe(&mut self, module: &mut ModuleState, text: &str) -> Result<Description, SqlError> {
         self.renew_rights(module);
         self.with_bind_context(module, |context| planner::describe(text, context))

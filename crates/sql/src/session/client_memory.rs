@@ -1,13 +1,14 @@
-//! What a session holds for its client, charged to ClientMemory: packets that have not arrived whole, statements that were prepared, values sent
-//! ahead, user variables, the text that runs and those that follow it.
+//! The memory of a session for its client, charged to ClientMemory. It counts packets that have not arrived whole,
+//! prepared statements, values sent ahead, user variables, the text that runs and those that follow it.
 //!
-//! The charge is brought up to date where something large comes or goes, not with each statement. The driver charges what it holds itself: bytes
-//! that are not taken, results that are not sent, TLS.
+//! The charge is brought up to date where something large comes or goes, not with each statement. The driver charges
+//! what it holds itself: bytes that are not taken, results that are not sent, TLS.
 //!
-//! Invariants: whoever finds no room is told 1041, alone; a session over the Unix socket costs nothing until it sends something large, so that an
-//! administrator gets in; a session that is gone has given all back.
+//! Invariants: a client that finds no room is told 1041, alone. A session over the Unix socket costs nothing until it
+//! sends something large, so that an administrator gets in. A session that is gone has given all back.
 //!
-//! Deliberately not here: rows that statements keep (QueryMemory), and plans that sessions share (the statement cache has a size of its own).
+//! Deliberately not here: rows that statements keep (QueryMemory), and plans that sessions share (the statement cache
+//! has a size of its own).
 
 use super::{Session, Stage};
 use crate::environment::Environment;
@@ -15,7 +16,7 @@ use memory::RegionFull;
 use planner::Normalized;
 use protocol::{ConnectionKind, SqlError};
 
-/// What a session takes by itself: its own struct, the handshake's, entries in tables.
+/// The size of a session itself: its own struct, the handshake's, entries in tables.
 const SESSION_SIZE: usize = size_of::<Session>() + 1024;
 /// A text of this size is charged while it runs.
 pub(super) const LARGE_TEXT: usize = 64 * 1024;
@@ -87,7 +88,8 @@ impl Session {
         if self.running.is_none() && self.is_ready() {
             self.core.sequence = self.reassembler.answer_sequence(self.expected());
         }
-        // The end of a commit that is on its way is not known: such a client hears nothing but the end of its connection.
+        // The end of a commit that is on its way is not known: such a client hears nothing but the end of its
+        // connection.
         if !self.core.client.inbox.has_commit() {
             self.core.reply_error(env, error);
         }

@@ -1,6 +1,7 @@
 //! Commands: what each packet of the command phase asks for.
 //!
-//! Texts must be UTF-8. A COM_QUERY of several statements runs them one after the other, each with its own result; an error ends the rest.
+//! Texts must be UTF-8. A COM_QUERY of several statements runs them one after the other, each with its own result; an
+//! error ends the rest.
 
 use super::{Session, Stage};
 use crate::environment::Environment;
@@ -125,7 +126,8 @@ impl Session {
         }
     }
 
-    /// Runs what is left of a COM_QUERY until a statement waits or the budget is spent. A loop, so that many short statements do not nest.
+    /// Runs what is left of a COM_QUERY until a statement waits or the budget is spent. A loop, so that many short
+    /// statements do not nest.
     pub(super) fn run_queue(&mut self, env: &mut Environment<'_>) {
         while self.is_ready() && !self.is_held_up() {
             if env.budget.is_spent() && !self.queue.is_empty() {

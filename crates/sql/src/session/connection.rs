@@ -1,7 +1,8 @@
 //! The connection phase: greeting, TLS, and the steps of the handshake. login.rs says who is let in.
 //!
-//! Connections that have logged in are at most `max_connections`, and one more of an administrator's; a connection above that is told 1040, before
-//! anything is read from it or when it has logged in. Those that have not logged in are counted apart (`SqlModule::make_room_for_login`).
+//! Connections that have logged in are at most `max_connections`, and one more of an administrator's. A connection
+//! above that is told 1040, before anything is read from it or when it has logged in. Those that have not logged in are
+//! counted apart (`SqlModule::make_room_for_login`).
 //!
 //! A connection that does not finish its handshake in time is closed.
 //!

@@ -1,7 +1,7 @@
 //! Statements that are done at once: SET, USE, and transaction control while no slot takes part (`transactions`).
 //!
-//! SET is all or nothing: all values are evaluated and checked on a copy of the variables first. What it sets for the whole cluster is a DDL
-//! job, after which the copy is taken over.
+//! SET is all or nothing: all values are evaluated and checked on a copy of the variables first. Its changes for the
+//! whole cluster are a DDL job, after which the copy is taken over.
 #![expect(clippy::wildcard_enum_match_arm, reason = "a value of another kind is refused")]
 
 use super::running::is_asleep;
@@ -38,7 +38,7 @@ impl SessionCore {
     }
 }
 
-/// What SET warns of: the names of utf8mb3.
+/// The warning of SET about names of utf8mb3.
 fn deprecation(target: &SetTarget, value: &Value) -> Option<(u16, String)> {
     let Value::Bytes(name) = value else { return None };
     let name = std::str::from_utf8(name).ok()?;
@@ -54,13 +54,13 @@ fn deprecation(target: &SetTarget, value: &Value) -> Option<(u16, String)> {
     }
 }
 
-/// What a SET makes, checked; nothing of it is in force yet.
+/// The result of a SET, checked; nothing of it is in force yet.
 pub(super) struct Assigned {
     variables: SessionVariables,
     last_insert_id: Option<u64>,
     user_variables: Option<UserVariables>,
     diagnostics: Diagnostics,
-    /// What it changes for the whole cluster.
+    /// Its changes for the whole cluster.
     pub(super) changes: Vec<VariableChange>,
 }
 
@@ -215,7 +215,8 @@ impl Session {
         })
     }
 
-    /// SET; None if it must commit first (autocommit is switched on in a transaction), changes what all sessions see, or sleeps.
+    /// SET; None if it must commit first (autocommit is switched on in a transaction), changes what all sessions see,
+    /// or sleeps.
     fn set(
         &mut self,
         env: &mut Environment<'_>,

@@ -1,8 +1,9 @@
-//! Sessions whose client speaks another character set than UTF-8: what comes is read as character_set_client, and errors are written in
-//! character_set_results. (The rows of results are the executor's: `results::TranscodingWriter`.)
+//! Sessions whose client speaks another character set than UTF-8: what comes is read as character_set_client, and
+//! errors are written in character_set_results. The rows of results are transcoded elsewhere:
+//! `results::TranscodingWriter`.
 //!
-//! Such a session is in `Stage::Restricted`, so that all others have nothing to ask. Bytes that are no text in the client's character set
-//! are 1300 for their statement.
+//! Such a session is in `Stage::Restricted`, so that all others have nothing to ask. Bytes that are no text in the
+//! client's character set are 1300 for their statement.
 #![expect(clippy::wildcard_enum_match_arm, reason = "few commands have text")]
 
 use super::Session;

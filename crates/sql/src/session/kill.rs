@@ -15,7 +15,8 @@ pub(crate) struct KillRun {
 }
 
 impl KillRun {
-    /// Asks for the end of a connection of this node. Without CONNECTION_ADMIN or SUPER only sessions of the same user end.
+    /// Asks for the end of a connection of this node. Without CONNECTION_ADMIN or SUPER only sessions of the same user
+    /// end.
     pub(crate) fn new(connection: u64, query_only: bool, cx: &mut Cx<'_, '_>) -> Result<Self, Failure> {
         let instance = u8::try_from(connection % u64::from(crate::config::INSTANCES_MAX)).ok();
         let is_number = connection <= u64::from(u32::MAX);

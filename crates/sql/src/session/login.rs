@@ -1,17 +1,18 @@
-//! Who is let in, and what accounts are held to.
+//! Logins, and the limits of accounts.
 //!
 //! ```text
 //! FindAccount ─ wait for the pair's turn ─ verifier ─┬─ Accepted ──────────────────────────────┬─► checks ─► Ready | Restricted
 //!                        (guessing.rs)              └─ CheckPassword ─ slow hash, in slices ──┘
 //! ```
-//! The checks come after the password, as in MySQL, so that only those who know it hear more than 1045: too many wrong ones before (3955),
-//! ACCOUNT LOCK (3118), REQUIRE SSL (1045), an expired password (1862), and how many connections there may be (1226, 1203).
+//! The checks come after the password, as in MySQL, so that only those who know it hear more than 1045. They are: too
+//! many wrong ones before (3955), ACCOUNT LOCK (3118), REQUIRE SSL (1045), an expired password (1862), and how many
+//! connections there may be (1226, 1203).
 //!
-//! An account without a password is let in only from this machine. `root` is let in by the Unix socket without a password if the client's
-//! process runs as the user that this process runs as, even if the account is locked.
+//! An account without a password is let in only from this machine. `root` is let in by the Unix socket without a
+//! password if the client's process runs as the user that this process runs as, even if the account is locked.
 //!
-//! A session of an account with limits on statements, or with an expired password, is `Restricted`: each command is looked at before it is
-//! done. Others pay nothing for that.
+//! A session of an account with limits on statements, or with an expired password, is `Restricted`: each command is
+//! looked at before it is done. Others pay nothing for that.
 //!
 //! Deliberately not here: privileges.
 
@@ -34,7 +35,7 @@ pub(crate) const ROUNDS_PER_SLICE: u32 = 50;
 /// The account that the node's own user gets by the Unix socket.
 const OWNER: &str = "root";
 
-/// What a login waits for. The client's next bytes wait with it.
+/// The reason for which a login waits. The client's next bytes wait with it.
 pub(super) enum LoginWait {
     /// Its turn: the pair of host and name was refused before.
     Turn(Instant),
@@ -58,7 +59,7 @@ impl Drop for PasswordCheck {
     }
 }
 
-/// What each command of a session is checked against.
+/// The restriction that each command of a session is checked against.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Restriction {
     limits: ResourceLimits,
@@ -107,7 +108,7 @@ impl Session {
         (!user.verifier.is_empty() || self.is_local()).then(|| user.clone())
     }
 
-    // ---- before the password ------------------------------------------------------------------------------------------------------
+    // ---- before the password ----------------------------------------------------------------------------------------
 
     /// The client has said who it is: the next step, unless it must wait for its turn.
     pub(super) fn on_login(
@@ -168,7 +169,7 @@ impl Session {
         }
     }
 
-    // ---- the password encrypted ---------------------------------------------------------------------------------------------------
+    // ---- the password encrypted -------------------------------------------------------------------------------------
 
     /// The runtime has the key.
     pub(super) fn ask_for_key(&mut self, env: &mut Environment<'_>, request: RequestToRuntime) {
@@ -176,7 +177,7 @@ impl Session {
         self.wait(LoginWait::Key);
     }
 
-    /// What the runtime says: the key, or the password.
+    /// The runtime's answer: the key, or the password.
     pub(crate) fn on_password_key(&mut self, env: &mut Environment<'_>, answer: PasswordKeyAnswer) {
         let is_awaited = matches!(self.login.as_deref(), Some(LoginWait::Key));
         let (true, Some(handshake)) = (is_awaited, &mut self.handshake) else { return };
@@ -199,7 +200,7 @@ impl Session {
         self.resume(env);
     }
 
-    // ---- the password in clear ----------------------------------------------------------------------------------------------------
+    // ---- the password in clear --------------------------------------------------------------------------------------
 
     /// Checks a password that the client gave in clear.
     pub(super) fn check_password(&mut self, env: &mut Environment<'_>, password: Vec<u8>) {
@@ -248,7 +249,7 @@ impl Session {
         self.admit(env);
     }
 
-    // ---- refused ------------------------------------------------------------------------------------------------------------------
+    // ---- refused ----------------------------------------------------------------------------------------------------
 
     fn access_denied(&self) -> SqlError {
         let (user, used_password) = match &self.handshake {
@@ -291,7 +292,7 @@ impl Session {
         self.refuse(env, &error);
     }
 
-    // ---- let in -------------------------------------------------------------------------------------------------------------------
+    // ---- let in -----------------------------------------------------------------------------------------------------
 
     /// The client is who it says: whether its account may come in now.
     pub(super) fn admit(&mut self, env: &mut Environment<'_>) {
@@ -359,7 +360,7 @@ impl Session {
         }
     }
 
-    // ---- restricted sessions ------------------------------------------------------------------------------------------------------
+    // ---- restricted sessions ----------------------------------------------------------------------------------------
 
     /// The stage of a session that was let in.
     pub(super) fn stage_of_ready(&self) -> Stage {
@@ -377,7 +378,7 @@ impl Session {
         env.budget.spend(1);
         match Command::parse(payload, self.core.capabilities) {
             Ok(command) => self.run_in_client_set(env, command),
-            // What cannot be read is refused where it is done.
+            // A command that cannot be read is refused where it is done.
             Err(_) => self.on_command(env, payload),
         }
         self.watch_idle(env);

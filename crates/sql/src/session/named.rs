@@ -1,10 +1,10 @@
 //! Prepared statements by name: PREPARE, EXECUTE … USING and DEALLOCATE PREPARE as texts.
 //!
-//! What is kept is the text: EXECUTE plans it for the types that the variables have at that moment, or finds the plan in the cache, and runs it
-//! as COM_STMT_EXECUTE would, with rows as text.
+//! The text is kept. EXECUTE plans it for the types that the variables have at that moment, or finds the plan in the
+//! cache. It runs it as COM_STMT_EXECUTE would, with rows as text.
 //!
-//! Invariants: a session keeps at most [`STATEMENTS_MAX`] statements of both kinds together, and texts of at most [`TEXTS_SIZE_MAX`] bytes in all;
-//! none of them prepares or executes another.
+//! Invariants: a session keeps at most [`STATEMENTS_MAX`] statements of both kinds together, and texts of at most
+//! [`TEXTS_SIZE_MAX`] bytes in all; none of them prepares or executes another.
 
 use super::Session;
 use super::prepared::{PreparedStatements, STATEMENTS_MAX};

@@ -1,10 +1,10 @@
 //! Point selects: one row by its full primary key, plain columns, no lock.
 //!
-//! From the decoded command to the encoded reply nothing is allocated (but for string parameters): the key goes into the module's buffer, the
-//! row is read in place, its columns go into the connection's send buffer.
+//! From the decoded command to the encoded reply nothing is allocated but for string parameters. The key goes into the
+//! module's buffer, the row is read in place, its columns go into the connection's send buffer.
 //!
-//! It gives way to the general executor when it cannot answer at once: no replica here, own writes in the slot, an undecided
-//! row, another version of the table.
+//! It gives way to the general executor when it cannot answer at once: no replica here, own writes in the slot, an
+//! undecided row, another version of the table.
 
 use super::SessionCore;
 use crate::environment::Environment;

@@ -1,11 +1,11 @@
 //! Prepared statements of the binary protocol.
 //!
-//! COM_STMT_PREPARE describes the text; the plan is made at the first execute, when the types of the parameters are known, and again when they
-//! change or another schema is installed. Types are those that the client binds, made canonical (all strings are one type), so that
-//! executions with values of different lengths share a plan.
+//! COM_STMT_PREPARE describes the text; the plan is made at the first execute, when the types of the parameters are
+//! known, and again when they change or another schema is installed. Types are those that the client binds, made
+//! canonical (all strings are one type), so that executions with values of different lengths share a plan.
 //!
-//! Invariants: `bound` was planned for exactly the types in `bound_types`, and is permitted: GRANT and REVOKE install another schema, and
-//! SET ROLE forgets it.
+//! Invariants: `bound` was planned for exactly the types in `bound_types`, and is permitted: GRANT and REVOKE install
+//! another schema, and SET ROLE forgets it.
 
 use super::{Session, SessionCore};
 use crate::environment::Environment;
@@ -59,7 +59,7 @@ impl PreparedStatements {
         self.size
     }
 
-    /// What was prepared.
+    /// The text that was prepared.
     pub(super) fn text(&self, id: u32) -> Option<Arc<str>> {
         self.by_id.get(&id).map(|statement| Arc::clone(&statement.text))
     }

@@ -1,11 +1,12 @@
-//! What a session may do: the privileges of its account and of its active roles.
+//! The rights of a session: the privileges of its account and of its active roles.
 //!
-//! Roles are active from login on (default ones, or all of them with `activate_all_roles_on_login`) and change by SET ROLE. What they add
-//! up to, a [`PrivilegeSet`], belongs to one schema version: [`SessionCore::renew_rights`] makes it anew when another one is installed, before
-//! a statement looks for its plan. A module gives equal sets one number (`privilege_sets`).
+//! Roles are active from login on (default ones, or all of them with `activate_all_roles_on_login`) and change by SET
+//! ROLE. Their sum, a [`PrivilegeSet`], belongs to one schema version. [`SessionCore::renew_rights`] makes it anew when
+//! another one is installed, before a statement looks for its plan. A module gives equal sets one number
+//! (`privilege_sets`).
 //!
-//! **Invariants**: a role that is not granted any more is not active, whatever SET ROLE said; two sets with one number are equal, and a number
-//! that is not in use any more is never used again.
+//! **Invariants**: a role that is not granted any more is not active, whatever SET ROLE said. Two sets with one number
+//! are equal, and a number that is not in use any more is never used again.
 //!
 //! Deliberately not here: which statement needs what (`planner::privileges`).
 
@@ -19,7 +20,7 @@ use protocol::SqlError;
 use std::sync::Arc;
 use types::{PrivilegeSet, Schema, SchemaVersion, UserName, Value};
 
-/// What a session may do.
+/// The rights of a session.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rights {
     /// As SET ROLE or the login made them.

@@ -6,15 +6,18 @@
 //!                                                  v
 //!                    Undo (RollbackTo everywhere) -> reply the error, or Backoff -> Execute again
 //! ```
-//! Requests of the statement that are still on their way or wait for locks need not be answered before it is undone: RollbackTo takes the same
-//! road behind them, and ends their waits. KILL QUERY is such a failure (1317), too; once a commit is on its way, alone or with the statement's
-//! only request, its outcome is awaited and told. ROLLBACK is answered when all is undone.
+//! Requests of the statement that are still on their way or wait for locks need not be answered before it is undone.
+//! RollbackTo takes the same road behind them, and ends their waits. KILL QUERY is such a failure (1317), too; once a
+//! commit is on its way, alone or with the statement's only request, its outcome is awaited and told. ROLLBACK is
+//! answered when all is undone.
 //!
-//! A statement runs again, unseen by the client, if the view changed before it did anything, if the table has another version than it was
-//! planned for, or if an AUTO_INCREMENT value that it drew was taken. It never does after a part of its result was sent.
+//! A statement runs again, unseen by the client, in three cases. The view changed before it did anything, the table has
+//! another version than it was planned for, or an AUTO_INCREMENT value that it drew was taken. It never does after a
+//! part of its result was sent.
 //!
-//! Invariants: exactly one reply per statement; a statement that failed has left nothing at any participant when its error is sent (or its whole
-//! transaction is aborted); an unknown outcome is never called an error that may be retried: 1180, and the connection closes.
+//! Invariants: there is exactly one reply per statement. A statement that failed has left nothing at any participant
+//! when its error is sent, or its whole transaction is aborted. An unknown outcome is never called an error that may be
+//! retried: 1180, and the connection closes.
 #![expect(clippy::wildcard_enum_match_arm, reason = "plans and answers that are not named are treated alike")]
 
 use super::client_memory::{LARGE_HOLDING, LARGE_TEXT};
@@ -62,7 +65,7 @@ const DRAWS_MAX: u32 = 20;
 pub(super) enum TextSource {
     /// As it came, with its literals.
     Text(Box<str>),
-    /// Of a prepared statement.
+    /// The text of a prepared statement.
     Prepared(Arc<str>),
 }
 
@@ -92,7 +95,7 @@ struct Nap {
     alarm_at: Instant,
 }
 
-/// What happens when the statement is undone.
+/// The step after the statement is undone.
 enum After {
     Report(SqlError),
     RunAgain,
@@ -131,13 +134,13 @@ pub(super) struct Running {
     statement: Statement,
     source: TextSource,
     stage: Option<Stage>,
-    /// Of waiting for a view or schema.
+    /// How often it has waited for a view or schema.
     attempts: u32,
     /// In which the last attempt began.
     view: ViewNumber,
-    /// What a SET makes of the session when it has changed the cluster's variables.
+    /// The session's values after a SET that changes the cluster's variables.
     assigned: Option<Box<Assigned>>,
-    /// Of drawing AUTO_INCREMENT values.
+    /// How often it has drawn AUTO_INCREMENT values.
     draws: u32,
     /// Calls of GET_LOCK and its kin are still to be made.
     calls_user_locks: bool,
@@ -155,7 +158,7 @@ enum Step {
 }
 
 impl Running {
-    /// What the client sent.
+    /// The text that the client sent.
     pub(super) fn text(&self) -> &str {
         match &self.source {
             TextSource::Text(text) => text,
@@ -163,7 +166,7 @@ impl Running {
         }
     }
 
-    /// What it waits for, if it is DDL or LOCK TABLES.
+    /// The reason for which it waits, if it is DDL or LOCK TABLES.
     pub(super) fn waits_for(&self) -> Option<String> {
         match &self.stage {
             Some(Stage::Execute(Execution::Ddl(run))) => run.waits_for(),
@@ -326,7 +329,7 @@ impl Session {
         Some(until)
     }
 
-    /// What the statement sees of the session.
+    /// The part of the session that the statement sees.
     fn statement_of(
         &self,
         env: &mut Environment<'_>,
@@ -384,7 +387,7 @@ impl Session {
             match stopped.unwrap_or_else(|| self.step(env, &mut running)) {
                 Step::Wait => {
                     self.running = Some(running);
-                    // What was asked of a node after it was lost gets no answer from anybody else.
+                    // A request to a node after it was lost gets no answer from anybody else.
                     if !self.core.client.inbox.nodes_lost(&env.module.site.map.lost) {
                         return;
                     }
@@ -405,7 +408,8 @@ impl Session {
         }
     }
 
-    /// The statement runs again, bound to the table as it is now, or fails with 1412. (A commit's participants look at the version themselves.)
+    /// The statement runs again, bound to the table as it is now, or fails with 1412. A commit's participants look at
+    /// the version themselves.
     fn leave_running(&mut self, env: &mut Environment<'_>, running: &mut Running) -> Option<Step> {
         match running.stage.take()? {
             Stage::Execute(execution)
@@ -448,7 +452,7 @@ impl Session {
                     self.ask_to_stop(env, running);
                     return None;
                 }
-                // (Of a DDL statement: what its commit makes public, the next one finds in its journal.)
+                // After a DDL statement: the next one finds in the journal what its commit makes public.
                 waive_outcome(env, self.commit_under_way());
                 running.abandon(env);
                 running.stage = None;
@@ -510,7 +514,7 @@ impl Session {
         }
     }
 
-    // ---- before -------------------------------------------------------------------------------------------------------------------
+    // ---- before -----------------------------------------------------------------------------------------------------
 
     /// Makes the calls of GET_LOCK and its kin from this session value on: their values are parameters.
     fn call_user_locks(
@@ -622,7 +626,7 @@ impl Session {
             _ => {}
         }
         if let Plan::Set(items) = &statement.cached.prepared.plan {
-            // What it had to wait for, the commit of an open transaction, is done.
+            // The commit of an open transaction, for which it had to wait, is done.
             let mut assigned = match self.core.assigned(env.module, items, statement) {
                 Err(error) if is_asleep(&error) => return Ok(Execution::Set),
                 assigned => assigned?,
@@ -680,7 +684,7 @@ impl Session {
         })
     }
 
-    // ---- execution ----------------------------------------------------------------------------------------------------------------
+    // ---- execution --------------------------------------------------------------------------------------------------
 
     fn execute(
         &mut self,
@@ -688,7 +692,7 @@ impl Session {
         running: &mut Running,
         mut execution: Execution,
     ) -> Option<Step> {
-        // (A DDL job looks after its own transactions.)
+        // A DDL job looks after its own transactions.
         if self.core.client.transaction.is_doomed() && !matches!(execution, Execution::Ddl(_)) {
             let has_answered = matches!(&execution, Execution::Select(run) if run.has_answered());
             return self.fail(env, running, Failure::ViewChanged(lost_primary()), has_answered);
@@ -762,7 +766,8 @@ impl Session {
         None
     }
 
-    /// Whether the statement still sleeps. A long sleep is cut into pieces, so that the alarms of those that were interrupted do not pile up.
+    /// Whether the statement still sleeps. A long sleep is cut into pieces, so that the alarms of those that were
+    /// interrupted do not pile up.
     fn is_asleep(&self, env: &mut Environment<'_>, running: &mut Running) -> bool {
         let Some(nap) = &mut running.nap else { return false };
         let now = env.now.monotonic;
@@ -814,7 +819,7 @@ impl Session {
         Some(Step::Finished)
     }
 
-    // ---- commit -------------------------------------------------------------------------------------------------------------------
+    // ---- commit -----------------------------------------------------------------------------------------------------
 
     fn begin_commit(
         &mut self,
@@ -892,8 +897,8 @@ impl Session {
         }
     }
 
-    /// Whether a change that is a transaction of its own is done again: all of it is undone, because a node or a connection was lost, and the client has heard
-    /// nothing of it.
+    /// Whether a change that is a transaction of its own is done again. All of it is undone, because a node or a
+    /// connection was lost, and the client has heard nothing of it.
     fn can_change_again(&self, running: &Running, refusal: &Refusal) -> bool {
         let plan = &running.statement.cached.prepared.plan;
         let is_lost = matches!(refusal, Refusal::NotHeld | Refusal::WrongView | Refusal::WrongSchema);
@@ -909,7 +914,7 @@ impl Session {
         Some(Step::Finished)
     }
 
-    // ---- failure ------------------------------------------------------------------------------------------------------------------
+    // ---- failure ----------------------------------------------------------------------------------------------------
 
     fn fail(
         &mut self,
@@ -918,7 +923,7 @@ impl Session {
         failure: Failure,
         has_answered: bool,
     ) -> Option<Step> {
-        // Whoever killed it does not want it to run again.
+        // The client that killed it does not want it to run again.
         let is_stopping = running.stop.take().is_some();
         let has_answered = has_answered || is_stopping;
         let can_run_again = !has_answered && self.core.client.transaction.began_with_statement();
@@ -1050,7 +1055,8 @@ impl Session {
                 self.finish(env, running, &Completion::default())
             }
             After::RunAgain => {
-                // At once if another id is all it needs, or if there is another view already; else when a new view or schema may be there.
+                // At once if another id is all it needs, or if there is another view already; else when a new view or
+                // schema may be there.
                 let is_draw = running.draws > 0 && running.attempts == 0;
                 if is_draw {
                     return self.start(env, running);
@@ -1103,7 +1109,7 @@ impl Session {
     }
 }
 
-/// What an INSERT that runs was planned to do.
+/// The plan of a running INSERT.
 fn insert_plan(statement: &Statement) -> &InsertPlan {
     match &statement.cached.prepared.plan {
         Plan::Insert(plan) => plan,

@@ -1,6 +1,6 @@
-//! The timers of a session: how long a client may take for its login (connect_timeout), for a packet that has begun
-//! (net_read_timeout), for results (net_write_timeout), for the next command (wait_timeout, interactive_timeout), for
-//! the next statement of a transaction (TransactionInactiveTimeout), and when the node is about to stop.
+//! The timers of a session. They limit a login (connect_timeout), a packet that has begun (net_read_timeout), results
+//! (net_write_timeout), and the time to the next command (wait_timeout, interactive_timeout). They also limit the time
+//! to the next statement of a transaction (TransactionInactiveTimeout), and the time until the node stops.
 //!
 //! A client that is in the middle of something must get on: [`PROGRESS_MIN`] bytes in each time-out, or the end. Any
 //! byte would do in MySQL; here a byte a minute holds nothing for ever. Before the login, connect_timeout is the time
@@ -22,10 +22,10 @@ const DRAIN_IDLE: Duration = Duration::from_millis(300);
 const INACTIVITY_CHECK_MIN: Duration = Duration::from_millis(10);
 /// A session whose statement outlasts wait_timeout is looked at no more often than this.
 const IDLE_CHECK_MIN: Duration = Duration::from_secs(1);
-/// What a client must send or take in one time-out, if it is not done by then.
+/// The bytes that a client must send or take in one time-out, if it is not done by then.
 const PROGRESS_MIN: u64 = 4 * 1024;
 
-/// What a session knows of its timers, and of its client's pace.
+/// A session's timers, and its client's pace.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     /// When a client that has not logged in is told to go.
@@ -93,7 +93,7 @@ impl Session {
     }
 
     // ---- packets
-    // ------------------------------------------------------------------------------------------------------------------
+    // -----------------------------------------------------------------------------------------------------------------
 
     /// A packet is not whole: `left` bytes of it are not taken from the receive buffer.
     #[cold]
@@ -134,7 +134,7 @@ impl Session {
     }
 
     // ---- results
-    // ------------------------------------------------------------------------------------------------------------------
+    // -----------------------------------------------------------------------------------------------------------------
 
     /// The client takes its results more slowly than they come.
     pub(crate) fn on_blocked(&mut self, env: &mut Environment<'_>) {

@@ -6,8 +6,8 @@
 //!      v
 //! before (Start | Commit | RollBack) -> [the commit, or the undoing] -> begin_after_commit
 //! ```
-//! What the client calls a transaction is open from BEGIN on, or with autocommit off from the first statement on a
-//! table; what the cluster knows of it begins with the first write or lock (`executor::transaction_client`).
+//! A transaction of the client is open from BEGIN on, or with autocommit off from the first statement on a table. The
+//! cluster knows of it from the first write or lock on (`executor::transaction_client`).
 //!
 //! Deliberately not here: how a commit or an undoing runs (`running`).
 #![expect(
@@ -24,7 +24,7 @@ use planner::plan::{Plan, Source, TransactionStatement};
 use protocol::SqlError;
 use types::SlotId;
 
-/// What must happen before a statement is started.
+/// The step before a statement is started.
 pub(super) enum Before {
     Nothing,
     /// The open transaction is committed; COMMIT is done then, any other statement starts.
@@ -85,7 +85,7 @@ impl Session {
         Some(Ok(Completion::default()))
     }
 
-    /// What a statement that runs ends before it starts.
+    /// The transaction that a statement ends before it starts.
     pub(super) fn before(&mut self, statement: &Statement) -> Before {
         let transaction = &mut self.core.client.transaction;
         match &statement.cached.prepared.plan {

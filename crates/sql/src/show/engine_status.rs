@@ -1,7 +1,8 @@
-//! SHOW ENGINE … STATUS: the cluster as an operator wants to see it at a glance, in the form that tools for InnoDB or NDB read.
+//! SHOW ENGINE … STATUS: the cluster as an operator wants to see it at a glance, in the form that tools for InnoDB or
+//! NDB read.
 //!
-//! All nodes are asked for what `ndbinfo` shows of nodes, transactions, memory, sessions and counters; this file only puts the answers into words.
-//! A node that does not answer is left out with a warning, as there.
+//! All nodes are asked for what `ndbinfo` shows of nodes, transactions, memory, sessions and counters; this file only
+//! puts the answers into words. A node that does not answer is left out with a warning, as there.
 
 use super::reader::VirtualReader;
 use super::virtual_tables::{Respondents, text};
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use types::{DateTime, Value};
 
-/// What is asked, in this order.
+/// The questions, in this order.
 const QUESTIONS: [(InfoTable, Respondents); 5] = [
     (InfoTable::Nodes, Respondents::OwnNode),
     (InfoTable::ClusterTransactions, Respondents::AllNodes),
@@ -103,7 +104,7 @@ impl Transaction {
     }
 }
 
-/// What the nodes have said.
+/// The nodes' answers.
 struct Facts<'a> {
     nodes: &'a [Row],
     transactions: BTreeMap<u64, Transaction>,

@@ -17,7 +17,7 @@ const CATALOG: &str = "def";
 
 type Rows = Vec<Vec<Value>>;
 
-// ---- SHOW GRANTS ------------------------------------------------------------------------------------------------------
+// ---- SHOW GRANTS ----------------------------------------------------------------------------------------------------
 
 /// SHOW GRANTS [FOR account [USING roles]]. The binder has looked whether they are there.
 pub(super) fn shown(
@@ -105,7 +105,7 @@ fn with_columns(held: &TableGrants) -> String {
     Privileges::NAMES.iter().filter_map(part).collect::<Vec<_>>().join(", ")
 }
 
-// ---- information_schema: privileges -----------------------------------------------------------------------------------
+// ---- information_schema: privileges ---------------------------------------------------------------------------------
 
 /// The accounts whose grants are shown, and what is granted to them.
 fn visible_accounts(context: &ShowContext<'_>) -> Vec<(UserName, Arc<Grants>)> {
@@ -193,7 +193,7 @@ pub(super) fn column_privileges(context: &ShowContext<'_>, _: &Pruning<'_>) -> R
     rows
 }
 
-// ---- information_schema: roles ----------------------------------------------------------------------------------------
+// ---- information_schema: roles --------------------------------------------------------------------------------------
 
 fn names(account: &UserName) -> [Value; 2] {
     [text(&account.name), text(&account.host)]
@@ -291,7 +291,7 @@ pub(super) fn role_column_grants(context: &ShowContext<'_>, _: &Pruning<'_>) -> 
     rows
 }
 
-// ---- mysql ------------------------------------------------------------------------------------------------------------
+// ---- mysql ----------------------------------------------------------------------------------------------------------
 
 /// Y or N for a `…_priv` column.
 pub(super) fn flag(held: Privileges, column: &str) -> Value {

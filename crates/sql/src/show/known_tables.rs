@@ -1,7 +1,7 @@
 //! All virtual tables that there are.
 //!
-//! The makers of rows do not import this file: they find the tables in [`ShowContext`](super::ShowContext). Else each of
-//! them would depend on all others.
+//! The makers of rows do not import this file: they find the tables in [`ShowContext`](super::ShowContext). Else each
+//! of them would depend on all others.
 
 use super::virtual_tables::{Layout, Registry};
 use super::{information_schema, mysql, ndbinfo, performance_schema};

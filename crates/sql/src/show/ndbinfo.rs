@@ -1,7 +1,8 @@
-//! `ndbinfo`: what nodes tell about themselves. Names of tables and columns are NDB's; what only we have stands behind them. Columns are as the nodes
-//! answer, in that order. What nobody counts here is NULL.
+//! `ndbinfo`: what nodes tell about themselves. Names of tables and columns are NDB's; what only we have stands behind
+//! them. Columns are as the nodes answer, in that order. A column that nobody counts here is NULL.
 //!
-//! A table takes a line in `protocol::signal::InfoTable`, its columns and a line in [`TABLES`] here, and the rows, in the part of a node that knows them.
+//! A table takes a line in `protocol::signal::InfoTable`, its columns and a line in [`TABLES`] here, and the rows, in
+//! the part of a node that knows them.
 
 use super::virtual_tables::{
     Column, Kind, Layout, MakeRows, NAME as TEXT, Origin, Respondents, column, nullable, text,
@@ -42,7 +43,7 @@ const fn object(name: &'static str) -> Column {
     nullable(name, Kind::Identifier)
 }
 
-/// What each node tells of all.
+/// The columns that each node tells of all.
 const MEMBERSHIP: &[Column] = &[
     column("reporting_node_id", Kind::UnsignedInt),
     column("node_id", Kind::UnsignedInt),
@@ -212,7 +213,8 @@ const MEMORY_PER_FRAGMENT: &[Column] = fragment_columns![
     large("index_bytes"),
 ];
 
-/// Since the node got the fragment; counted by the primary, but commits by every replica. Reads and scans are counted by nobody.
+/// Since the node got the fragment; counted by the primary, but commits by every replica. Reads and scans are counted
+/// by nobody.
 const OPERATIONS_PER_FRAGMENT: &[Column] = fragment_columns![
     counted("tot_key_reads"),
     large("tot_key_inserts"),
@@ -254,7 +256,8 @@ const LOCKS_PER_FRAGMENT: &[Column] = fragment_columns![
     small("is_primary"),
 ];
 
-/// Declares the columns of a table of the cluster, and of the one of this node's sessions, which have the session's number in front.
+/// Declares the columns of a table of the cluster, and of the one of this node's sessions, which have the session's
+/// number in front.
 macro_rules! cluster_and_server {
     ($cluster:ident, $server:ident: $($column:expr,)*) => {
         const $cluster: &[Column] = &[$($column,)*];

@@ -1,10 +1,12 @@
-//! Rows of virtual tables and of SHOW as the executor reads them: the one part of `show` that talks to a session and to nodes.
+//! Rows of virtual tables and of SHOW as the executor reads them: the one part of `show` that talks to a session and to
+//! nodes.
 //!
-//! Nodes that are asked answer when they can; one that is lost, or has not answered after [`ANSWER_TIMEOUT`], is left out with a warning:
-//! these tables are read most when something is wrong.
+//! Nodes that are asked answer when they can. A node that is lost, or has not answered after [`ANSWER_TIMEOUT`], is
+//! omitted with a warning: these tables are read most when something is wrong.
 //!
-//! Invariants: rows come in order of the nodes that were asked, cut or filled up to the table's columns (a node of another version may have others); they are
-//! charged to QueryMemory while the statement runs. Statements of others, and keys of rows, are shown to who has PROCESS only.
+//! Invariants: rows come in order of the nodes that were asked, cut or filled up to the table's columns (a node of
+//! another version may have others). They are charged to QueryMemory while the statement runs. Statements of others,
+//! and keys of rows, are shown to who has PROCESS only.
 
 use super::engine_status::EngineReader;
 use super::virtual_tables::Respondents;
@@ -35,7 +37,7 @@ const USER_OF_SESSION: usize = 1;
 /// ER_GET_TEMPORARY_ERRMSG.
 const TEMPORARY_ERROR: u16 = 1297;
 
-/// What a node says.
+/// The answer of a node.
 enum Answer {
     Awaited(NodeId, RequestId),
     Here(Vec<Row>),
@@ -50,7 +52,8 @@ impl Answer {
     }
 }
 
-/// Rows about transactions of sessions, with the session's number in front; `sessions` has transaction and session in each row.
+/// Rows about transactions of sessions, with the session's number in front; `sessions` has transaction and session in
+/// each row.
 fn of_sessions(rows: Vec<Row>, transaction_at: usize, sessions: &[Row]) -> Vec<Row> {
     let pair = |row: &Row| match row.as_slice() {
         [Value::UInt(transaction), session, ..] => Some((*transaction, session.clone())),
@@ -67,14 +70,14 @@ fn of_sessions(rows: Vec<Row>, transaction_at: usize, sessions: &[Row]) -> Vec<R
 
 /// Reads a virtual table, or the rows of a SHOW.
 pub(crate) struct VirtualReader {
-    /// Of the table; none: rows come as they are.
+    /// The columns of the table; none: rows come as they are.
     column_count: Option<usize>,
     answers: Vec<Answer>,
     /// When nobody is waited for any more.
     deadline: Instant,
     /// Only sessions of this user are shown; None: the rows are not about sessions, or all may be seen.
     only_of: Option<Arc<str>>,
-    /// What nodes were asked for.
+    /// The table that nodes were asked for.
     asked: Option<InfoTable>,
     /// The last answer says which sessions transactions belong to; their position in the other rows.
     transaction_at: Option<usize>,
@@ -235,7 +238,7 @@ fn left_out(node: NodeId, why: &str, cx: &mut executor::Cx<'_>) -> Answer {
     Answer::Here(Vec::new())
 }
 
-/// What a SHOW reads, filtered.
+/// The rows of a SHOW, filtered.
 pub(crate) fn operator_of(plan: &ShowPlan, cx: &mut Cx<'_, '_>) -> Result<Operator, Failure> {
     if let Show::EngineStatus(form) = plan.what {
         return Ok(Operator::Made(Box::new(EngineReader::new(form, cx)?)));
@@ -249,7 +252,7 @@ pub(crate) fn operator_of(plan: &ShowPlan, cx: &mut Cx<'_, '_>) -> Result<Operat
     })
 }
 
-/// What this session knows.
+/// The context of this session.
 fn with_show_context<T>(cx: &Cx<'_, '_>, use_it: impl FnOnce(&ShowContext<'_>) -> T) -> T {
     let map = &cx.env.module.site.map;
     let counters = &cx.env.module.counters;

@@ -1,6 +1,7 @@
 //! Rows about databases, tables, columns and keys: of the catalogue, and of the virtual tables themselves.
 //!
-//! A row's first values are MySQL's: catalogue `def`, database, table. Tables come by database and name, virtual ones in their place.
+//! A row's first values are MySQL's: catalogue `def`, database, table. Tables come by database and name, virtual ones
+//! in their place.
 
 use super::ShowContext;
 use super::pruning::Pruning;
@@ -124,7 +125,8 @@ impl ShownTable<'_> {
         [text(CATALOG), text(&self.definition.database), text(&self.definition.name)]
     }
 
-    /// Engine, version, row format, rows, sizes, next AUTO_INCREMENT value, times, collation, checksum, options, comment.
+    /// Engine, version, row format, rows, sizes, next AUTO_INCREMENT value, times, collation, checksum, options,
+    /// comment.
     pub(super) fn status(self, context: &ShowContext<'_>) -> Vec<Value> {
         let mut values = Vec::with_capacity(17);
         if self.is_virtual {
@@ -133,7 +135,8 @@ impl ShownTable<'_> {
             values.extend([text(catalogue::show::ENGINE), Value::Int(10), text("Dynamic")]);
         }
         values.push(optional_number((context.row_count)(self.definition).filter(|_| !self.is_virtual)));
-        // Average row length, sizes of data and indexes, AUTO_INCREMENT, times: no node knows them for the whole cluster.
+        // Average row length, sizes of data and indexes, AUTO_INCREMENT, times: no node knows them for the whole
+        // cluster.
         values.extend(std::iter::repeat_n(Value::Null, 9));
         values.extend([
             text(self.definition.collation.name()),
@@ -223,7 +226,8 @@ fn column_row(
     row
 }
 
-/// SHOW COLUMNS: Field, Type, Null, Key, Default, Extra; with `full` also Collation, Privileges, Comment, in MySQL's order.
+/// SHOW COLUMNS: Field, Type, Null, Key, Default, Extra; with `full` also Collation, Privileges, Comment, in MySQL's
+/// order.
 pub(super) fn shown_columns(table: ShownTable<'_>, full: bool, context: &ShowContext<'_>) -> Vec<Vec<Value>> {
     let row = |(index, column): (ColumnIndex, &ColumnDefinition)| {
         let mut row = vec![text(&column.name), text(&column_type_text(column))];
@@ -268,7 +272,7 @@ pub(super) fn column_key(table: &TableDefinition, column: ColumnIndex) -> &'stat
     }
 }
 
-/// What SHOW COLUMNS prints behind the default.
+/// The text that SHOW COLUMNS prints behind the default.
 fn extra(column: &ColumnDefinition) -> String {
     let default = match &column.default {
         DefaultValue::AutoIncrement => "auto_increment",
@@ -391,7 +395,7 @@ fn index_parts<'a>(table: ShownTable<'a>, context: &ShowContext<'_>) -> impl Ite
     })
 }
 
-/// What `information_schema.COLUMNS` says about a type.
+/// The facts about a type in `information_schema.COLUMNS`.
 #[derive(Clone, Copy, Default)]
 struct TypeFacts {
     characters: Option<u32>,

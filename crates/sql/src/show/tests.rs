@@ -324,7 +324,7 @@ fn information_schema_of_a_database() {
     compare(include_str!("tests/information_schema.txt"), &actual);
 }
 
-/// What drivers find is what MySQL 8 has, column by column.
+/// Drivers find what MySQL 8 has, column by column.
 #[test]
 fn definitions_of_virtual_tables() {
     let definition = |known: &virtual_tables::Known| {
@@ -444,7 +444,8 @@ fn every_table_of_the_nodes_can_be_read() {
     });
 }
 
-/// A hint leaves out what cannot match, and nothing else: with it and the filter there are the rows that the filter alone leaves.
+/// A hint leaves out what cannot match, and nothing else: with it and the filter there are the rows that the filter
+/// alone leaves.
 #[test]
 fn hints_lose_nothing() {
     with_context(|context| {

@@ -1,9 +1,9 @@
 //! The state that decides how an ldm goes on, as a number: a checker that tries every order of events
 //! (`simulator::exhaustive`) knows by it that it was here before.
 //!
-//! Invariant: two ldms with the same digest, given the same inputs, say the same, up to what is only a name: numbers
-//! of jobs and waits that are in no message. (Waiting for locks and memory is told by its number only, as are large
-//! reads, new indexes and the freeing of memory: worlds that are enumerated have none of them.)
+//! Invariant: two ldms with the same digest, given the same inputs, say the same. Only names may differ: numbers of
+//! jobs and waits that are in no message. Waiting for locks and memory is told by its number only, as are large reads,
+//! new indexes and the freeing of memory: worlds that are enumerated have none of them.
 
 use super::Fragments;
 use super::Ldm;

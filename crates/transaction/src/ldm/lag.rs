@@ -6,27 +6,27 @@
 //!
 //! - primaries: one-primary commits that a backup has not applied, until one of them refuses: what follows is work
 //!   (undoing its rows), not an answer;
-//! - all: the answer to a *probe*, which each look sends. It waits in the other's queue behind everything that was
-//!   sent before, writes of large transactions and prepares of others' commits included, so it is as late as they
-//!   are. (And a backup hears in this way from a primary of whom it expects nothing.)
+//! - all: the answer to a *probe*, which each look sends. It waits in the other's queue behind everything that was sent
+//!   before, writes of large transactions and prepares of others' commits included, so it is as late as they are. In
+//!   this way a backup also hears from a primary of which it expects nothing.
 //!
 //! An answer that was owed for longer than the limit (ReplicaAnswerTimeout) is reported, at each look again.
 //! `membership::laggards` decides on the reports.
 //!
 //! **Time is counted in looks**, not by the clock, and a look is taken behind everything that waits in this module's
 //! own queue. One that comes late says that it is here, or on the whole machine, that time is short: then everything
-//! that is owed counts as asked for just now. So who stands still, or gets little CPU itself, blames nobody; nor do
-//! nodes of one busy machine each other.
+//! that is owed counts as asked for just now. So a replica that stands still, or gets little CPU itself, blames nobody;
+//! nor do nodes of one busy machine blame each other.
 //!
-//! Invariants: of what is owed only probes count from before the installed view, if those of the view are not
-//! answered either, and nothing from before the last late look; but who answers nothing is spared at
-//! [`SPARED_LOOKS_MAX`] looks at most while views come, however fast that is: then it is reported at each look, since
-//! what interrupts reports makes them begin anew (`membership::laggards`); a replica that owes nothing is never
-//! reported; what is remembered is bounded by slots and looks. Nothing is done for it when a transaction ends, and a
-//! look passes over those that are late, no others.
+//! Invariants: of the answers owed from before the installed view only probes count, if those of the view are not
+//! answered either. Nothing counts from before the last late look. A replica that answers nothing is spared at
+//! [`SPARED_LOOKS_MAX`] looks at most while views come, however fast that is. Then it is reported at each look, since
+//! an interruption makes reports begin anew (`membership::laggards`). A replica that owes nothing is never reported.
+//! All that is remembered is bounded by slots and looks. Nothing is done for it when a transaction ends, and a look
+//! passes over those that are late, no others.
 //!
-//! Deliberately not here: what coordinators are owed (the probes are as late); reports about the view before
-//! (`takeover`): who undoes or publishes what is large sends them behind that, and answers probes meanwhile; modules
+//! Deliberately not here: what coordinators are owed, because the probes are as late. Reports about the view before
+//! (`takeover`): a replica that undoes or publishes much sends them behind that, and answers probes meanwhile. Modules
 //! that are no ldm: a thread that hangs ends its node (`runtime`, `watchdog`).
 
 use super::Job;
@@ -43,18 +43,18 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 const LATE_PART: u32 = 8;
 const MOMENT: Duration = Duration::from_millis(50);
 
-/// Looks that a view may take to be everywhere: who has not answered earlier probes may have been kept in the view
-/// before.
+/// Looks that a view may take to be everywhere: a replica that has not answered earlier probes may have been kept in
+/// the view before.
 const ENTERING_LOOKS: u64 = 4;
-/// At so many such looks, of several views, somebody is spared who answers at none. (It is not counted for how long
-/// it has answered nothing: it may have been out of reach in the view before for as long as there was nobody to
-/// decide on another one.)
+/// At so many such looks, of several views, a replica is spared that answers at none. It does not count for how long it
+/// has answered nothing. It may have been out of reach in the view before, for as long as there was nobody to decide on
+/// another one.
 const SPARED_LOOKS_MAX: u64 = 3 * ENTERING_LOOKS;
 
 /// An ldm of the same slots.
 #[derive(Clone, Copy, Debug)]
 struct Probed {
-    /// Of its node: another life begins anew.
+    /// The life of its node: another life begins anew.
     life: Incarnation,
     /// The last probe that it has answered.
     answered: u64,
@@ -84,8 +84,8 @@ pub(super) struct Lag {
 }
 
 impl Lag {
-    /// A newer view: new streams, perhaps with others. Who has not answered before goes on doing so: else it would
-    /// never be late while views come fast.
+    /// A newer view: new streams, perhaps with others. A replica that has not answered before goes on doing so: else it
+    /// would never be late while views come fast.
     fn begin_view(&mut self, now: Now, view: ViewNumber, peers: BTreeMap<Address, Incarnation>) {
         self.view = view;
         self.view_from = self.look;
@@ -139,8 +139,8 @@ impl Lag {
         }
     }
 
-    /// Since which look each ldm owes the answer to a probe, the ones of this view included. (Who was spared for long
-    /// may owe others only.)
+    /// Since which look each ldm owes the answer to a probe, the ones of this view included. A replica that was spared
+    /// for long may owe others only.
     fn probes_owed(&self) -> impl Iterator<Item = (NodeId, u64)> {
         let is_entering = self.is_entering();
         let may_be_entering = move |peer: &Probed| is_entering && peer.spared <= SPARED_LOOKS_MAX;
@@ -215,7 +215,7 @@ impl Ldm {
         }
         for (node, look) in since {
             let age = self.lag.age(look);
-            // (Who joins has lacked CPU for its own start, and is waited for anyway.)
+            // A joining replica has lacked CPU for its own start, and is waited for anyway.
             if age >= self.lag.limit && !self.progress.is_joining {
                 let milliseconds = u32::try_from(age.as_millis()).unwrap_or(u32::MAX);
                 let report = Signal::ReplicaLags { node, milliseconds };

@@ -1,19 +1,19 @@
 //! Requests and the read lease (I3): what a primary answers alone is as much a read as what a replica answers.
 //!
 //! A change is acknowledged when all backups have it, so a primary that was left out without knowing it acknowledges
-//! none. But a locking read, a statement that changes nothing, a refusal because of what a row is, the commit of
-//! locks alone and "aborted" are answered by nobody else: they need the grants of all other members when they are
-//! made. A primary without them (it stood still, or is cut off, or another member is) keeps such requests, in their
-//! order, until it has them again or a newer view is installed, in which they are looked at like any others.
+//! none. But nobody else answers a locking read, a statement that changes nothing, a refusal because of a row's
+//! contents, the commit of locks alone, and "aborted". They need the grants of all other members when they are made. A
+//! primary may lack these grants because it stood still, or it or another member is cut off. It keeps such requests, in
+//! their order, until it has the grants again or a newer view is installed. There they are looked at like any others.
 //!
-//! Only a primary keeps anything. What asks for a row where this node does not lead is refused at once, and so is
-//! what was kept when a view moves the primary: the session turns to the new one, and undoes there what it takes
+//! Only a primary keeps anything. A request for a row where this node does not lead is refused at once. So is a request
+//! that was kept when a view moves the primary: the session turns to the new primary, and undoes there what it takes
 //! back. A joining node, which has no lease for long, would else carry out in a later view what was taken back in
 //! between.
 //!
-//! Invariants: no request of a session overtakes another one of it that is kept (but for `Abort`, which takes away
-//! what is kept); nothing is evaluated for a session while the lease has run out, not even for one whose turn for a
-//! lock has come.
+//! Invariants: no request of a session overtakes another one of it that is kept, but for `Abort`, which takes away what
+//! is kept. Nothing is evaluated for a session while the lease has run out, not even for one whose turn for a lock has
+//! come.
 
 use super::Context;
 use super::Ldm;
@@ -65,7 +65,7 @@ impl Ldm {
             reason = "the others are not answered to sessions, or not alone"
         )]
         match signal {
-            // (Committed reads have a rule of their own: the session tries elsewhere.)
+            // Committed reads have a rule of their own: the session tries elsewhere.
             Signal::Read(request) => request.lock.is_some() && self.is_primary(request.slot),
             Signal::Write(request) => self.is_primary(request.slot),
             Signal::CommitOne(_)

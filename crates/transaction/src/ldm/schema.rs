@@ -221,8 +221,8 @@ impl Ldm {
         self.end_backfill(&backfill, None, outputs);
     }
 
-    /// Whether a transaction that is being committed changed rows of the table without knowing of its new index. (One
-    /// that is still open is refused when it commits.)
+    /// Whether a transaction that is being committed changed rows of the table without knowing of its new index. A
+    /// transaction that is still open is refused when it commits.
     fn has_older_operations(&self, table: TableId) -> bool {
         let floor = self.backfills.floor(table);
         let is_older = |(changed, _): &(TableRef, u32)| changed.id == table && changed.version < floor;

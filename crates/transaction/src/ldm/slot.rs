@@ -353,7 +353,7 @@ impl Slot {
     }
 
     /// Markers go. The primary passes the word on behind everything it has replicated, so that no late place of an
-    /// aborted transaction finds its marker gone; while a transaction is not decided here it only remembers: a
+    /// aborted transaction finds its marker gone. While a transaction is not decided here the primary only remembers: a
     /// backup's refusal is a marker, too.
     pub(super) fn on_forget(&mut self, mut transactions: Vec<TransactionId>, context: &mut Context<'_>) {
         transactions.retain(|transaction| match self.held.get_mut(transaction) {

@@ -97,10 +97,9 @@ impl Ldm {
         stepped_down
     }
 
-    /// Sessions of a lost node cannot go on: what they had open here is undone, what is being committed is left to
-    /// its decider. That holds when the node is back already, too. Its next life may have begun here before this was
-    /// known: such transactions go with the others, and are remembered as void, so that none goes on without what it
-    /// had done.
+    /// Sessions of a lost node cannot go on: what they had open here is undone, what is being committed is left to its
+    /// decider. The same holds when the node is back already. Its next life may have begun here before this was known.
+    /// Such transactions go with the others, and are remembered as void, so that none goes on without what it had done.
     pub fn abort_of_lost_sessions(&mut self, gone: &[NodeId], outputs: &mut Outputs<Shared>) {
         let (slots, mut context) = self.parts(outputs);
         let map = context.map;
@@ -195,7 +194,7 @@ impl Slot {
         for (node, transaction) in open {
             self.void.entry(node).or_default().insert(transaction);
             for wait in context.waits.of_in(transaction, self.id) {
-                // (The next life waits for an answer.)
+                // The next life waits for an answer.
                 self.refuse_wait(wait, Refusal::WrongView, context);
             }
             self.undo(transaction, context);

@@ -7,9 +7,9 @@
 //! ```
 //! Invariants, each closing an interleaving:
 //! - The decision depends only on what in-sync members recorded (I6): several recoverers, one after the other, agree.
-//! - One decider at a time: a newer view ends all recovery under way, told or not; its recoverer begins again from
-//!   what was recorded. (Two would disagree when the first had decided "abort" for want of a participant that a later
-//!   primary turns out to hold.)
+//! - One decider at a time: a newer view ends all recovery under way, told or not; its recoverer begins again from what
+//!   was recorded. Two would disagree when the first had decided "abort" for want of a participant that a later primary
+//!   turns out to hold.
 //! - Participants are those with writes. One with locks only, whose primary is lost, cannot veto what may have been
 //!   acknowledged; one that still waits reports itself and hears the outcome.
 //! - A coordinator that lives counts only answers of one view: a primary that took over may have lost what the old

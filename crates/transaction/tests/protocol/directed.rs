@@ -1,6 +1,8 @@
-//! Interleavings that seeds seldom meet: one per test, each of which one deliberate bug (`transaction::mutants`) turns into a lost, doubled or wrong answer.
+//! Interleavings that seeds seldom meet: one per test, each of which one deliberate bug (`transaction::mutants`) turns
+//! into a lost, doubled or wrong answer.
 //!
-//! Node 1 is the old primary, node 2 the new one, node 3 a further replica. With the feature `mutants`, `every_listed_bug_fails_its_test` plants the bugs.
+//! Node 1 is the old primary, node 2 the new one, node 3 a further replica. With the feature `mutants`,
+//! `every_listed_bug_fails_its_test` plants the bugs.
 
 use super::nodes::{
     Nodes, SESSION, SQL_NODE, is_aborted, is_committed, is_moved, is_read, is_refused, is_written, ldm, tc,
@@ -16,7 +18,7 @@ use types::{Epoch, NodeId, SlotId, TransactionId};
 const SLICES: usize = 7;
 /// More than are sent in one piece.
 const LARGE: usize = 12;
-/// Bytes of a row that takes more memory than [`SOME_PAGES`]. What is copied to a node that joins fits them.
+/// Bytes of a row that takes more memory than [`SOME_PAGES`]. The rows that are copied to a node that joins fit them.
 const LARGE_ROW: usize = 900 << 10;
 const SOME_PAGES: u64 = 20;
 
@@ -85,7 +87,7 @@ impl Nodes {
     }
 }
 
-// ---- what a lost primary had ------------------------------------------------------------------------------------------------------
+// ---- what a lost primary had ----------------------------------------------------------------------------------------
 
 #[test]
 fn locks_of_a_lost_primary_are_missed() {
@@ -134,7 +136,7 @@ fn what_is_bound_to_an_old_table_does_not_commit() {
     all.assert_committed(&[row], &[]);
 }
 
-// ---- coordinators -----------------------------------------------------------------------------------------------------------------
+// ---- coordinators ---------------------------------------------------------------------------------------------------
 
 #[test]
 fn an_abort_is_told_when_a_participant_has_recorded_it() {
@@ -238,7 +240,7 @@ fn a_session_that_was_out_of_reach_hears_what_became_of_its_commit() {
     assert!(is_committed(&all.ask(1, ask), 1));
 }
 
-// ---- takeover ---------------------------------------------------------------------------------------------------------------------
+// ---- takeover -------------------------------------------------------------------------------------------------------
 
 #[test]
 fn what_a_member_has_published_is_not_replicated_again() {
@@ -311,7 +313,8 @@ fn a_publication_that_ends_in_a_later_view_names_no_place() {
     all.assert_idle();
 }
 
-/// Node 1 leads again before it heard that node 2 had taken its line, and publishes in slices before it takes that back; meanwhile node 2 dies.
+/// Node 1 leads again before it heard that node 2 had taken its line, and publishes in slices before it takes that
+/// back; meanwhile node 2 dies.
 #[test]
 fn a_wait_that_dies_on_its_way_back_is_lost() {
     let mut all = Nodes::new(3);
@@ -384,7 +387,7 @@ fn the_same_of_a_commit_of_several_participants() {
     ask_about_what_is_lacking(all, 1);
 }
 
-// ---- members that join ------------------------------------------------------------------------------------------------------------
+// ---- members that join ----------------------------------------------------------------------------------------------
 
 #[test]
 fn what_is_being_published_when_a_copy_begins_is_copied() {
@@ -435,7 +438,8 @@ fn what_is_decided_while_it_is_shipped_again_is_copied() {
     all.assert_idle();
 }
 
-/// Node 3 joins while node 2 takes over what node 1 has acknowledged in transaction 1 and told nobody. Node 3 has no room for it.
+/// Node 3 joins while node 2 takes over what node 1 has acknowledged in transaction 1 and told nobody. Node 3 has no
+/// room for it.
 fn take_over_beside_a_full_joiner(mut all: Nodes, row: i64) {
     all.queue.clear();
     all.leave_out(1, 2);
@@ -507,9 +511,9 @@ fn a_joiner_without_memory_stops_no_commit() {
     all.assert_committed(&[row], &[row]);
 }
 
-// ---- deliberate bugs --------------------------------------------------------------------------------------------------------------
+// ---- deliberate bugs ------------------------------------------------------------------------------------------------
 
-/// What runs with each bug, and has to fail.
+/// The cases that run with each bug, and have to fail.
 #[cfg(feature = "mutants")]
 mod bugs {
     use super::super::transcripts::play;

@@ -1,4 +1,5 @@
-//! What is essential of a signal, for a line of a transcript: its transaction, its rows by their names, its place, its result.
+//! The essence of a signal, for a line of a transcript: its transaction, its rows by their names, its place, its
+//! result.
 
 use protocol::Signal;
 use protocol::program::{Access, Refusal, WriteOperation};
@@ -6,7 +7,7 @@ use protocol::signal::{CommitOutcome, ReturnedRequest};
 use std::collections::{BTreeMap, BTreeSet};
 use types::{SlotId, TransactionId};
 
-/// What the rows and slots of a script are called.
+/// The names of the rows and slots of a script.
 #[derive(Default)]
 pub(crate) struct Names {
     by_key: BTreeMap<Box<[u8]>, String>,
@@ -80,7 +81,7 @@ fn of_operation(operation: &WriteOperation) -> &[u8] {
     }
 }
 
-/// What a transcript says of a signal; None if it says nothing of it.
+/// The text of a signal in a transcript; None if it says nothing of it.
 pub(crate) fn essence(signal: &Signal, names: &Names) -> Option<String> {
     let known = names.slots();
     let of_session = of_session(signal, names);

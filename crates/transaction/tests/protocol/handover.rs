@@ -230,7 +230,7 @@ fn a_line_that_ends_before_all_is_prepared_is_reported_with_what_is_sealed() {
     all.assert_idle();
 }
 
-// ---- memory -----------------------------------------------------------------------------------------------------------------------
+// ---- memory ---------------------------------------------------------------------------------------------------------
 
 /// Transaction 1 has a small row and a large one, for which node 2 has no room; 3 has another row.
 fn too_large_for_the_second() -> Nodes {
@@ -421,7 +421,7 @@ fn what_is_sealed_travels_while_there_is_room() {
     all.assert_idle();
 }
 
-// ---- locks ------------------------------------------------------------------------------------------------------------------------
+// ---- locks ----------------------------------------------------------------------------------------------------------
 
 #[test]
 fn an_explicit_lock_of_a_sealed_transaction_holds_until_it_is_decided() {
@@ -546,7 +546,7 @@ fn a_line_is_claimed_when_it_is_open() {
     assert!(is_read(&all.run(), 2));
 }
 
-// ---- outcomes ---------------------------------------------------------------------------------------------------------------------
+// ---- outcomes -------------------------------------------------------------------------------------------------------
 
 #[test]
 fn an_owed_abort_is_told_by_the_primary_when_all_have_recorded_it() {
@@ -609,7 +609,7 @@ fn a_line_that_went_on_elsewhere_is_given_up_at_once() {
     all.assert_idle();
 }
 
-// ---- a node that is about to stop -------------------------------------------------------------------------------------------------
+// ---- a node that is about to stop -----------------------------------------------------------------------------------
 
 /// Main modules and sessions that an ldm wants to hear from, or tells that it is done.
 fn last_words(heard: &[Signal]) -> (usize, usize) {
@@ -793,7 +793,7 @@ fn a_node_that_hands_on_what_it_never_had_waits_until_it_is_taken() {
     all.assert_committed(&[row], &[row]);
 }
 
-// ---- bytes of a broken peer -------------------------------------------------------------------------------------------------------
+// ---- bytes of a broken peer -----------------------------------------------------------------------------------------
 
 fn piece(slot: SlotId) -> HandOver {
     HandOver { slot, places: Vec::new(), transactions: Vec::new(), waits: Vec::new(), void: Vec::new() }

@@ -1,7 +1,9 @@
-//! Data nodes with an `ldm` and a `tc` each, whose views change one node after the other and whose signals the test holds back, loses or delivers.
+//! Data nodes with an `ldm` and a `tc` each, whose views change one node after the other and whose signals the test
+//! holds back, loses or delivers.
 //!
-//! What the node's wrapper does is done here: signals carry the view and the epoch of their sender, wait for a newer view, and what is strict is void in
-//! a newer one. All rows of a test are in one slot, whose primary is node 1 in the first view. Sessions are those of node 4, which holds nothing.
+//! This harness does the work of the node's wrapper: signals carry the view and the epoch of their sender and wait for
+//! a newer view. A strict one is void in a newer view. All rows of a test are in one slot, whose primary is node 1 in
+//! the first view. Sessions are those of node 4, which holds nothing.
 
 use super::{TABLE, table};
 use fixtures::{data_node, node};
@@ -33,9 +35,9 @@ const SIZES: Sizes = Sizes { at_once: 4, ahead_rows: 8 };
 const BUDGET: u32 = 4;
 /// DataMemory of each node.
 const DATA_MEMORY: u64 = 256 << 20;
-/// Who owes an answer for so long is reported.
+/// A node that owes an answer for so long is reported.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
-/// Who waits, waits for so long.
+/// The longest wait for a lock.
 pub(crate) const WAIT: LockWait = LockWait::Wait { timeout_ms: 10_000 };
 
 pub(crate) fn ldm(node: u16) -> Address {
@@ -73,7 +75,7 @@ pub(crate) struct Nodes {
     nodes: Vec<Node>,
     now: Now,
     pub(crate) queue: VecDeque<Envelope>,
-    /// What sessions, main modules and memberships have heard.
+    /// The signals that sessions, main modules and memberships have heard.
     heard: Vec<Envelope>,
     /// Nodes that have ended, and their exit codes.
     pub(crate) ended: BTreeMap<u16, u8>,
@@ -84,7 +86,7 @@ pub(crate) struct Nodes {
     pub(crate) ids: Vec<i64>,
 }
 
-/// What became of a signal.
+/// The fate of a signal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Delivered {
     /// Its module, or its session, has it.
@@ -180,7 +182,7 @@ impl Nodes {
         }
     }
 
-    // ---- views --------------------------------------------------------------------------------------------------------------------
+    // ---- views ------------------------------------------------------------------------------------------------------
 
     /// The next view: another primary that goes on with what is open.
     pub(crate) fn hand_over_to(&mut self, node: u16) {
@@ -188,7 +190,8 @@ impl Nodes {
         self.view.slots[self.slot.0 as usize].primary = NodeId(node);
     }
 
-    /// The next view: a node is left out, and its slots go to another one. What was open at its own primaries is lost.
+    /// The next view: a node is left out, and its slots go to another one. Transactions that were open at its own
+    /// primaries are lost.
     pub(crate) fn leave_out(&mut self, node: u16, heir: u16) {
         self.view.number = ViewNumber(self.view.number.0 + 1);
         for group in &mut self.view.groups {
@@ -268,7 +271,7 @@ impl Nodes {
         }
     }
 
-    // ---- signals ------------------------------------------------------------------------------------------------------------------
+    // ---- signals ----------------------------------------------------------------------------------------------------
 
     fn emit(&mut self, node: u16, outputs: Outputs<Shared>) {
         let this = &self.nodes[usize::from(node) - 1];
@@ -292,7 +295,8 @@ impl Nodes {
         self.run_but(|_| false)
     }
 
-    /// Time passes, and members look at their deadlines; everything but this is delivered. What was heard, as in `run_but`.
+    /// Time passes, and members look at their deadlines; everything but this is delivered. Returns the signals that
+    /// were heard, as in `run_but`.
     pub(crate) fn pass(&mut self, time: Duration, is_kept: impl Fn(&Envelope) -> bool) -> Vec<Signal> {
         let until = self.now.monotonic + time;
         let mut heard = Vec::new();
@@ -406,7 +410,7 @@ impl Nodes {
         self.run()
     }
 
-    // ---- what sessions ask --------------------------------------------------------------------------------------------------------
+    // ---- what sessions ask ------------------------------------------------------------------------------------------
 
     pub(crate) fn key(&self, id: i64) -> Box<[u8]> {
         let mut key = Vec::new();
@@ -507,7 +511,7 @@ impl Nodes {
         Signal::OutcomeAsk { request, transaction, slot, is_write: false }
     }
 
-    // ---- what is there ------------------------------------------------------------------------------------------------------------
+    // ---- what is there ----------------------------------------------------------------------------------------------
 
     /// Outcomes that members keep for somebody.
     pub(crate) fn marker_counts(&self) -> Vec<usize> {
@@ -556,7 +560,7 @@ impl Nodes {
     }
 }
 
-// ---- what sessions hear -----------------------------------------------------------------------------------------------------------
+// ---- what sessions hear ---------------------------------------------------------------------------------------------
 
 pub(crate) fn write_done(answers: &[Signal], transaction: u64) -> Option<&WriteDone> {
     answers.iter().find_map(|signal| match signal {

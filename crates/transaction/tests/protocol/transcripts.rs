@@ -1,26 +1,28 @@
 //! Transcripts of the commit protocol: commands in, one line per signal out.
 //!
-//! The folder `testscripts` is the list of cases. A script is blocks of commands, each followed by `---` and by what came of them;
-//! `UPDATE_GOLDEN=1` writes what came instead of comparing it (read the difference before you commit it).
+//! The folder `testscripts` is the list of cases. A script is blocks of commands, each followed by `---` and by what
+//! came of them; `UPDATE_GOLDEN=1` writes what came instead of comparing it (read the difference before you commit it).
 //!
-//! **Names.** `nodes 3` starts data nodes 1 to 3, each with a replica of everything; node 4 has the sessions. `1a`, `1b` are rows of the
-//! slot that node 1 leads in the first view, `2a` is one of node 2's. A number behind a command is a transaction; `t1` is transaction 1.
+//! **Names.** `nodes 3` starts data nodes 1 to 3, each with a replica of everything; node 4 has the sessions. `1a`,
+//! `1b` are rows of the slot that node 1 leads in the first view, `2a` is one of node 2's. A number behind a command is
+//! a transaction; `t1` is transaction 1.
 //!
-//! **Commands of a session**, which go to the primary that the newest view names: `write 1 1a 1b`, `delete 1 1a`, `lock 1 1a`, `share 1 1a`
-//! (all three may end with `wait`; a write may have `large` rows and may end with `commit`), `commit 1` (with `via 3`: node 3 coordinates), `abort 1`, `ask 1`,
-//! `confirm 1`.
+//! **Commands of a session** go to the primary that the newest view names: `write 1 1a 1b`, `delete 1 1a`, `lock 1 1a`,
+//! `share 1 1a`, `commit 1`, `abort 1`, `ask 1`, `confirm 1`. The first four may end with `wait`. A write may have
+//! `large` rows and may end with `commit`. With `commit 1 via 3` node 3 coordinates.
 //!
-//! **Commands about the cluster**: `hold Applied from 2` keeps such signals back (`to 2`, or neither); `release` lets them go, `lose` drops
-//! them. `crash 2` ends a node. `without 2 heir 1`, `lead 2`, `join 3` and `synced 3` make the next view, which all live nodes use; with
-//! `at 1 3` only these do, and `install 2` brings another one up. `settle`: every node uses the view. `full 2` leaves a node's memory no
-//! room for what is replicated. `expired 1` and `granted 1` take and give a primary's lease. `pass 1000` lets milliseconds pass.
+//! **Commands about the cluster**: `hold Applied from 2` keeps such signals back (`to 2`, or neither); `release` lets
+//! them go, `lose` drops them. `crash 2` ends a node. `without 2 heir 1`, `lead 2`, `join 3` and `synced 3` make the
+//! next view, which all live nodes use; with `at 1 3` only these do, and `install 2` brings another one up. `settle`:
+//! every node uses the view. `full 2` leaves a node's memory no room for what is replicated. `expired 1` and
+//! `granted 1` take and give a primary's lease. `pass 1000` lets milliseconds pass.
 //!
 //! **Questions**: `rows` prints what is committed where; `idle` says whether anything is left.
 //!
-//! **Lines.** `1.ldm0 -> 2.ldm0 Replicate t1 #1 1a`: sender, receiver, signal, and what is essential of it. `(void)` was dropped because it
-//! is of an older view; `(early)` waits for a newer one; `(lost)` is for a node that is dead. A module's signals to itself, probes of
-//! transactions that wait for nobody, and signals about
-//! slots that the script does not name are left out: they say how, not what.
+//! **Lines.** `1.ldm0 -> 2.ldm0 Replicate t1 #1 1a`: sender, receiver, signal, and what is essential of it. `(void)`
+//! was dropped because it is of an older view; `(early)` waits for a newer one; `(lost)` is for a node that is dead. A
+//! module's signals to itself, probes of transactions that wait for nobody, and signals about slots that the script
+//! does not name are left out: they say how, not what.
 
 use super::essence::{self, Names, essence};
 use super::nodes::{Delivered, Nodes, SESSION, WAIT, tc};
@@ -57,7 +59,7 @@ impl Held {
 struct Script {
     all: Nodes,
     names: Names,
-    /// What sessions know of their transactions.
+    /// The sessions' knowledge of their transactions.
     transactions: BTreeMap<u64, Vec<Participant>>,
     /// Slots where a transaction waits.
     waits: BTreeMap<u64, SlotId>,
@@ -97,7 +99,7 @@ impl Script {
         self.all.view.primary(slot).expect("a primary")
     }
 
-    /// What the session of a transaction knows of its operations in a slot.
+    /// The number of operations in a slot that the session of a transaction knows of.
     fn known(&self, transaction: u64, slot: SlotId) -> u32 {
         let participants = self.transactions.get(&transaction).into_iter().flatten();
         participants
@@ -128,7 +130,7 @@ impl Script {
         self.all.send(SESSION, to, signal);
     }
 
-    // ---- delivery -----------------------------------------------------------------------------------------------------------------
+    // ---- delivery ---------------------------------------------------------------------------------------------------
 
     /// Delivers everything that is not held back, a line each.
     fn run(&mut self) {
@@ -207,7 +209,7 @@ impl Script {
         Some(format!("{} -> {} {name} {essence}", envelope.from, envelope.to).trim_end().to_owned())
     }
 
-    // ---- commands -----------------------------------------------------------------------------------------------------------------
+    // ---- commands ---------------------------------------------------------------------------------------------------
 
     fn command(&mut self, line: &str) {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -401,7 +403,7 @@ impl Script {
     }
 }
 
-// ---- files ------------------------------------------------------------------------------------------------------------------------
+// ---- files ----------------------------------------------------------------------------------------------------------
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("testscripts")

@@ -1,8 +1,9 @@
 //! Ten thousand transactions whose coordinator dies at the worst moment: prepared everywhere, decided nowhere.
 //!
-//! Three nodes hold everything. Node 3 coordinates, and never hears that anybody has prepared; then it is left out, and the other two decide. What is
-//! counted is what they say to each other, what is measured is their work, one after the other in one thread: no links, no waiting. Node 3 had a third of
-//! the slots, too, but no transaction writes there: what is decided here is decided for want of a coordinator alone.
+//! Three nodes hold everything. Node 3 coordinates, and never hears that anybody has prepared; then it is left out, and
+//! the other two decide. The test counts their signals and measures their work, one after the other in one thread: no
+//! links, no waiting. Node 3 had a third of the slots, too, but no transaction writes there: what is decided here is
+//! decided for want of a coordinator alone.
 //!
 //! `cargo test --release -p transaction --test protocol undecided -- --nocapture` prints the time.
 

@@ -107,7 +107,7 @@ fn nobody_locks_rows_of_the_catalogue() {
     assert_eq!(errno(harness.response(client)), 3554);
 }
 
-// ---- users of a statement's tables ------------------------------------------------------------------------------------------------
+// ---- users of a statement's tables ----------------------------------------------------------------------------------
 
 /// The users of `tables` for so long, as the module reports them.
 fn users(harness: &mut Harness, tables: &[TableRef], used_for_ms: u32) -> Vec<u32> {

@@ -25,9 +25,9 @@ use types::{
     SqlType, TableDefinition, TableId, TableKind, Value, ValueRef, ViewNumber,
 };
 
-/// Who holds the partition.
+/// The ldm that holds the slot.
 pub(super) const LDM: Address = Address::new(NodeId(2), ModuleKind::Ldm, 0);
-/// Who has a replica (`Harness::with_backup`).
+/// The ldm that has a replica (`Harness::with_backup`).
 pub(super) const BACKUP: Address = Address::new(NodeId(3), ModuleKind::Ldm, 0);
 /// The module under test.
 const SQL: Address = Address::new(NodeId(4), ModuleKind::Sql, 0);
@@ -174,7 +174,7 @@ impl Harness {
         }
     }
 
-    // ---- clients ------------------------------------------------------------------------------------------------------------------
+    // ---- clients ----------------------------------------------------------------------------------------------------
 
     /// A connection whose client has said nothing yet.
     pub(super) fn open(&mut self, loopback: bool, options: ClientOptions) -> usize {
@@ -249,7 +249,7 @@ impl Harness {
         }
     }
 
-    /// What the module has written goes to the client.
+    /// The module's bytes go to the client.
     fn receive(&mut self, number: usize) {
         let client = &mut self.clients[number];
         loop {
@@ -272,7 +272,7 @@ impl Harness {
         self.clients[number].received = received;
     }
 
-    /// What the module has written to a client, as it is.
+    /// The bytes that the module has written to a client.
     pub(super) fn answer(&mut self, number: usize) -> Vec<u8> {
         self.outputs.unsent(self.clients[number].id).map(std::mem::take).unwrap_or_default()
     }
@@ -367,9 +367,9 @@ impl Harness {
         self.handle(Input::Closed { connection, reason: CloseReason::Peer });
     }
 
-    // ---- the others ---------------------------------------------------------------------------------------------------------------
+    // ---- the others -------------------------------------------------------------------------------------------------
 
-    /// What was sent to others since it was last asked for.
+    /// The signals to others since they were last asked for.
     pub(super) fn signals(&mut self) -> Vec<Signal> {
         std::mem::take(&mut self.sent).into_iter().map(|(_, signal)| signal).collect()
     }
@@ -535,7 +535,7 @@ impl Harness {
         self.handle(Input::Shared { from: Address::main(NodeId(4)), shared });
     }
 
-    /// What SHOW PROCESSLIST shows of the module.
+    /// The rows of the module in SHOW PROCESSLIST.
     pub(super) fn processes(&self) -> Vec<Vec<Value>> {
         self.module.process_rows(self.now)
     }

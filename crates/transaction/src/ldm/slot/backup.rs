@@ -1,11 +1,11 @@
 //! The backup's side of commits: what primaries replicate is applied at once, as *prepared*, and published when its
 //! outcome is known.
 //!
-//! Invariants: places of a slot's stream are consumed in order, each once; a repeated place is only acknowledged
-//! again. A place is applied completely or refused completely. An abort that arrives before its place leaves a
-//! marker, so that the late place cannot revive it. A refusal aborts the transaction, so a member that joins never
-//! says one: what is replicated to it again may have been acknowledged. It gives up joining instead, and the primary
-//! goes on in a view without it. (It does refuse what it knows to be aborted.)
+//! Invariants: places of a slot's stream are consumed in order, each once; a repeated place is only acknowledged again.
+//! A place is applied completely or refused completely. An abort that arrives before its place leaves a marker, so that
+//! the late place cannot revive it. A refusal aborts the transaction, so a member that joins never says one: what is
+//! replicated to it again may have been acknowledged. It gives up joining instead, and the primary goes on in a view
+//! without it. It does refuse what it knows to be aborted.
 
 use super::Slot;
 use super::commit::publish::{After, Publish, Rest};

@@ -5,9 +5,9 @@
 //!   |                                    +--- a backup refused --> abort recorded by all backups --> undone, then answered (I8)
 //!   +--Prepare--> Ending (prepared) --Outcome--> Publishing --> gone                          (marker stays until Forget)
 //! ```
-//! `ship` sends the rows of large transactions ahead, `seal` gives a transaction its epoch and its place in the
-//! stream, and `publish` carries out its outcome. The coordinator is answered after the last row is prepared, the
-//! client of a one-primary commit after the last one is published, so that a read that follows the answer sees it.
+//! `ship` sends the rows of large transactions ahead, `seal` gives a transaction its epoch and its place in the stream,
+//! and `publish` carries out its outcome. The coordinator is answered after the last row is prepared, the client of a
+//! one-primary commit after the last one is published. So a read that follows the answer sees it.
 
 pub(in crate::ldm) mod publish;
 pub(in crate::ldm) mod seal;

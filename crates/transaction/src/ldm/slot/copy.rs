@@ -5,26 +5,27 @@
 //! primary, when its takeover in v is over:  CopyPiece*, {last}  -> X            X -> primary  CopyApplied, after each
 //! X, when nothing that was copied waits:    SlotCopied -> main of X -> control plane: X is in sync in a later view
 //! ```
-//! A joining member is a backup that lacks old rows. So only *rows* are copied (key, bytes and epoch of the newest
-//! committed version), a piece may come to X before or behind the writes that the primary sends meanwhile, and a
-//! copied row never overtakes a write. Behind a table's rows come the entries of its indexes (`copy/piece.rs`).
+//! A joining member is a backup that lacks old rows. So only *rows* are copied: key, bytes and epoch of the newest
+//! committed version. A piece may come to X before or behind the writes that the primary sends meanwhile, and a copied
+//! row never overtakes a write. Behind a table's rows come the entries of its indexes (`copy/piece.rs`).
 //!
 //! Invariants, each closing an interleaving:
-//! - I4: from the view that has X joining, nothing is committed without X's answer, so what is decided after a row
-//!   was read for a piece reaches X through the stream. Every view replicates again what is undecided, to X too.
-//! - A copied row takes no place that a write of the stream has taken: not above a committed version; not where a
-//!   committed delete was (X remembers the keys deleted while it is copied to); and below a prepared version only
-//!   when that is decided: the row waits.
+//! - I4: from the view that has X joining, nothing is committed without X's answer. So a transaction that is decided
+//!   after a row was read for a piece reaches X through the stream. Every view replicates again what is undecided, to X
+//!   too.
+//! - A copied row never replaces a write of the stream. It is not put above a committed version, nor where a committed
+//!   delete was: X remembers the keys deleted while it is copied to. It is put below a prepared version only when that
+//!   is decided: the row waits.
 //! - An outcome that overtakes the place of its transaction waits for it: an in-sync member has the rows by then,
 //!   this one has not. When the first piece is here, all places of undecided transactions were before it.
-//! - What was decided before X joined, and is still being published, is in no stream: the copy begins when it is
-//!   published.
+//! - A transaction that was decided before X joined, and is still being published, is in no stream: the copy begins
+//!   when it is published.
 //! - Outcomes that sessions may still ask for come with the first pieces: the member may be the next primary, and
 //!   answer "aborted" of what it does not know.
-//! - X makes the entries of a copied row when they come, if the row's piece said that they would (`later`); else, and
-//!   whenever a row had to wait, with the row. Let a row at X lack an entry of its newest decided version, one that
-//!   was copied then: the primary has had that entry since it read the row, and has it until a write is committed
-//!   that X has, too; so the primary meets it when it reads the index, which it does behind the rows.
+//! - X makes the entries of a copied row when they come, if the row's piece said that they would (`later`). Else, and
+//!   whenever a row had to wait, X makes them with the row. Let a row at X lack an entry of its newest decided version,
+//!   one that was copied then. The primary has had that entry since it read the row, and has it until a write is
+//!   committed that X has, too. So the primary meets it when it reads the index, which it does behind the rows.
 //! - A view change begins the copy again from its first row, unless X has it whole: what is there is only passed over.
 //! - X answers no reads and is no primary until a view has it in sync: its fragments are not published
 //!   (`query::NodeMap`).
@@ -53,14 +54,14 @@ use stdx::{Duration, Instant};
 use storage::{Fragment, RowHandle, VersionState};
 use types::{Epoch, IndexId, NodeId, SlotId, TableId, TransactionId};
 
-/// Rows of a piece at most: some hundred microseconds of work for who applies it. (With a quarter of them nobody
-/// waits less, and the copy takes twice as long where clients keep all CPUs busy: a turn comes as rarely.)
+/// Rows of a piece at most: some hundred microseconds of work for who applies it. With a quarter of them nobody waits
+/// less, and the copy takes twice as long where clients keep all CPUs busy: a turn comes as rarely.
 const PIECE_ROWS: usize = 128;
 /// Pieces on their way from one thread to a member.
 const PIECES_IN_FLIGHT: u32 = 2;
 /// How many times as long as a round with a piece in it took there is none.
 const REST: u32 = 2;
-/// The part of a round that counts at most: on a machine that others keep busy rounds are long without work, and the
+/// The part of a round that counts at most. On a machine that others keep busy rounds are long without work, and the
 /// copy has to come to an end all the same.
 const ROUND_MAX: Duration = Duration::from_micros(500);
 /// Nobody's: it puts copied rows where they belong.
@@ -379,8 +380,8 @@ impl Slot {
         !out.publishing.is_empty()
     }
 
-    /// Takes the next of the outcomes that are left. (A session may have confirmed one meanwhile: it is not sent any
-    /// more.)
+    /// Takes the next of the outcomes that are left. A session may have confirmed one meanwhile: it is not sent any
+    /// more.
     fn next_outcomes(&self, left: &mut Vec<TransactionId>, count: usize) -> Vec<CopiedOutcome> {
         let next = left.split_off(left.len().saturating_sub(count));
         let copied = next.into_iter().filter_map(|transaction| {

@@ -2,18 +2,18 @@
 //!
 //! A waiter sends a probe to the holders of the key it waits for. A probe visits a transaction's session, which knows
 //! where that transaction waits, and from there the transactions it waits for. It passes only to transactions lower
-//! than its initiator (by [`TransactionId::rank`]), so exactly the highest transaction of a cycle finds it, and is
-//! the victim if it is still in that wait.
+//! than its initiator, by [`TransactionId::rank`]. So exactly the highest transaction of a cycle finds it, and is the
+//! victim if it is still in that wait.
 //!
-//! Probes go out when a wait begins. That may close a cycle of which another transaction is the highest: so a probe
-//! that comes to a higher transaction *asks it to probe* for itself. A lock that is given to one of several waiters
-//! may close a cycle, too: its new holder is asked to probe. So a cycle is found as soon as its last edge is there.
-//! What two messages that pass each other may miss is found by repeating, first after [`PAUSE_MIN`], then with
-//! doubling pauses up to [`PAUSE_MAX`].
+//! Probes go out when a wait begins. The wait may close a cycle of which another transaction is the highest. So a probe
+//! that comes to a higher transaction *asks it to probe* for itself. A lock that is given to one of several waiters may
+//! close a cycle, too: its new holder is asked to probe. So a cycle is found as soon as its last edge is there. Two
+//! messages that pass each other may miss a cycle. Repeating finds it, first after [`PAUSE_MIN`], then with doubling
+//! pauses up to [`PAUSE_MAX`].
 //!
-//! Invariants: what waiters do for all that is bounded: a round goes to at most [`FANOUT`] holders (the next round to
-//! the next ones; who asks is looked for among all of them), a session passes each probe on once in a while, and a
-//! deadline sends at most [`PROBES_AT_ONCE`] rounds.
+//! Invariants: the work of waiters for all that is bounded. A round goes to at most [`FANOUT`] holders, and the next
+//! round to the next ones; the transaction that asks is looked for among all of them. A session passes each probe on
+//! once in a while. A deadline sends at most [`PROBES_AT_ONCE`] rounds.
 
 use super::Slot;
 use crate::ldm::{Context, Ldm};

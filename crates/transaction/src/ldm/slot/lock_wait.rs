@@ -1,8 +1,8 @@
 //! Waiting for row locks: requests that stopped at a locked key, and how they go on.
 //!
-//! Invariants: a request waits for one key at a time; it goes on where it stopped; waiters of a key go on in order of
-//! arrival, one at a time, each deciding anew on the row's newest version. Nothing recurses: releases only note keys
-//! in `to_serve`, and `serve` works that off.
+//! Invariants: a request waits for one key at a time. It goes on where it stopped. Waiters of a key go on in order of
+//! arrival, one at a time, each deciding anew on the row's newest version. Nothing recurses: releases only note keys in
+//! `to_serve`, and `serve` works that off.
 
 use super::Slot;
 use super::read::LockedRead;

@@ -5,12 +5,12 @@
 //!                                                  |               |
 //!                                                  +---------------+--Forget: the session knows, and all participants do --> gone  (told by the dozen: `KnownOutcomes`)
 //! ```
-//! A turn comes each `marker_time` (10 minutes): a marker that nobody takes away (its session ended, its Forget was
-//! lost with a node, its transaction was recovered) is kept for one whole interval at least, and for two at most.
-//! Sessions ask within half of one after they began to commit.
+//! A turn comes each `marker_time` (10 minutes). A marker that nobody takes away is kept for one whole interval at
+//! least, and for two at most. Its session may have ended, its Forget may have gone with a node, or its transaction was
+//! recovered. Sessions ask within half of one after they began to commit.
 //!
-//! Invariants: there is one marker of a transaction in a slot, young or old. No turn while a replica of the view is
-//! out of reach or a takeover is not over: members report refusals by their markers. What is undecided here keeps its
+//! Invariants: there is one marker of a transaction in a slot, young or old. No turn while a replica of the view is out
+//! of reach or a takeover is not over: members report refusals by their markers. An undecided transaction keeps its
 //! marker whatever its age.
 
 use super::Slot;
@@ -25,7 +25,7 @@ use types::{Epoch, TransactionId};
 #[derive(Debug)]
 pub(in crate::ldm) struct Marker {
     pub(in crate::ldm) outcome: Option<Epoch>,
-    /// Of a write that carried its commit.
+    /// The results of a write that carried its commit.
     pub(in crate::ldm) results: Vec<OperationResult>,
 }
 

@@ -1,11 +1,11 @@
 //! Questions after the outcome of a commit whose answer is lost: the session asks the primary of a participant with
 //! writes.
 //!
-//! Invariants: what the primary does not hold and has no marker of was never committed: every member had reported
-//! before the question is looked at, and markers of a session on another node stay until it confirms. "Aborted" is
-//! said only when nobody can commit it any more: a transaction that is not ending is undone by the question, and one
-//! that is being dropped has its abort recorded first (I8). While a replica is given up, what is undecided is
-//! answered *unknown*.
+//! Invariants: a transaction that the primary does not hold and has no marker of was never committed. Every member had
+//! reported before the question is looked at, and markers of a session on another node stay until it confirms.
+//! "Aborted" is said only when nobody can commit it any more. A transaction that is not ending is undone by the
+//! question, and one that is being dropped has its abort recorded first (I8). While a replica is given up, what is
+//! undecided is answered *unknown*.
 
 use super::Slot;
 use super::markers::Marker;

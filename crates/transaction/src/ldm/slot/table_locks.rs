@@ -92,7 +92,7 @@ impl Slot {
         locks.first_grantable_of_table(key, is_used, has_some)
     }
 
-    /// Whom somebody waits for who waits at a table.
+    /// The transactions that a waiter at a table waits for.
     pub(in crate::ldm) fn blockers_at_table(
         &self,
         wait: WaitId,

@@ -1,8 +1,8 @@
 //! Undoing what a transaction has staged and locked at a primary: all of it, or what came after a savepoint or the
 //! statement before.
 //!
-//! Undoing is cut into slices. Meanwhile the transaction is `Undoing`: it takes no operations, and an abort that
-//! comes in between makes the undoing that is on its way go down to nothing. Whoever asked is answered after the last
+//! Undoing is cut into slices. Meanwhile the transaction is `Undoing`: it takes no operations, and an abort that comes
+//! in between makes the undoing that is on its way go down to nothing. The module that asked is answered after the last
 //! slice: then the rows are free and their memory is on its way back.
 //!
 //! Invariant: operations are undone in the reverse order of their doing, so each finds its row as it left it.

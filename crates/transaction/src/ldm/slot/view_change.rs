@@ -13,21 +13,21 @@
 //! coordinator, `opening` when a new primary grants locks. Hand-over between primaries that both live is this, and
 //! what `handover` adds: open transactions travel too.
 //!
-//! A new primary grants locks when every data node has installed the view (no coordinator counts a lost lock any
-//! more) and nothing inherited is undecided here; until then requests are held back, and prepared versions are their
-//! own locks.
+//! A new primary grants locks when every data node has installed the view and nothing inherited is undecided here: no
+//! coordinator counts a void lock any more. Until then requests are held back, and prepared versions are their own
+//! locks.
 //!
 //! Invariants, each closing an interleaving:
-//! - What every in-sync member applied is never dropped: it may have been acknowledged. What the new primary lacks
-//!   never was (a one-primary commit needs all backups, a two-phase one all replicas), so it aborts: by a marker here
-//!   and at every member before anyone is told (I8).
+//! - A transaction that every in-sync member applied is never dropped: it may have been acknowledged. A transaction
+//!   that the new primary lacks was never acknowledged: a one-primary commit needs all backups, a two-phase one all
+//!   replicas. So it aborts, by a marker here and at every member before anyone is told (I8).
 //! - "Consumed and not undecided" means *decided* (a one-primary commit is only decided "commit" by its primary's
 //!   word), because a refused place leaves an abort marker. A member's word is read with the streams it belongs to:
 //!   the same transaction has another place in each.
-//! - Places of one member may be stacked on one row (a later transaction is prepared before the decision on the
-//!   earlier one arrived), so they are replicated again in the order in which they first came (`order`), which a new
-//!   place does not change. A large one goes in pieces to members that lack it, and what is behind it waits; those
-//!   who hold it only hear of its new place.
+//! - Places of one member may be stacked on one row: a later transaction is prepared before the decision on the earlier
+//!   one arrived. So they are replicated again in the order in which they first came (`order`), which a new place does
+//!   not change. A large one goes in pieces to members that lack it, and what is behind it waits; those who hold it
+//!   only hear of its new place.
 //! - Nothing decided is replicated again: a member that has published a transaction would apply it twice, above what
 //!   followed it.
 //! - Places of an older stream are never named in the new one: a publication that ends in a later view tells nobody

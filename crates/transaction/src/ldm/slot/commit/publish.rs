@@ -21,9 +21,9 @@ use types::{Epoch, Sequence, TableId, TransactionId, ViewNumber};
 /// The rest of a publication; worked off from the end.
 #[derive(Debug)]
 pub(in crate::ldm) enum Rest {
-    /// Of a transaction held here.
+    /// The operations of a transaction held here.
     Operations(Vec<Operation>),
-    /// Of one that its primary has replicated here.
+    /// The rows of a transaction that its primary has replicated here.
     Rows(Vec<(TableId, RowHandle)>),
 }
 

@@ -8,13 +8,13 @@
 //! - A copied row has one version, without the link to older ones. So heads, versions and entries have the sizes that
 //!   they have at the primary, or 8 bytes less.
 //! - An index that is filled in ascending order has full leaves (`storage`, `ordered_index.rs`): none can have fewer.
-//!   Filled in the order of the *primary* key, as rows come, an index has leaves that are two thirds full, which at
-//!   the primary may be full: keys that ascend in time beside random primary keys.
+//!   An index that is filled in the order of the *primary* key, as rows come, has leaves that are two thirds full. At
+//!   the primary they may be full: keys that ascend in time beside random primary keys.
 //! - The hash index has as many buckets as the number of rows asks for, or more where rows were deleted.
-//! - Nothing is freed on the way but what is used again by the next rows, so pages have no holes: at most the last
-//!   page of each size of pieces and thread has room left. Those are what is not proved; so are writes that come
-//!   meanwhile, which split full leaves. Both are paid out of the last 5 % of DataMemory, which are for restarts:
-//!   statements at the primary could not use them.
+//! - Memory that is freed on the way is used again by the next rows, so pages have no holes. At most the last page of
+//!   each size of pieces and thread has room left. Those are what is not proved; so are writes that come meanwhile,
+//!   which split full leaves. Both are paid out of the last 5 % of DataMemory, which are for restarts: statements at
+//!   the primary could not use them.
 //!
 //! Invariant: an index is promised for a row (`CopyPiece::later`) only if it is public, hence complete at every
 //! primary, and is read behind all rows of its table.

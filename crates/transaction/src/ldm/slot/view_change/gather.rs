@@ -158,7 +158,7 @@ impl Slot {
             return;
         }
         gathering.missing.retain(|missing| *missing != from);
-        // (A peer in order has sorted them.)
+        // A peer in order has sorted them.
         report.outcomes.sort_unstable();
         // Not in the order in which they come: nothing depends on that.
         let position = gathering.reports.partition_point(|(node, _)| *node < from);
@@ -261,10 +261,10 @@ fn outcome_in(report: &GatherReport, transaction: TransactionId) -> Option<Optio
     report.outcomes.get(position).filter(|(of, _)| *of == transaction).map(|(_, outcome)| *outcome)
 }
 
-/// Whether a member that has consumed so much of a place's stream has consumed the place. Streams older than the
-/// oldest it knows count as consumed: it joined behind them, and what they left undecided was replicated to it before
-/// it was copied to, or they were settled long ago. (One that has not been copied to yet may know nothing of them,
-/// and names no oldest.)
+/// Whether a member that has consumed so much of a place's stream has consumed the place. Streams older than the oldest
+/// it knows count as consumed. It joined behind them: what they left undecided was replicated to it before it was
+/// copied to, or settled long ago. A member that has not been copied to yet may know nothing of them, and names no
+/// oldest.
 pub(super) fn is_consumed(
     oldest: Option<ViewNumber>,
     consumed: Option<Sequence>,

@@ -9,35 +9,35 @@
 //! opens when what was sealed is decided: its explicit locks did not travel
 //! ```
 //! A *line* is a sequence of primaries that handed over to each other; `SlotPlace::since` is the first view of it, a
-//! takeover begins a new one. Who *claims* a line has its open transactions, since the view in which it took them
-//! over (`acquired`).
+//! takeover begins a new one. A member that *claims* a line has its open transactions, since the view in which it took
+//! them over (`acquired`).
 //!
 //! Invariants, each closing an interleaving:
-//! - One member acts for a line at a time. Between stepping down and `Taken` the old primary grants, stages and
-//!   undoes nothing for anybody: requests are returned to their sessions' module, which sends them to the primary of
-//!   the newer view. The new primary holds back what comes before it has a whole claim.
+//! - One member acts for a line at a time. Between stepping down and `Taken` the old primary grants, stages and undoes
+//!   nothing for anybody. Requests are returned to their sessions' module, which sends them to the primary of the newer
+//!   view. The new primary holds back what comes before it has a whole claim.
 //! - The old primary keeps everything until `Taken`: pieces that a newer view voids are sent again, to whoever is
-//!   primary then. Of two claims the later one counts: the earlier claimant has not heard that it may let go.
+//!   primary then. If there are two claims the later one counts: the earlier claimant has not heard that it may let go.
 //! - A claim older than the line that the view names is void: sessions have given those transactions up. Their
 //!   versions and locks go. So is one that was sent to a member that left before `Taken` came from it: it may have
 //!   taken, and done more.
-//! - No place meets the open versions of its own transaction: `Taken` goes ahead of everything that is replicated in
-//!   the new stream, and if it is lost with a connection, what is replicated says the same. A successor lets go of an
-//!   older claim of its own before it takes.
-//! - The new primary takes only when nothing is undone or published in slices here: what comes again with a piece
+//! - No place meets the open versions of its own transaction. `Taken` goes ahead of everything that is replicated in
+//!   the new stream. If it goes with a connection, the replicated places say the same. A successor lets go of an older
+//!   claim of its own before it takes.
+//! - The new primary takes only when nothing is undone or published in slices here. A row that comes again with a piece
 //!   must not be undone with what came before, and on a row an open version lies above decided ones.
 //! - A marker of a decided transaction bars its late open pieces.
 //! - Replies for sealed one-primary commits stay with the old primary (`owed`): it hears the outcome as a backup. If
 //!   it dies first, sessions ask the new one, who has the markers of all sessions that outlive the old one.
 //! - Nothing is lost by a piece that does not fit in memory but its own transaction: it goes, and hears so (1213)
 //!   with its next request.
-//! - The word that a transaction is over may pass it on its way: an abort on a connection that breaks, or the loss of
-//!   its session's node, which one primary hears of before it takes and the other after it has let go. So the new one
-//!   tells each session what it has taken, and what is over is aborted.
+//! - The word that a transaction is over may pass the transaction on its way. It may be an abort on a connection that
+//!   breaks. Or it is the loss of its session's node, of which one primary hears before it takes and the other after it
+//!   has let go. So the new one tells each session what it has taken, and what is over is aborted.
 //!
-//! - What travels is counted once, on stepping down: no more than a [`Room`] does, and no piece exceeds a frame.
-//!   (Sealed rows have what open transactions and requests leave: the new primary has them, as a rule. If it lacks
-//!   what is too large to travel, that aborts, as in a takeover.)
+//! - All that travels is counted once, on stepping down: no more than a [`Room`] does, and no piece exceeds a frame.
+//!   (Sealed rows have what open transactions and requests leave: the new primary has them, as a rule. If it lacks what
+//!   is too large to travel, that aborts, as in a takeover.)
 //!
 //! `stepping_down`, `sending`, `letting_go` and `standing_down` are the old primary's side, `taking` is the new one's.
 //!

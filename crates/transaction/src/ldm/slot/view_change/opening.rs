@@ -24,7 +24,7 @@ impl Slot {
     pub(in crate::ldm) fn open_if_ready(&mut self, context: &mut Context<'_>) {
         let view = context.map.view.number;
         if let Stage::Opening(opening) = &self.takeover.stage {
-            // Of a line that was handed over all locks are here, but those of what was sealed.
+            // All locks of a line that was handed over are here, but those of sealed transactions.
             let is_safe = context.progress.settled >= view || opening.has_taken;
             if is_safe && opening.inherited.is_empty() {
                 self.takeover.stage = Stage::Open;

@@ -1,4 +1,4 @@
-//! The work of a primary when it knows what its members know: it tells them what is decided, drops what it lacks, and
+//! The work of a primary when it knows what its members know. It tells them what is decided, drops what it lacks, and
 //! replicates again what is undecided, in its order.
 
 use super::gather::Gathering;
@@ -265,13 +265,13 @@ impl Slot {
         if mutants::is(Mutant::ReplicatedOutOfOrder) {
             return again;
         }
-        // (A primary that stepped down and is one again may have both kinds.)
+        // A primary that stepped down and is one again may have both kinds.
         again.sort_by_key(|transaction| self.held.get(transaction).map(|held| held.order));
         again
     }
 
-    /// Replicates the next again, and so on, until one is large. What was decided meanwhile is not undecided anywhere
-    /// any more.
+    /// Replicates the next again, and so on, until one is large. A transaction that was decided meanwhile is not
+    /// undecided anywhere any more.
     pub(in crate::ldm) fn replicate_rest(&mut self, context: &mut Context<'_>) {
         let view = context.map.view.number;
         while let Some(transaction) = self.next_again() {
@@ -329,7 +329,7 @@ impl Slot {
         match (held.coordinator, sequence) {
             (None, _) => {
                 let resumed = self.takeover.resumed.remove(&transaction).map(|pending| pending.reply);
-                // (It may be owed since this member stepped down and is primary again.)
+                // It may be owed since this member stepped down and is primary again.
                 let reply = resumed.or_else(|| self.owed.remove(&transaction)).unwrap_or(Reply::Nobody);
                 match sequence {
                     Some(sequence) => {

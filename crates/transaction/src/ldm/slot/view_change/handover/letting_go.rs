@@ -10,7 +10,7 @@ use protocol::Signal;
 use types::TransactionId;
 
 impl Slot {
-    /// The new primary has everything. What it replicates comes behind this, so it is done at once.
+    /// The new primary has everything. Its replicated places come behind this, so it is done at once.
     pub(in crate::ldm) fn on_taken(&mut self, context: &mut Context<'_>) {
         if mutants::is(Mutant::OpenKeptAfterHandOver) {
             return;

@@ -231,7 +231,7 @@ impl Run {
 struct Pieces {
     slot: SlotId,
     pieces: Vec<HandOver>,
-    /// Of the last one.
+    /// The count of the last one.
     count: usize,
     bytes: usize,
 }

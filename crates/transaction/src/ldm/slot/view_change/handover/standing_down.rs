@@ -1,10 +1,10 @@
 //! A node that is about to stop leaves when nobody needs to hear anything from it any more.
 //!
-//! Sessions are told by signals to their modules; each such module gets a last word, and answers it in the view in
-//! which this node leads nothing, or a newer one. So do all others in reach, whether they were told anything or not:
-//! a request that one sent in the view before may be on its way here still, and with the answer it has come. (Nobody
-//! here knows how many modules an SQL node has: its `main` answers for those that have nothing here, when all use the
-//! view.) Invariant: a last word is sent behind everything that the module was told, and is answered by one.
+//! Sessions are told by signals to their modules. Each such module gets a last word, and answers it in the view in
+//! which this node leads nothing, or a newer one. So do all others in reach, whether they were told anything or not. A
+//! request that one of them sent in the view before may be on its way here still, and with the answer it has come.
+//! Nobody here knows how many modules an SQL node has: its `main` answers for those that have nothing here, when all
+//! use the view. Invariant: a last word is sent behind everything that the module was told, and is answered by one.
 
 use crate::ldm::Ldm;
 use protocol::{Address, ModuleKind, NodeInfo, NodeRole, Outputs, Signal};

@@ -17,7 +17,8 @@ use std::sync::Arc;
 use types::{Epoch, NodeId, TransactionId};
 
 impl Slot {
-    /// A request that was sent in an older view: its session's module sends it on. What nobody answers is passed on.
+    /// A request that was sent in an older view: its session's module sends it on. A signal that nobody answers is
+    /// passed on.
     pub(in crate::ldm) fn send_back(&mut self, from: Address, signal: Signal, context: &mut Context<'_>) {
         #[expect(
             clippy::wildcard_enum_match_arm,
@@ -137,7 +138,7 @@ impl Slot {
         for transaction in self.open() {
             let Some(held) = self.held.get(&transaction) else { continue };
             let operations = held.operations.len();
-            // (No more is measured than may travel.)
+            // No more is measured than may travel.
             let is_measured = operations <= room.operations;
             let bytes = if is_measured { self.open_size(transaction, held, context) } else { 0 };
             if !room.take(operations, bytes) {

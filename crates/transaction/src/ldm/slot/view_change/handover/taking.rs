@@ -56,8 +56,8 @@ impl Slot {
         }
     }
 
-    /// Requests that waited here when this member led before, and that the claimant has no more: it has given them
-    /// up, or answered, and its word may be lost with the connection that kept this member from hearing that they are
+    /// Requests that waited here when this member led before, and that the claimant has no more. It has refused or
+    /// answered them. Its word may have gone with the connection that kept this member from hearing that they are
     /// there.
     pub(in crate::ldm) fn lose_own_waits(
         &mut self,
@@ -69,8 +69,8 @@ impl Slot {
         self.lose_handed_waits(|run| !handed.contains(&(run.from(), run.request())), context);
     }
 
-    /// Requests that were on their way here from a member that is gone: they wait nowhere any more. (Their sessions
-    /// may believe that they wait here: this member let go of its own when it saw theirs.)
+    /// Requests that were on their way here from a member that is gone: they wait nowhere any more. Their sessions may
+    /// believe that they wait here: this member let go of its own when it saw theirs.
     pub(in crate::ldm) fn lose_unread(&mut self, reborn: &[NodeId], context: &mut Context<'_>) {
         let members = context.map.view.in_sync(self.id);
         let stays = |node: NodeId| members.contains(&node) && !reborn.contains(&node);
@@ -122,7 +122,7 @@ impl Slot {
             void.remove(&transaction);
         }
         if is_void || self.stage_handed(transaction, session, operations, context).is_err() {
-            // For want of memory, most often. Who asks for more of it, or waits, is refused.
+            // For want of memory, most often. A session that asks for more of it, or waits, is refused.
             if !is_sealed {
                 self.drop_open(transaction, context);
             }
@@ -138,7 +138,7 @@ impl Slot {
             let moved = Signal::WaitMoved { request: run.request(), to: context.address };
             context.send(run.from(), moved);
         }
-        // (Its rows come from another node.)
+        // Its rows come from another node.
         let checked = match &run {
             Run::Write(run) => context.check_rows(&run.request),
             Run::Read(_) => Ok(()),
