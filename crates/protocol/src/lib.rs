@@ -8,6 +8,7 @@
 //! Deliberately not here: what any block does.
 
 pub mod address;
+pub mod claim;
 pub mod control;
 pub mod error;
 pub mod heartbeat;
@@ -21,6 +22,7 @@ pub mod transport;
 pub mod view;
 
 pub use address::{Address, ModuleKind};
+pub use claim::{Claim, ClaimPoint, RestartPoint};
 pub use error::SqlError;
 pub use known::KnownOutcomes;
 pub use module::{

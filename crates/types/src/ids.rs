@@ -53,6 +53,10 @@ id!(
     Sequence(u64)
 );
 id!(
+    /// A restart of the whole cluster, counted from 1 within a founding. 0 is the time before the first one.
+    RestartNumber(u32)
+);
+id!(
     /// A version of the catalogue; each DDL step makes one.
     SchemaVersion(u64)
 );

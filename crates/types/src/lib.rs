@@ -36,8 +36,8 @@ pub use definition::{
     TableKind, equal_without_case,
 };
 pub use ids::{
-    BUCKET_COUNT, ColumnIndex, Epoch, Incarnation, IndexId, NodeId, SchemaVersion, Sequence, SlotId, TableId,
-    TransactionId, ViewNumber,
+    BUCKET_COUNT, ColumnIndex, Epoch, Incarnation, IndexId, NodeId, RestartNumber, SchemaVersion, Sequence,
+    SlotId, TableId, TransactionId, ViewNumber,
 };
 pub use key::{KeyEncoder, successor_of_prefix};
 pub use privilege::{
