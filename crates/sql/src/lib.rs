@@ -1,12 +1,14 @@
 //! SQL over the MySQL protocol: sessions, statements and their execution.
 //!
 //! ```text
-//! bytes -> session (commands, one at a time) -> `planner` (text -> plan, by a cache) -> `executor` (plan -> rows) -> results -> bytes
+//! bytes -> session (commands, one at a time)
+//!       -> `planner` (text -> plan, by a cache) -> `executor` (plan -> rows) -> results -> bytes
 //! ```
 //! | module | what |
 //! | --- | --- |
 //! | `module` | [`SqlModule`]: all sessions of one thread, as the node drives them |
 //! | `session` | a connection: handshake, commands, the statement that runs |
+//! | `session_core` | the part of a session that statements see and change |
 //! | `statement_cache`, `point_select` | plans by text; the plans of point selects |
 //! | `privilege_sets` | a number for each set of privileges |
 //! | `statement` | a statement that runs, and what its steps use |
@@ -32,6 +34,7 @@ mod requester;
 mod result_set;
 mod results;
 mod session;
+mod session_core;
 mod show;
 mod statement;
 mod statement_cache;

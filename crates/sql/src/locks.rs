@@ -8,7 +8,7 @@
 //! ends.
 //!
 //! *Deadlocks.* The transactions of a session wait for each other's ends, though they are separate. So a probe that
-//! asks for any of them goes on to where the session waits now (`Session::on_probe`).
+//! asks for any of them goes on to where the session waits now (`SessionCore::on_probe`).
 //!
 //! `lock_tables` and `user_locks` ask for the locks.
 

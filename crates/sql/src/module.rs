@@ -12,7 +12,8 @@ use crate::config::{INSTANCES_MAX, SqlConfig};
 use crate::ddl_job::finisher::Finisher;
 use crate::environment::{Alarm, Environment, ModuleState};
 use crate::requester::Requester;
-use crate::session::{Session, SessionCore};
+use crate::session::Session;
+use crate::session_core::SessionCore;
 use executor::inbox::{Inbox, Reply};
 use memory::MemoryManager;
 use protocol::module::{ConnectionAction, Counts};
@@ -407,7 +408,7 @@ impl SqlModule {
             };
             let session =
                 self.state.site.session_of(transaction).and_then(|number| self.sessions.get(&number));
-            if session.is_none_or(|session| !session.is_in(transaction)) {
+            if session.is_none_or(|session| !session.core.is_in(transaction)) {
                 outputs.send(self.state.site.address, primary, Signal::Abort { transaction, slot });
             }
         }
@@ -592,7 +593,7 @@ impl SqlModule {
     /// Only the session of the probe's transaction knows where it waits.
     fn on_probe(&mut self, probe: Probe, now: Now, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
         if let Some(number) = self.state.site.session_of(probe.transaction) {
-            self.with_session(number, now, budget, outputs, |session, env| session.on_probe(env, probe));
+            self.with_session(number, now, budget, outputs, |session, env| session.core.on_probe(env, probe));
         }
     }
 

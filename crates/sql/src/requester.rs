@@ -3,7 +3,7 @@
 //! Each has asked other modules for something, and waits for answers, for its turn, for a time, or for a view.
 
 use crate::environment::Environment;
-use crate::session::SessionCore;
+use crate::session_core::SessionCore;
 use executor::inbox::Reply;
 use protocol::signal::RequestId;
 use protocol::{Address, View};

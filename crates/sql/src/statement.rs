@@ -1,7 +1,7 @@
 //! A statement that runs in a session, and what its steps use.
 
 use crate::environment::Environment;
-use crate::session::SessionCore;
+use crate::session_core::SessionCore;
 use crate::statement_cache::CachedStatement;
 use mysql_protocol::result::RowFormat;
 use std::sync::Arc;

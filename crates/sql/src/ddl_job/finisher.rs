@@ -11,7 +11,7 @@
 use super::DdlRun;
 use crate::environment::Environment;
 use crate::requester::Requester;
-use crate::session::SessionCore;
+use crate::session_core::SessionCore;
 use crate::statement::Cx;
 use executor::{Progress, Statement};
 use expression::Settings;

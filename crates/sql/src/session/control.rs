@@ -4,9 +4,9 @@
 //! whole cluster are a DDL job, after which the copy is taken over.
 #![expect(clippy::wildcard_enum_match_arm, reason = "a value of another kind is refused")]
 
-use super::running::is_asleep;
-use super::{Session, SessionCore};
+use super::Session;
 use crate::environment::{Environment, ModuleState};
+use crate::session_core::SessionCore;
 use crate::statement::Statement;
 use crate::variables::{SessionVariables, UserVariables, checked_isolation};
 use catalogue::{VariableChange, VariableSetting};
@@ -16,27 +16,7 @@ use planner::plan::{Plan, SetItem, SetTarget};
 use planner::{character_set_deprecation, collation_deprecation};
 use protocol::SqlError;
 use query::AccountNews;
-use std::sync::Arc;
-use types::{Schema, Value};
-
-impl SessionCore {
-    /// USE.
-    pub(super) fn use_database(&mut self, env: &mut Environment<'_>, name: &str) -> Result<(), SqlError> {
-        self.check_database(env.module, name)?;
-        if !crate::show::database_exists(&env.module.site.map.schema, name) {
-            return Err(SqlError::new(1049, format!("Unknown database '{name}'")));
-        }
-        let schema = Arc::clone(&env.module.site.map.schema);
-        self.enter_database(&schema, name);
-        Ok(())
-    }
-
-    /// `name` is the current database from now on.
-    pub(super) fn enter_database(&mut self, schema: &Schema, name: &str) {
-        self.database = Some(name.into());
-        self.variables.follow_database(schema.database(name).map(|database| database.collation));
-    }
-}
+use types::Value;
 
 /// The warning of SET about names of utf8mb3.
 fn deprecation(target: &SetTarget, value: &Value) -> Option<(u16, String)> {
@@ -184,7 +164,9 @@ impl Session {
         Some(match &statement.cached.prepared.plan {
             Plan::Set(items) => return self.set(env, items, statement),
             Plan::SetRole(roles) => {
-                self.set_role(env, roles);
+                self.core.set_role(env.module, roles);
+                // They were permitted to other roles.
+                self.statements.forget_plans();
                 done()
             }
             Plan::Use(name) => self.core.use_database(env, name).map(|()| Completion::default()),
@@ -261,6 +243,11 @@ impl Session {
         self.core.client.diagnostics.append(diagnostics);
         Ok(())
     }
+}
+
+/// Whether the error of an evaluation says that a SLEEP has begun.
+pub(super) fn is_asleep(error: &SqlError) -> bool {
+    error.code == expression::EvaluationError::asleep().code
 }
 
 fn as_id(value: &Value) -> Option<u64> {

@@ -6,10 +6,10 @@
 //! It gives way to the general executor when it cannot answer at once: no replica here, own writes in the slot, an
 //! undecided row, another version of the table.
 
-use super::SessionCore;
 use crate::environment::Environment;
 use crate::point_select::PointSelect;
 use crate::results::RowWriter;
+use crate::session_core::SessionCore;
 use crate::statement_cache::CachedStatement;
 use executor::{Failure, access};
 use expression::{Context, Settings};

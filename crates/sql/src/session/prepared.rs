@@ -7,10 +7,11 @@
 //! Invariants: `bound` was planned for exactly the types in `bound_types`, and is permitted: GRANT and REVOKE install
 //! another schema, and SET ROLE forgets it.
 
-use super::{Session, SessionCore};
+use super::Session;
+use super::running::TextSource;
 use crate::environment::Environment;
 use crate::results;
-use crate::session::running::TextSource;
+use crate::session_core::SessionCore;
 use crate::statement_cache::CachedStatement;
 use mysql_protocol::result::{RowFormat, StatementPrepared};
 use mysql_protocol::{

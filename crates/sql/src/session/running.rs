@@ -21,7 +21,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "plans and answers that are not named are treated alike")]
 
 use super::client_memory::{LARGE_HOLDING, LARGE_TEXT};
-use super::control::Assigned;
+use super::control::{Assigned, is_asleep};
 use super::point::Answered;
 use super::transactions::Before;
 use super::{Session, waive_outcome};
@@ -1118,11 +1118,6 @@ fn insert_plan(statement: &Statement) -> &InsertPlan {
             unreachable!("required above")
         }
     }
-}
-
-/// Whether the error of an evaluation says that a SLEEP has begun.
-pub(super) fn is_asleep(error: &SqlError) -> bool {
-    error.code == expression::EvaluationError::asleep().code
 }
 
 fn too_slow() -> SqlError {

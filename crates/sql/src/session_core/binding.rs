@@ -68,7 +68,7 @@ impl SessionCore {
     }
 
     /// Binds and plans a text for parameters of these types.
-    pub(super) fn prepare(
+    pub(crate) fn prepare(
         &self,
         module: &ModuleState,
         text: &str,
@@ -78,13 +78,13 @@ impl SessionCore {
     }
 
     /// The parameters and columns of a text before values come.
-    pub(super) fn describe(&mut self, module: &mut ModuleState, text: &str) -> Result<Description, SqlError> {
+    pub(crate) fn describe(&mut self, module: &mut ModuleState, text: &str) -> Result<Description, SqlError> {
         self.renew_rights(module);
         self.with_bind_context(module, |context| planner::describe(text, context))
     }
 
     /// The plan for a text of COM_QUERY; `normalized` holds its literals afterwards.
-    pub(super) fn plan_of(
+    pub(crate) fn plan_of(
         &mut self,
         env: &mut Environment<'_>,
         text: &str,
@@ -112,7 +112,7 @@ impl SessionCore {
     }
 
     /// The plan of a prepared statement for parameters of these types.
-    pub(super) fn plan_of_prepared(
+    pub(crate) fn plan_of_prepared(
         &mut self,
         env: &mut Environment<'_>,
         text: &str,

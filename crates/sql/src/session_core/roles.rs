@@ -10,8 +10,8 @@
 //!
 //! Deliberately not here: which statement needs what (`planner::privileges`).
 
-use super::{Session, SessionCore};
-use crate::environment::{Environment, ModuleState};
+use super::SessionCore;
+use crate::environment::ModuleState;
 use crate::variables::Scope;
 use planner::plan::SetRole;
 use planner::{privileges, role_names};
@@ -85,7 +85,7 @@ impl SessionCore {
     }
 
     /// Login.
-    pub(super) fn activate_default_roles(&mut self, module: &mut ModuleState) {
+    pub(crate) fn activate_default_roles(&mut self, module: &mut ModuleState) {
         let schema = Arc::clone(&module.site.map.schema);
         let granted = self.granted_roles(&schema);
         let all = self.variables.get("activate_all_roles_on_login", Scope::Global);
@@ -116,31 +116,28 @@ impl SessionCore {
     }
 
     /// 1044 unless the account has something in this database.
-    pub(super) fn check_database(&mut self, module: &mut ModuleState, name: &str) -> Result<(), SqlError> {
+    pub(crate) fn check_database(&mut self, module: &mut ModuleState, name: &str) -> Result<(), SqlError> {
         self.renew_rights(module);
         if privileges::may_use_database(&self.rights.set, name) {
             return Ok(());
         }
         Err(privileges::database_denied(name, (&self.account.0, &self.account.1)))
     }
-}
 
-impl Session {
     /// SET ROLE: the binder has looked whether these roles are granted.
-    pub(super) fn set_role(&mut self, env: &mut Environment<'_>, roles: &SetRole) {
-        let schema = Arc::clone(&env.module.site.map.schema);
-        let granted = self.core.granted_roles(&schema);
-        self.core.rights.roles = match roles {
+    pub(crate) fn set_role(&mut self, module: &mut ModuleState, roles: &SetRole) {
+        let schema = Arc::clone(&module.site.map.schema);
+        let granted = self.granted_roles(&schema);
+        self.rights.roles = match roles {
             SetRole::None => Vec::new(),
             SetRole::Default => {
-                self.core.activate_default_roles(env.module);
-                return self.statements.forget_plans();
+                self.activate_default_roles(module);
+                return;
             }
             SetRole::AllExcept(others) => granted.into_iter().filter(|role| !others.contains(role)).collect(),
             SetRole::These(roles) => granted.into_iter().filter(|role| roles.contains(role)).collect(),
         };
-        self.core.rights.schema = None;
-        self.core.renew_rights(env.module);
-        self.statements.forget_plans();
+        self.rights.schema = None;
+        self.renew_rights(module);
     }
 }
