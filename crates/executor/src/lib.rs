@@ -13,7 +13,7 @@
 //! | `cx`, `statement` | what a step uses; what a statement sees of the session |
 //! | `client`, `diagnostics` | the one that statements run for; what they warn of |
 //! | `site` | the module in which they run: its map, ids, deadlines |
-//! | `transaction_client`, `inbox`, `commit` | the client's side of a transaction; requests and answers; how a commit ends |
+//! | `transaction_client`, `inbox`, `commit` | the client's side of a transaction; requests and answers; commits |
 //! | `outcome`, `row` | rows, ends and failures |
 //!
 //! A statement is a state machine: `step` runs until it is done, must wait for an answer (the client polls it again

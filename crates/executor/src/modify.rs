@@ -3,7 +3,7 @@
 //! ```text
 //! Gather (the keys of all candidates) -> Next --> Write (programs run at the primaries) -> Next ... -> done
 //!                                         \-> Lock (rows come here) -> Write (rows made here) -> Next ...
-//!                                                                    \-> Resolve (row by row) -> Next ...    UPDATE IGNORE of keys
+//!                           UPDATE IGNORE of keys:                   \-> Resolve (row by row) -> Next ...
 //! ```
 //! By full primary keys there is nothing to gather: one signal per slot, and with autocommit and one slot it carries
 //! the commit. Rows come here only if a unique index or the primary key is affected.

@@ -1,7 +1,7 @@
 //! Rows of one table from all its slots: from this node's replica by its reader, else by signal.
 //!
 //! ```text
-//! Idle --its access---> Local (a run on this node's replica) --undecided row--> Resolving (its primary is asked) --> Local
+//! Idle --its access---> Local (a run on this node's replica) --undecided row--> Resolving (at its primary) --> Local
 //!   |                     | slot not here
 //!   |                     v
 //!   +----------------> Asked (a batch by signal) --more--> Asked ...   --undecided row--> Resolving --> Asked

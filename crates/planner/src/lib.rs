@@ -1,13 +1,16 @@
 //! From text to plan: what a statement says, bound to the catalogue, and how its rows are found.
 //!
 //! ```text
-//! text ─ lexer ─ normalize ─────────────► digest, text with markers, parameters      (every statement; finds a cached plan)
-//!           └─── limits ─ tokens ─ parse ─► Statement ─ bind ─► typed parts ─ access path ─► Prepared   (once per digest)
+//! every statement, to find a cached plan:
+//!   text ─ lexer ─ normalize ─► digest, text with markers, parameters
+//! once per digest:
+//!   lexer ─ limits ─ tokens ─ parse ─► Statement ─ bind ─► typed parts ─ access path ─► Prepared
 //! ```
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `lexer`, `modes`, `limits`, `normalize`, `syntax` | tokens; what of sql_mode shapes them; bounds on them; literals to parameters; 1064 |
+//! | `lexer`, `modes`, `limits` | tokens; what of sql_mode shapes them; bounds on them |
+//! | `normalize`, `syntax` | literals to parameters; 1064 |
 //! | `tokens`, `dialect`, `reserved`, `cursor` | what the sqlparser crate needs to read MySQL exactly |
 //! | `statement`, `parse/` | the statement as written |
 //! | `bind/` | names, types, clauses: every MySQL error about meaning |

@@ -2,8 +2,10 @@
 //! [`check_columns`].
 //!
 //! ```text
-//! Statement ── requirements ──► what must be held ── check ──► 1044, 1142, 1227 …     before any name is looked up
-//! bound columns ── check_columns ──► 1143                                             when it is known which columns are named
+//! before any name is looked up:
+//!   Statement ── requirements ──► what must be held ── check ──► 1044, 1142, 1227 …
+//! when it is known which columns are named:
+//!   bound columns ── check_columns ──► 1143
 //! ```
 //! The first step needs names only, and comes before the binder looks for the table: 1142 says nothing about whether
 //! the table exists. Where privileges may be held on columns, one on any column is enough for it. The second step then

@@ -1,9 +1,11 @@
 //! Runs a DDL statement: the steps of a `catalogue::DdlJob` under the cluster-wide DDL lock.
 //!
 //! ```text
-//! [Hash passwords] -> Users (of the statement's tables: to end) -> Lock -> Read (version row, ids, journal) -> install that version everywhere
+//! [Hash passwords] -> Users (of the statement's tables: to end) -> Lock
+//!      -> Read (version row, ids, journal) -> install that version everywhere
 //!      -> an unfinished job of the journal? run it, Read again
-//!      -> own job: Write (compare and set, one transaction) | Install (all members) | Backfill ... -> release the lock -> done
+//!      -> own job: Write (compare and set, one transaction) | Install (all members) | Backfill ...
+//!      -> release the lock -> done
 //! ```
 //! The lock is a transaction of its own that lives as long as this run; each write is another one, the session's. A
 //! write that finds another version, or whose outcome is unknown, makes the runner read the journal again, which knows

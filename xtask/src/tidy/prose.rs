@@ -6,8 +6,7 @@
 //!
 //! **The ratchet.** Findings that are left are counted by crate in `prose_exceptions.txt`, and the counts may only
 //! shrink. A count that is too high fails as well as one that is too low, so that nobody can spend what another has
-//! mended. `cargo xtask tidy --accept` writes lower counts. A line with `<=` is a limit only, for crates whose files
-//! are moved from one to the other: they are summed, and `--accept` does not change them.
+//! mended. `cargo xtask tidy --accept` writes lower counts.
 //!
 //! **Deliberately not here**: judge whether a sentence is good.
 
@@ -182,39 +181,31 @@ fn crate_of(path: &str) -> &str {
     }
 }
 
-/// One line of the exceptions: crates whose findings are summed, and how many there may be.
-#[derive(PartialEq, Eq, Debug)]
-struct Exception {
-    crates: Vec<String>,
-    /// There may be fewer.
-    is_limit: bool,
-    counts: Counts,
-}
-
-/// Reads the exceptions: lines of names joined by `+`, `=` or `<=`, and a count for each rule.
-fn parse(text: &str) -> Result<Vec<Exception>, Remark> {
+/// Reads the exceptions: lines of a crate's name, `=`, and a count for each rule.
+fn parse(text: &str) -> Result<Vec<(&str, Counts)>, Remark> {
     let mut exceptions = Vec::new();
     for (index, line) in text.lines().enumerate() {
-        if line.starts_with('#') || line.trim().is_empty() {
+        if is_remark(line) {
             continue;
         }
         let fields: Vec<&str> = line.split_whitespace().collect();
         let number = |field: &str| field.parse::<usize>().ok();
         let exception = match fields[..] {
-            [names, sign @ ("=" | "<="), columns, words, opening] => {
+            [name, "=", columns, words, opening] => {
                 let counts = number(columns).zip(number(words)).zip(number(opening));
-                counts.map(|((columns, words), opening)| Exception {
-                    crates: names.split('+').map(str::to_owned).collect(),
-                    is_limit: sign == "<=",
-                    counts: [columns, words, opening],
-                })
+                counts.map(|((columns, words), opening)| (name, [columns, words, opening]))
             }
             _ => None,
         };
-        let refused = || Remark::new(EXCEPTIONS, index + 1, "not `NAME[+NAME] = COLUMNS WORDS OPENINGS`");
+        let refused = || Remark::new(EXCEPTIONS, index + 1, "not `NAME = COLUMNS WORDS OPENINGS`");
         exceptions.push(exception.ok_or_else(refused)?);
     }
     Ok(exceptions)
+}
+
+/// Whether a line of the exceptions is for people only.
+fn is_remark(line: &str) -> bool {
+    line.starts_with('#') || line.trim().is_empty()
 }
 
 /// Compares findings with the exceptions: remarks, if a count is not as it is there.
@@ -225,12 +216,11 @@ pub(super) fn judge(findings: &[Finding], exceptions: &str) -> Vec<Remark> {
     };
     let mut found = count(findings);
     let mut remarks = Vec::new();
-    for exception in &exceptions {
-        let counts = sum(exception, &mut found);
-        remarks.extend(compare(&exception.crates.join("+"), counts, exception.counts, exception.is_limit));
+    for (name, allowed) in exceptions {
+        remarks.extend(compare(name, found.remove(name).unwrap_or_default(), allowed));
     }
     for (name, counts) in found {
-        remarks.extend(compare(name, counts, [0; RULE_COUNT], false));
+        remarks.extend(compare(name, counts, [0; RULE_COUNT]));
     }
     remarks
 }
@@ -243,17 +233,7 @@ fn count(findings: &[Finding]) -> BTreeMap<&str, Counts> {
     counts
 }
 
-/// Takes what was found in the crates of an exception.
-fn sum(exception: &Exception, found: &mut BTreeMap<&str, Counts>) -> Counts {
-    let mut counts = [0; RULE_COUNT];
-    for name in &exception.crates {
-        let of_crate = found.remove(name.as_str()).unwrap_or_default();
-        counts = std::array::from_fn(|index| counts[index] + of_crate[index]);
-    }
-    counts
-}
-
-fn compare(name: &str, found: Counts, allowed: Counts, is_limit: bool) -> Vec<Remark> {
+fn compare(name: &str, found: Counts, allowed: Counts) -> Vec<Remark> {
     let rules = [
         (Rule::Columns, "comment lines that are too wide"),
         (Rule::Words, "sentences of doc comments that are too long"),
@@ -266,7 +246,7 @@ fn compare(name: &str, found: Counts, allowed: Counts, is_limit: bool) -> Vec<Re
             let text =
                 format!("{name}: {found} {what}; at most {allowed}: see `cargo xtask tidy --prose {name}`");
             remarks.push(Remark::new(EXCEPTIONS, 0, text));
-        } else if found < allowed && !is_limit {
+        } else if found < allowed {
             let text = format!("{name}: {found} {what}, no longer {allowed}: `cargo xtask tidy --accept`");
             remarks.push(Remark::new(EXCEPTIONS, 0, text));
         }
@@ -276,26 +256,21 @@ fn compare(name: &str, found: Counts, allowed: Counts, is_limit: bool) -> Vec<Re
 
 /// The exceptions with the counts that were found, where these are lower.
 pub(super) fn accept(findings: &[Finding], text: &str) -> Result<String, Remark> {
-    let mut found = count(findings);
+    let found = count(findings);
     let mut exceptions = parse(text)?.into_iter();
     let mut accepted = String::new();
     for line in text.lines() {
-        if line.starts_with('#') || line.trim().is_empty() {
+        if is_remark(line) {
             accepted.push_str(line);
             accepted.push('\n');
             continue;
         }
-        let Some(exception) = exceptions.next() else { break };
-        let counts = sum(&exception, &mut found);
-        let [columns, words, opening] = match exception.is_limit {
-            true => exception.counts,
-            false => std::array::from_fn(|index| counts[index].min(exception.counts[index])),
-        };
-        let sign = if exception.is_limit { "<=" } else { "=" };
+        let Some((name, allowed)) = exceptions.next() else { break };
+        let counts = found.get(name).copied().unwrap_or_default();
+        let [columns, words, opening] = std::array::from_fn(|index| counts[index].min(allowed[index]));
         // A crate without findings needs no exception.
-        if exception.is_limit || [columns, words, opening] != [0; RULE_COUNT] {
-            let names = exception.crates.join("+");
-            accepted.push_str(&format!("{names} {sign} {columns} {words} {opening}\n"));
+        if [columns, words, opening] != [0; RULE_COUNT] {
+            accepted.push_str(&format!("{name} = {columns} {words} {opening}\n"));
         }
     }
     Ok(accepted)

@@ -1,8 +1,9 @@
 //! LOCK TABLES and UNLOCK TABLES.
 //!
 //! ```text
-//! [give back what is locked: RollbackTo everywhere] -> slot by slot, in one order for all sessions: lock the whole table -> done
-//!                                                                   | deadlock: let go of all, begin again after a pause
+//! [give back what is locked: RollbackTo everywhere]
+//!    -> slot by slot, in one order for all sessions: lock the whole table -> done
+//!         | deadlock: let go of all, begin again after a pause
 //! ```
 //! The hidden tables of unique indexes are locked, too: else a writer that is stopped at the table would keep values
 //! that it has taken already.

@@ -1,8 +1,9 @@
 //! Logins, and the limits of accounts.
 //!
 //! ```text
-//! FindAccount ─ wait for the pair's turn ─ verifier ─┬─ Accepted ──────────────────────────────┬─► checks ─► Ready | Restricted
-//!                        (guessing.rs)              └─ CheckPassword ─ slow hash, in slices ──┘
+//! FindAccount ─ wait for the pair's turn ─ verifier ─┬─ Accepted ──────────────────────────────┬─► checks
+//!                        (guessing.rs)              └─ CheckPassword ─ slow hash, in slices ──┘      │
+//!                                                                                Ready | Restricted ◄┘
 //! ```
 //! The checks come after the password, as in MySQL, so that only those who know it hear more than 1045. They are: too
 //! many wrong ones before (3955), ACCOUNT LOCK (3118), REQUIRE SSL (1045), an expired password (1862), and how many

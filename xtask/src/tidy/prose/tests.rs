@@ -74,16 +74,13 @@ fn exceptions_may_only_shrink() {
     assert_eq!(judge(&found(), "x = 0 0 0\ny = 0 0 2\n").len(), 1, "more than allowed");
     assert_eq!(judge(&found(), "y = 0 0 2\n").len(), 1, "not in the list");
     assert_eq!(judge(&found(), "x = 2 0 0\ny = 0 0 2\n").len(), 1, "mended, and not accepted");
-    assert_eq!(judge(&found(), "x+y = 1 0 2\n"), [], "summed");
-    assert_eq!(judge(&found(), "x+y <= 1 9 9\n"), [], "a limit");
-    assert_eq!(judge(&found(), "x+y <= 0 9 9\n").len(), 1);
     assert_eq!(judge(&found(), "x 1\n").len(), 1, "not read");
 }
 
 #[test]
 fn accepted_counts_are_never_higher() {
-    let text = "# a comment\nx = 0 0 0\ny = 0 5 9\ngone = 1 0 0\nz+y <= 7 7 7\n";
-    assert_eq!(accept(&found(), text).ok(), Some("# a comment\ny = 0 0 2\nz+y <= 7 7 7\n".to_owned()));
+    let text = "# a comment\nx = 0 0 0\ny = 0 5 9\ngone = 1 0 0\n";
+    assert_eq!(accept(&found(), text).ok(), Some("# a comment\ny = 0 0 2\n".to_owned()));
     assert_eq!(accept(&found(), "x = 3 0 0\n").ok(), Some("x = 1 0 0\n".to_owned()));
 }
 
