@@ -142,7 +142,7 @@ pub fn build(
                 NodeModule::ldm(*address, ldm.with_answer_timeout(limit))
             }
             ModuleKind::Query => NodeModule::query(*address, Query::new(*address, Arc::clone(&empty))),
-            ModuleKind::Main | ModuleKind::Membership => {
+            ModuleKind::Main | ModuleKind::Membership | ModuleKind::Disk => {
                 NodeModule::main(*address, main_module(settings, &addresses, memory, &lease))
             }
         };

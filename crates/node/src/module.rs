@@ -353,6 +353,7 @@ impl Module for NodeModule {
             | Input::LinkDown { .. }
             | Input::ProcessExited { .. }
             | Input::LogWritten { .. }
+            | Input::DiskDone { .. }
             | Input::Report(_)
             | Input::PasswordKey { .. }
             | Input::StopRequested

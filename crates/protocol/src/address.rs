@@ -18,6 +18,8 @@ pub enum ModuleKind {
     Main,
     /// Views, control plane, failure reports.
     Membership,
+    /// The redo log, checkpoints and the claim of a data node.
+    Disk,
 }
 
 impl ModuleKind {
@@ -31,6 +33,7 @@ impl ModuleKind {
             ModuleKind::Query => "query",
             ModuleKind::Main => "main",
             ModuleKind::Membership => "membership",
+            ModuleKind::Disk => "disk",
         }
     }
 }
@@ -67,6 +70,12 @@ impl Address {
     #[must_use]
     pub const fn membership(node: NodeId) -> Self {
         Self::new(node, ModuleKind::Membership, 0)
+    }
+
+    /// The one `disk` module of a data node.
+    #[must_use]
+    pub const fn disk(node: NodeId) -> Self {
+        Self::new(node, ModuleKind::Disk, 0)
     }
 }
 

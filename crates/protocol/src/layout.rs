@@ -2,8 +2,8 @@
 //!
 //! The automatic layout has a *worker* per CPU: a receiving thread that carries instance *i* of `sql`, `tc`, `query`
 //! and `ldm`. So every CPU has a part of the work, whatever the mix of reads and writes is. `main` and `membership`
-//! have threads of their own, which are not pinned. Workers are pinned only if the node has its CPUs alone.
-//! [`CpuShare::of`] says how many workers there are, and how many of them have an `ldm`.
+//! have threads of their own, which are not pinned; `disk` is on the thread of `main`. Workers are pinned only if the
+//! node has its CPUs alone. [`CpuShare::of`] says how many workers there are, and how many of them have an `ldm`.
 //!
 //! `ThreadConfig` is taken literally:
 //!
@@ -391,6 +391,9 @@ fn place(config: &Groups, kinds: &[ModuleKind]) -> Vec<ThreadPlan> {
     }
     let main_host = if main_threads.is_empty() { recv_threads.start } else { main_threads.start };
     threads[main_host].modules.push((ModuleKind::Main, 0));
+    if wants(ModuleKind::Disk) {
+        threads[main_host].modules.push((ModuleKind::Disk, 0));
+    }
     threads.push(ThreadPlan {
         name: ThreadKind::Membership.name().to_owned(),
         kind: ThreadKind::Membership,

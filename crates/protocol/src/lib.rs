@@ -10,6 +10,7 @@
 pub mod address;
 pub mod claim;
 pub mod control;
+pub mod disk;
 pub mod error;
 pub mod heartbeat;
 pub mod known;
@@ -23,6 +24,7 @@ pub mod view;
 
 pub use address::{Address, ModuleKind};
 pub use claim::{Claim, ClaimPoint, RestartPoint};
+pub use disk::{DiskAnswer, DiskError, DiskLane, DiskOperation, DiskRequest, FileName};
 pub use error::SqlError;
 pub use known::KnownOutcomes;
 pub use module::{

@@ -5,6 +5,7 @@
 //! no earlier than `deadline()` and, unless it is late, soon after; spurious `Deadline` inputs are harmless.
 
 use crate::control::LogWrite;
+use crate::disk::{DiskAnswer, DiskError, DiskRequest};
 use crate::{Address, Envelope, Signal};
 use std::sync::Arc;
 use stdx::{Duration, FixedMap, Instant, Now};
@@ -160,6 +161,13 @@ pub enum Input<'a, S> {
     LogWritten {
         /// From the write.
         ticket: u64,
+    },
+    /// The answer to a request of this module to the disk.
+    DiskDone {
+        /// From the request.
+        ticket: u64,
+        /// Its result.
+        result: Result<DiskAnswer, DiskError>,
     },
     /// The answer to `RequestToRuntime::Report`.
     Report(Box<RuntimeReport>),
@@ -448,6 +456,8 @@ pub struct Outputs<S> {
     pub requests: Vec<RequestToRuntime>,
     /// Writes to the file of the control log, in order: each is answered by `Input::LogWritten`.
     pub log_writes: Vec<LogWrite>,
+    /// Requests to the disk, in order: each is answered by `Input::DiskDone` to this module.
+    pub disk_requests: Vec<DiskRequest>,
     buffers: FixedMap<ConnectionId, SendBuffer>,
     dirty: Vec<ConnectionId>,
 }
@@ -470,6 +480,7 @@ impl<S> Default for Outputs<S> {
             events: Vec::new(),
             requests: Vec::new(),
             log_writes: Vec::new(),
+            disk_requests: Vec::new(),
             buffers: FixedMap::default(),
             dirty: Vec::new(),
         }
@@ -531,6 +542,11 @@ impl<S> Outputs<S> {
     /// Reports an event.
     pub fn event(&mut self, severity: Severity, message: impl Into<String>) {
         self.events.push(Event { severity, message: message.into() });
+    }
+
+    /// Asks the disk of this node.
+    pub fn disk(&mut self, request: DiskRequest) {
+        self.disk_requests.push(request);
     }
 
     /// Asks the driver.

@@ -21,7 +21,7 @@ use types::NodeId;
 
 /// Thread index that means "no such module".
 const NOWHERE: u16 = u16::MAX;
-const KINDS: usize = 6;
+const KINDS: usize = ModuleKind::Disk as usize + 1;
 
 /// Where the modules of one node are: thread and index on that thread, by kind and instance.
 pub(crate) struct ModuleTable {

@@ -685,6 +685,7 @@ impl<S: Send + 'static> Worker<S> {
         let rare = self.outputs.shared.is_empty()
             && self.outputs.events.is_empty()
             && self.outputs.log_writes.is_empty()
+            && self.outputs.disk_requests.is_empty()
             && self.outputs.requests.is_empty();
         if !rare {
             self.settle_rare(module);
@@ -717,6 +718,7 @@ impl<S: Send + 'static> Worker<S> {
                 None => stdx::require!(false, "this node has no file for its control log"),
             }
         }
+        stdx::require!(self.outputs.disk_requests.is_empty(), "no module of this node uses the disk");
         for request in std::mem::take(&mut self.outputs.requests) {
             match request {
                 RequestToRuntime::Report => {

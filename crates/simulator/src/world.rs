@@ -575,6 +575,7 @@ impl World {
         let events = std::mem::take(&mut slot.outputs.events);
         let requests = std::mem::take(&mut slot.outputs.requests);
         let log_writes = std::mem::take(&mut slot.outputs.log_writes);
+        stdx::require!(slot.outputs.disk_requests.is_empty(), "no module uses the disk");
         let (mut replies, mut dirty) = (Vec::new(), Vec::new());
         slot.outputs.take_dirty(&mut dirty);
         for connection in dirty {

@@ -151,6 +151,7 @@ impl SqlModule {
             | Input::LinkDown { .. }
             | Input::ProcessExited { .. }
             | Input::LogWritten { .. }
+            | Input::DiskDone { .. }
             | Input::Report(_)
             | Input::StopRequested => {}
         }

@@ -25,13 +25,14 @@ struct Line {
 }
 
 /// The kinds of modules, as attributes and `not_for!` call them, and their variants of `ModuleKind`.
-const KINDS: [(&str, &str); 6] = [
+const KINDS: [(&str, &str); 7] = [
     ("sql", "Sql"),
     ("tc", "Tc"),
     ("ldm", "Ldm"),
     ("query", "Query"),
     ("main", "Main"),
     ("membership", "Membership"),
+    ("disk", "Disk"),
 ];
 /// The fences likewise.
 const FENCES: [(&str, &str); 3] = [("none", "None"), ("older", "Older"), ("strict", "Strict")];

@@ -1,6 +1,6 @@
 use super::{CpuFacts, CpuShare, LDM_MAX, Layout, LayoutError, LayoutRequest, ThreadKind, WORKERS_MAX};
 use crate::ModuleKind;
-use crate::ModuleKind::{Ldm, Main, Membership, Query, Sql, Tc};
+use crate::ModuleKind::{Disk, Ldm, Main, Membership, Query, Sql, Tc};
 use stdx::Duration;
 
 const DATA: &[ModuleKind] = &[Sql, Tc, Ldm, Query, Main, Membership];
@@ -115,6 +115,21 @@ fn somebody_always_receives() {
     let layout = plan("ldm={count=1},main={count=1},recv={count=0}").unwrap();
     assert_eq!(layout.threads[0].modules, [(Sql, 0), (Tc, 0), (Query, 0), (Main, 0)]);
     assert_eq!(plan("ldm={count=1}").unwrap().threads.last().unwrap().kind, ThreadKind::Membership);
+}
+
+#[test]
+fn the_disk_is_beside_main() {
+    let kinds: Vec<ModuleKind> = DATA.iter().copied().chain([Disk]).collect();
+    let own_thread = automatic(&alone(1), &kinds);
+    assert_eq!(own_thread.threads[0].modules, [(Main, 0), (Disk, 0)]);
+    let request = LayoutRequest {
+        thread_config: Some("ldm={count=1}"),
+        share: CpuShare::ONE,
+        cpus: &[],
+        kinds: &kinds,
+    };
+    let hosted = Layout::plan(&request).unwrap();
+    assert_eq!(hosted.threads[1].modules, [(Sql, 0), (Tc, 0), (Query, 0), (Main, 0), (Disk, 0)]);
 }
 
 #[test]

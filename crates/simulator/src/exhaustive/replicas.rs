@@ -868,7 +868,7 @@ impl ReplicaWorld {
                     self.channels.insert(position, (pair.0, pair.1, message));
                 }
             }
-            ModuleKind::Query | ModuleKind::Membership => {}
+            ModuleKind::Query | ModuleKind::Membership | ModuleKind::Disk => {}
         }
     }
 

@@ -459,6 +459,7 @@ fn block_rows(_: &ShowContext<'_>, _: &Pruning<'_>) -> Vec<Vec<Value>> {
         ModuleKind::Query,
         ModuleKind::Main,
         ModuleKind::Membership,
+        ModuleKind::Disk,
     ];
     kinds.iter().map(|kind| vec![Value::UInt(*kind as u64), text(kind.name())]).collect()
 }
