@@ -24,10 +24,16 @@ pub use prefetch::{CACHE_LINE, prefetch};
 pub use prng::Prng;
 pub use time::{Duration, Instant, Now, WallTime, earlier};
 
-/// CRC-32C of `bytes`: the checksum of frames and, later, of log and checkpoint blocks.
+/// CRC-32C of `bytes`: the checksum of frames and of what is on disk.
 #[must_use]
 pub fn crc32c(bytes: &[u8]) -> u32 {
     crc32c::crc32c(bytes)
+}
+
+/// The CRC-32C of what `checksum` is of, followed by `bytes`.
+#[must_use]
+pub fn crc32c_append(checksum: u32, bytes: &[u8]) -> u32 {
+    crc32c::crc32c_append(checksum, bytes)
 }
 
 /// Dies when an invariant of ours does not hold; stays on in production.

@@ -66,6 +66,11 @@ id!(
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Epoch(pub u64);
 
+impl Epoch {
+    /// All epochs that are read from elsewhere are below it.
+    pub const LIMIT: u64 = 1 << 61;
+}
+
 impl std::fmt::Display for Epoch {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.fmt(formatter)
@@ -77,7 +82,7 @@ impl Wire for Epoch {
         self.0.encode(encoder);
     }
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, WireError> {
-        below(1 << 61, decoder).map(Self)
+        below(Self::LIMIT, decoder).map(Self)
     }
 }
 

@@ -1,0 +1,26 @@
+//! Redo log and checkpoints: their bytes, and what is decided about them. No file is read or written here.
+//!
+//! Each replica logs the rows that it publishes, with the epoch of their commit. A *mark* whole(e) in the log says:
+//! everything ever decided with an epoch of at most e lies before it. After a full stop a node comes back to such an
+//! epoch and forgets the rest. So nothing is in doubt, and there are no prepared records, no outcomes and no undo.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `record` | one entry: a row or a delete |
+//! | `block` | entries or a mark behind a header that names their place |
+//! | `file` | the header of a file |
+//!
+//! Invariants:
+//! - every byte that is read is covered by a checksum that names its place, or counts as absent;
+//! - bytes that were not written by us are decoded into a `Result`.
+//!
+//! Deliberately not here: I/O (`runtime`), when something is durable in the whole cluster (`transaction`), and which
+//! node a restart begins from (`membership`).
+
+pub mod block;
+pub mod file;
+pub mod record;
+
+pub use block::{Block, BlockError, Content, Heading, Mark, OpenBlock, Position, SealedBlock};
+pub use file::{FileError, FileHeader};
+pub use record::{Entry, RecordError};
