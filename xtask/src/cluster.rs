@@ -301,7 +301,8 @@ pub(crate) fn is_ready(log: &str) -> bool {
 
 /// The binary that tests start.
 pub(crate) fn test_binary(workspace: &Workspace) -> PathBuf {
-    workspace.target.join(Profile::Simulation.name()).join("latsdb")
+    let built = || workspace.target.join(Profile::Simulation.name()).join("latsdb");
+    workspace.binary.clone().unwrap_or_else(built)
 }
 
 /// The output of the mariadb client for SQL text, tab-separated and without headings.

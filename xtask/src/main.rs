@@ -33,6 +33,7 @@ const COMMANDS: &[(&str, &str)] = &[
     (
         "test",
         "  test [--only STEP]... [--list]      all that is bounded: format, clippy, tidy, unit tests, simulation seeds, real clients
+       [--binary LATSDB]              the steps that start a binary try this one, for example an earlier build
 ",
     ),
     (
@@ -123,7 +124,7 @@ fn run(command: &str, mut arguments: Arguments) -> Result<(), Failure> {
     }
     let workspace = Workspace::find()?;
     match command {
-        "test" => suite::command(&workspace, arguments),
+        "test" => suite::command(workspace, arguments),
         "suites" => suites::command(&workspace, arguments),
         "tidy" => tidy::command(&workspace, arguments),
         "simulate" => simulate::command(&workspace, arguments),

@@ -49,6 +49,8 @@ impl fmt::Display for Failure {
 pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
     pub(crate) target: PathBuf,
+    /// The binary that tests start, if it is not the one that they build.
+    pub(crate) binary: Option<PathBuf>,
 }
 
 /// Which of the two optimised builds.
@@ -85,7 +87,7 @@ impl Workspace {
         let target = metadata["target_directory"]
             .as_str()
             .ok_or_else(|| Failure::new("cargo metadata names no target directory"))?;
-        Ok(Self { target: PathBuf::from(target), root })
+        Ok(Self { target: PathBuf::from(target), root, binary: None })
     }
 
     /// `cargo` in this workspace.

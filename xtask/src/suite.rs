@@ -95,7 +95,7 @@ const STEPS: &[(&str, &str, Step)] = &[
 ];
 
 /// `cargo xtask test`.
-pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result<(), Failure> {
+pub(crate) fn command(mut workspace: Workspace, mut arguments: Arguments) -> Result<(), Failure> {
     if arguments.flag("--list") {
         arguments.finish()?;
         for (name, what, _) in STEPS {
@@ -104,6 +104,7 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
         return Ok(());
     }
     let only = arguments.values("--only")?;
+    workspace.binary = arguments.value("--binary")?;
     arguments.finish()?;
     if let Some(unknown) = only.iter().find(|name| STEPS.iter().all(|(known, _, _)| known != name)) {
         return Err(Failure::new(format!(
@@ -124,7 +125,7 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
         }
         println!("\n=== {name}: {what}");
         let started = Instant::now();
-        let result = step(workspace);
+        let result = step(&workspace);
         let seconds = started.elapsed().as_secs();
         match result {
             Ok(Passed::Done) => tally.pass(name, seconds),
@@ -237,6 +238,9 @@ fn mutants(workspace: &Workspace) -> Result<Passed, Failure> {
 }
 
 fn build(workspace: &Workspace) -> Result<Passed, Failure> {
+    if let Some(binary) = &workspace.binary {
+        return Ok(Passed::Skipped(format!("{} is tried", binary.display())));
+    }
     workspace.build_latsdb(Profile::Simulation)?;
     Ok(Passed::Done)
 }
