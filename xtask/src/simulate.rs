@@ -17,6 +17,9 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
     let has_points = arguments.flag("--points");
     let has_walks = arguments.flag("--walk");
     let only: Option<String> = arguments.value("--only")?;
+    let kind: Option<String> = arguments.value("--kind")?;
+    let is_detailed = arguments.flag("--detail");
+    let is_known = arguments.flag("--known");
     let world: Option<String> = arguments.value("--world")?;
     let exhaustive: Option<String> = arguments.value("--exhaustive")?;
     let states: Option<u64> = arguments.value("--states")?;
@@ -36,8 +39,16 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
     if has_walks {
         program.arg("--walk");
     }
+    if is_detailed {
+        program.arg("--detail");
+    }
+    if is_known {
+        program.arg("--known");
+    }
     let is_campaign = has_mutants || has_points || has_walks || exhaustive.is_some();
-    for (name, value) in [("--only", only), ("--world", world), ("--exhaustive", exhaustive)] {
+    for (name, value) in
+        [("--only", only), ("--kind", kind), ("--world", world), ("--exhaustive", exhaustive)]
+    {
         if let Some(value) = value {
             program.args([name.to_owned(), value]);
         }

@@ -9,8 +9,9 @@
 //! `--walk [--seeds N] [--first M]`: schedules of small worlds that seeds draw, for those that are too large to try
 //! everything.
 //!
-//! Runs seeds: `--seed N` one, with its transcript (`--detail`: with what is said); `--seeds N [--first M]` a campaign
-//! on all CPUs, with a summary.
+//! Runs seeds: `--seed N` one, with its transcript; `--detail` adds the signals, and `--kind NAME` makes it one of a
+//! kind of clusters in which one thing happens for certain. `--seeds N [--first M]` is a campaign on all CPUs, with a
+//! summary.
 //!
 //! A campaign has a process per CPU, which runs one seed after the other. Simulations in one process would wait for
 //! each other's readers before they free memory, and a seed with little of it would not repeat exactly. A fault that
@@ -67,13 +68,17 @@ fn main() {
         std::process::exit(i32::from(survivors > 0));
     }
     let failures = match (value("--seed"), value("--seeds"), value("--every")) {
-        (Some(seed), _, _) => one(seed, arguments.iter().any(|argument| argument == "--detail")),
+        (Some(seed), _, _) => {
+            let kind = arguments.iter().position(|argument| argument == "--kind").map(|place| place + 1);
+            let kind = kind.map_or("any", |place| arguments.get(place).map_or("", String::as_str));
+            one(kind, seed, arguments.iter().any(|argument| argument == "--detail"))
+        }
         (None, Some(count), None) => campaign(first, count),
         (None, Some(count), Some(every)) => {
             share((first..first + count).step_by(usize::try_from(every).unwrap()))
         }
         (None, None, _) => {
-            println!("simulate --seed N [--detail] | --seeds N [--first M]");
+            println!("simulate --seed N [--kind NAME] [--detail] | --seeds N [--first M]");
             2
         }
     };
@@ -186,8 +191,12 @@ fn mutants(_seeds: u64, _only: Option<&String>, _world: Option<&String>) -> u64 
     1
 }
 
-fn one(seed: u64, is_detailed: bool) -> u64 {
-    let scenario = Scenario::from_seed(seed);
+fn one(kind: &str, seed: u64, is_detailed: bool) -> u64 {
+    let Some(scenario) = Scenario::of_kind(kind, seed) else {
+        let kinds: Vec<&str> = simulator::KINDS.iter().map(|(name, _)| *name).collect();
+        println!("there is no seed {seed} of kind {kind:?}; kinds: {}", kinds.join(", "));
+        return 2;
+    };
     println!("{scenario:?}");
     let run = if is_detailed { simulator::run_in_detail } else { simulator::run };
     let outcome = run(&scenario, LINES_OF_ONE);

@@ -28,4 +28,4 @@ pub mod transcript;
 pub mod workload;
 pub mod world;
 
-pub use scenario::{Outcome, Scenario, run, run_in_detail, run_seed};
+pub use scenario::{KINDS, Outcome, Scenario, run, run_in_detail, run_seed};

@@ -19,6 +19,7 @@ use crate::world::{Disruption, FaultPoint, Shape};
 use std::collections::BTreeMap;
 use types::NodeId;
 
+pub use kinds::KINDS;
 pub(crate) use run::text_of_panic;
 pub use run::{run, run_in_detail, run_seed};
 

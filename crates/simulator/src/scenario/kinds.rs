@@ -30,7 +30,33 @@ const MEMORY_SCANT: [u64; 4] = [128 << 10, 384 << 10, 1 << 20, 2 << 20];
 /// Crashes at a signal.
 const CRASHES: [Step; 3] = [Step::CrashBeforeSend, Step::CrashAfterSend, Step::CrashOnReceive];
 
+/// A kind makes a scenario of a seed; `None` if the seed's cluster is too small for it.
+type Kind = fn(u64) -> Option<Scenario>;
+
+/// All kinds, by the names that `cargo xtask simulate --kind` takes.
+pub const KINDS: [(&str, Kind); 12] = [
+    ("any", |seed| Some(Scenario::from_seed(seed))),
+    ("held", |seed| Some(Scenario::held(seed))),
+    ("granted", |seed| Some(Scenario::granted(seed))),
+    ("locked", |seed| Some(Scenario::locked(seed))),
+    ("paused", Scenario::paused),
+    ("struck", |seed| Some(Scenario::struck(seed))),
+    ("outage", |seed| Some(Scenario::outage(seed))),
+    ("isolated", |seed| Some(Scenario::isolated(seed))),
+    ("hung", |seed| Some(Scenario::hung(seed))),
+    ("cramped", |seed| Some(Scenario::cramped(seed))),
+    ("lost-voters", |seed| Some(Scenario::lost_voters(seed))),
+    ("scant", |seed| Some(Scenario::scant(seed))),
+];
+
 impl Scenario {
+    /// The scenario of a kind and a seed. `None` if there is no such kind, or none with this seed.
+    #[must_use]
+    pub fn of_kind(kind: &str, seed: u64) -> Option<Self> {
+        let (_, make) = KINDS.iter().find(|(name, _)| *name == kind)?;
+        make(seed)
+    }
+
     /// Transactions that hold rows for long while the schema changes, and nothing else.
     #[must_use]
     pub fn held(seed: u64) -> Self {
