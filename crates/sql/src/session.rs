@@ -47,16 +47,15 @@ use crate::environment::Environment;
 use crate::requester::Requester;
 use crate::session_core::SessionCore;
 pub use connection::too_many_connections;
-use login::{LoginWait, Restriction};
+use login::Login;
 use memory::Holding;
-use mysql_protocol::{Expected, LetGo, Reassembler, Received, ServerHandshake};
+use mysql_protocol::{Expected, LetGo, Reassembler, Received};
 use named::NamedStatements;
 use planner::Normalized;
 use prepared::PreparedStatements;
 use protocol::module::ConnectionAction;
 use protocol::program::TableRef;
 use protocol::{Address, ConnectionId, ConnectionKind, ModuleKind, ReceiveBuffer, SqlError, View};
-use query::AccountName;
 use running::Running;
 use std::collections::VecDeque;
 use stdx::{Duration, Instant};
@@ -86,8 +85,7 @@ pub(crate) struct Session {
     /// Host of the client, for messages and SHOW PROCESSLIST.
     pub(crate) host: String,
     stage: Stage,
-    has_logged_in: bool,
-    handshake: Option<Box<ServerHandshake>>,
+    login: Login,
     reassembler: Reassembler,
     /// Its charge to ClientMemory.
     holding: Holding,
@@ -97,7 +95,6 @@ pub(crate) struct Session {
     awaits_lease: bool,
     is_paused: bool,
     statements: PreparedStatements,
-    last_statement_id: u32,
     /// The statements of PREPARE, by name in lower case.
     named_statements: NamedStatements,
     running: Option<Box<Running>>,
@@ -105,18 +102,9 @@ pub(crate) struct Session {
     queue: VecDeque<String>,
     normalized: Normalized,
     multi_statements: bool,
-    is_query_killed: bool,
-    /// The table that the running statement was bound to has a version that the statement may not meet.
-    is_outdated: bool,
     /// When the last command came.
     pub(crate) active_since: Instant,
     is_continue_sent: bool,
-    /// TLS was asked for, or a password is being checked: the bytes that follow are not to be read until then.
-    is_login_busy: bool,
-    login: Option<Box<LoginWait>>,
-    /// The account that counts this connection.
-    counted: Option<AccountName>,
-    restriction: Restriction,
 }
 
 impl Session {
@@ -132,8 +120,7 @@ impl Session {
             kind,
             host: connection::host_of(kind, peer),
             stage: Stage::Handshake,
-            has_logged_in: false,
-            handshake: None,
+            login: Login::default(),
             reassembler: Reassembler::new(),
             holding: Holding::default(),
             timers: Timers::default(),
@@ -141,20 +128,13 @@ impl Session {
             awaits_lease: false,
             is_paused: false,
             statements: PreparedStatements::default(),
-            last_statement_id: 0,
             named_statements: NamedStatements::default(),
             running: None,
             queue: VecDeque::new(),
             normalized: Normalized::default(),
             multi_statements: false,
-            is_query_killed: false,
-            is_outdated: false,
             active_since: env.now.monotonic,
             is_continue_sent: false,
-            is_login_busy: false,
-            login: None,
-            counted: None,
-            restriction: Restriction::default(),
         }
     }
 
@@ -190,10 +170,11 @@ impl Session {
     /// A newer schema is installed. The version that a statement was bound to and the one after that fit each other, no
     /// later one: an index of that table may not be kept any more.
     pub(crate) fn leave_old_table(&mut self, env: &mut Environment<'_>) {
-        let Some(used) = self.running.as_ref().and_then(|running| running.table()) else { return };
+        let Some(running) = &mut self.running else { return };
+        let Some(used) = running.table() else { return };
         let installed = env.module.site.map.table(used.id).map(|info| info.definition.version);
         if installed.is_some_and(|installed| used.version + 1 < installed) {
-            self.is_outdated = true;
+            running.leave_table();
             self.run(env);
         }
     }
@@ -274,7 +255,7 @@ impl Session {
         let mut reassembler = std::mem::take(&mut self.reassembler);
         while self.stage != Stage::Closing
             && !self.is_held_up()
-            && !self.is_login_busy
+            && !self.login.is_busy
             && consumed < bytes.len()
         {
             if env.budget.is_spent() {
@@ -311,7 +292,7 @@ impl Session {
     }
 
     fn expected(&self) -> Expected {
-        match &self.handshake {
+        match &self.login.handshake {
             Some(handshake) if self.stage == Stage::Handshake => handshake.expected(),
             _ => Expected::command(self.core.variables.max_allowed_packet),
         }
@@ -349,7 +330,7 @@ impl Session {
         if self.stage == Stage::Closing || self.is_continue_sent {
             return;
         }
-        if self.login.is_some() {
+        if self.login.waits() {
             self.resume_login(env);
         }
         if self.running.is_some() {
@@ -383,8 +364,8 @@ impl Session {
     /// KILL.
     pub(crate) fn kill(&mut self, env: &mut Environment<'_>, query_only: bool) {
         if query_only {
-            if self.running.is_some() {
-                self.is_query_killed = true;
+            if let Some(running) = &mut self.running {
+                running.kill();
                 self.resume(env);
             }
             return;
@@ -445,7 +426,7 @@ impl Session {
     /// Drops the statement that runs and aborts the transaction, unless its commit is on its way.
     fn abandon(&mut self, env: &mut Environment<'_>) {
         self.leave_account(env);
-        self.login = None;
+        self.login.stop_waiting();
         let is_committing = self.running.as_ref().is_some_and(|running| running.is_committing());
         let coordinator = self.running.as_ref().and_then(|running| running.coordinator());
         if let (Some((request, coordinator)), Some(transaction)) =
@@ -470,8 +451,7 @@ impl Session {
         self.core.forget_requests(env);
         self.core.client.memory.release_all();
         self.pending = Vec::new();
-        self.statements = PreparedStatements::default();
-        self.named_statements = NamedStatements::default();
+        self.forget_statements();
     }
 }
 

@@ -214,10 +214,10 @@ impl Session {
         env: &mut Environment<'_>,
         request: &mysql_protocol::command::ChangeUser<'_>,
     ) {
-        let Some(mut handshake) = self.handshake.take() else { return self.close(env) };
+        let Some(mut handshake) = self.login.handshake.take() else { return self.close(env) };
         // The number of the command is one below that of the reply.
         let step = handshake.on_change_user(self.core.sequence.wrapping_sub(1), request);
-        self.handshake = Some(handshake);
+        self.login.handshake = Some(handshake);
         self.core.reset(env);
         self.forget_statements();
         self.leave_account(env);

@@ -80,18 +80,18 @@ impl Session {
             transport,
         };
         let handshake = ServerHandshake::begin(&options, env.outputs.buffer(self.core.connection));
-        self.handshake = Some(Box::new(handshake));
+        self.login.handshake = Some(Box::new(handshake));
         self.await_login(env);
     }
 
     /// It has not logged in yet.
     pub(crate) fn is_about_to_log_in(&self) -> bool {
-        self.stage == Stage::Handshake && !self.has_logged_in
+        self.stage == Stage::Handshake && !self.login.has_succeeded
     }
 
     /// It counts for max_connections.
     pub(crate) fn has_logged_in(&self) -> bool {
-        self.has_logged_in
+        self.login.has_succeeded
     }
 
     /// Others want to log in, and this one has had more time than they.
@@ -131,18 +131,18 @@ impl Session {
 
     /// TLS runs.
     pub(crate) fn on_security_changed(&mut self, env: &mut Environment<'_>, tls: TlsSession) {
-        self.is_login_busy = false;
+        self.login.is_busy = false;
         self.core.tls = Some(tls);
         env.module.counters.tls_accepts += 1;
-        if let Some(handshake) = &mut self.handshake {
+        if let Some(handshake) = &mut self.login.handshake {
             handshake.on_tls_established();
         }
     }
 
     pub(super) fn on_handshake_packet(&mut self, env: &mut Environment<'_>, payload: &[u8]) {
-        let Some(mut handshake) = self.handshake.take() else { return self.close(env) };
+        let Some(mut handshake) = self.login.handshake.take() else { return self.close(env) };
         let step = handshake.on_packet(payload, env.outputs.buffer(self.core.connection));
-        self.handshake = Some(handshake);
+        self.login.handshake = Some(handshake);
         self.on_handshake_step(env, step);
     }
 
@@ -154,7 +154,7 @@ impl Session {
     ) {
         let mut step = step;
         loop {
-            let Some(handshake) = &self.handshake else { return self.close(env) };
+            let Some(handshake) = &self.login.handshake else { return self.close(env) };
             self.core.sequence = handshake.sequence();
             match step {
                 Ok(HandshakeStep::FindAccount) => match self.on_login(env) {
@@ -162,7 +162,7 @@ impl Session {
                     None => return,
                 },
                 Ok(HandshakeStep::StartTls) => {
-                    self.is_login_busy = true;
+                    self.login.is_busy = true;
                     return env.outputs.act(self.core.connection, ConnectionAction::StartTls);
                 }
                 Ok(HandshakeStep::Receive) => return,
@@ -191,16 +191,16 @@ impl Session {
 
     /// The account may come in: opens the database, and says OK.
     pub(super) fn on_accepted(&mut self, env: &mut Environment<'_>) {
-        let Some(handshake) = &self.handshake else { return self.close(env) };
+        let Some(handshake) = &self.login.handshake else { return self.close(env) };
         let login = handshake.login().clone();
         let schema = std::sync::Arc::clone(&env.module.site.map.schema);
         self.core.activate_default_roles(env.module);
-        if !self.has_logged_in {
+        if !self.login.has_succeeded {
             let limit = u64::from(env.module.config.max_connections) + u64::from(self.is_administrator());
             if env.module.counters.logged_in >= limit {
                 return self.refuse_one_too_many(env);
             }
-            self.has_logged_in = true;
+            self.login.has_succeeded = true;
             env.module.counters.logged_in += 1;
         }
         self.core.capabilities = login.capabilities;

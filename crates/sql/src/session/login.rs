@@ -24,9 +24,11 @@ use crate::environment::Environment;
 use crate::variables::Scope;
 use mysql_protocol::auth;
 use mysql_protocol::auth::slow::{SlowHash, SlowVerifier};
-use mysql_protocol::{AuthPlugin, Capabilities, Command, HandshakeError, HandshakeStep, Transport, Verifier};
+use mysql_protocol::{
+    AuthPlugin, Capabilities, Command, HandshakeError, HandshakeStep, ServerHandshake, Transport, Verifier,
+};
 use protocol::{ConnectionKind, PasswordKeyAnswer, RequestToRuntime, Severity, SqlError};
-use query::AccountNews;
+use query::{AccountName, AccountNews};
 use stdx::{Duration, Instant};
 use types::{PasswordLockTime, RequiredSecurity, ResourceLimits, User, Value};
 
@@ -37,7 +39,7 @@ pub(crate) const ROUNDS_PER_SLICE: u32 = 50;
 const OWNER: &str = "root";
 
 /// The reason for which a login waits. The client's next bytes wait with it.
-pub(super) enum LoginWait {
+enum LoginWait {
     /// Its turn: the pair of host and name was refused before.
     Turn(Instant),
     /// The key with which passwords are encrypted on connections without TLS, or what it says.
@@ -47,7 +49,7 @@ pub(super) enum LoginWait {
 }
 
 /// A password that is being checked.
-pub(super) struct PasswordCheck {
+struct PasswordCheck {
     hash: SlowHash,
     /// None: it is checked in vain.
     expected: Option<SlowVerifier>,
@@ -60,9 +62,33 @@ impl Drop for PasswordCheck {
     }
 }
 
+/// The state of a session's login.
+#[derive(Default)]
+pub(super) struct Login {
+    pub(super) handshake: Option<Box<ServerHandshake>>,
+    /// It counts for max_connections.
+    pub(super) has_succeeded: bool,
+    /// TLS was asked for, or a password is being checked: the bytes that follow are not to be read until then.
+    pub(super) is_busy: bool,
+    wait: Option<Box<LoginWait>>,
+    /// The account that counts this connection.
+    counted: Option<AccountName>,
+    restriction: Restriction,
+}
+
+impl Login {
+    pub(super) fn waits(&self) -> bool {
+        self.wait.is_some()
+    }
+
+    pub(super) fn stop_waiting(&mut self) {
+        self.wait = None;
+    }
+}
+
 /// The restriction that each command of a session is checked against.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Restriction {
+struct Restriction {
     limits: ResourceLimits,
     must_change_password: bool,
 }
@@ -93,7 +119,7 @@ impl Session {
     }
 
     fn login_name(&self) -> String {
-        self.handshake.as_ref().map_or_else(String::new, |handshake| handshake.login().user.clone())
+        self.login.handshake.as_ref().map_or_else(String::new, |handshake| handshake.login().user.clone())
     }
 
     /// The account that the client gets if it knows the password; None if it can get none from where it comes.
@@ -140,7 +166,7 @@ impl Session {
         let user = self.account_of_client(env);
         let is_trusted = user.is_some() && self.is_owner(&self.login_name());
         let verifier = user.and_then(|user| env.module.accounts.verifier(&user));
-        let handshake = self.handshake.as_mut()?;
+        let handshake = self.login.handshake.as_mut()?;
         let out = env.outputs.buffer(self.core.connection);
         let step = match is_trusted {
             true => Ok(handshake.on_trusted(out)),
@@ -150,22 +176,22 @@ impl Session {
     }
 
     fn wait(&mut self, wait: LoginWait) {
-        self.login = Some(Box::new(wait));
-        (self.is_login_busy, self.awaits_lease) = (true, true);
+        self.login.wait = Some(Box::new(wait));
+        (self.login.is_busy, self.awaits_lease) = (true, true);
     }
 
     /// Goes on with a login that waited.
     pub(super) fn resume_login(&mut self, env: &mut Environment<'_>) {
-        let Some(wait) = self.login.take() else { return };
+        let Some(wait) = self.login.wait.take() else { return };
         match *wait {
-            LoginWait::Turn(at) if env.now.monotonic < at => self.login = Some(wait),
+            LoginWait::Turn(at) if env.now.monotonic < at => self.login.wait = Some(wait),
             LoginWait::Turn(_) => {
-                (self.is_login_busy, self.awaits_lease) = (false, false);
+                (self.login.is_busy, self.awaits_lease) = (false, false);
                 if let Some(step) = self.find_account(env) {
                     self.on_handshake_step(env, step);
                 }
             }
-            LoginWait::Key => self.login = Some(wait),
+            LoginWait::Key => self.login.wait = Some(wait),
             LoginWait::Password(check) => self.step_password(env, check),
         }
     }
@@ -180,10 +206,10 @@ impl Session {
 
     /// The runtime's answer: the key, or the password.
     pub(crate) fn on_password_key(&mut self, env: &mut Environment<'_>, answer: PasswordKeyAnswer) {
-        let is_awaited = matches!(self.login.as_deref(), Some(LoginWait::Key));
-        let (true, Some(handshake)) = (is_awaited, &mut self.handshake) else { return };
-        self.login = None;
-        (self.is_login_busy, self.awaits_lease) = (false, false);
+        let is_awaited = matches!(self.login.wait.as_deref(), Some(LoginWait::Key));
+        let (true, Some(handshake)) = (is_awaited, &mut self.login.handshake) else { return };
+        self.login.wait = None;
+        (self.login.is_busy, self.awaits_lease) = (false, false);
         match answer {
             PasswordKeyAnswer::Public(pem) if !handshake.is_finished() => {
                 let out = env.outputs.buffer(self.core.connection);
@@ -234,7 +260,7 @@ impl Session {
                 return self.later(env);
             }
         };
-        (self.is_login_busy, self.awaits_lease) = (false, false);
+        (self.login.is_busy, self.awaits_lease) = (false, false);
         let user = self.account_of_client(env);
         let (Some(expected), Some(user)) = (&check.expected, user) else { return self.on_denied(env) };
         if !made.is_equal(expected) || user.verifier != expected.to_bytes() {
@@ -253,7 +279,7 @@ impl Session {
     // ---- refused ----------------------------------------------------------------------------------------------------
 
     fn access_denied(&self) -> SqlError {
-        let (user, used_password) = match &self.handshake {
+        let (user, used_password) = match &self.login.handshake {
             Some(handshake) => (handshake.login().user.as_str(), handshake.login().used_password),
             None => ("", false),
         };
@@ -316,15 +342,15 @@ impl Session {
         env.tell(AccountNews::Opened(account.clone()));
         self.core.account = (account.0.as_str().into(), account.1.as_str().into());
         self.core.attributes =
-            self.handshake.as_mut().map_or_else(Vec::new, |handshake| handshake.take_attributes());
-        self.counted = Some(account);
-        self.restriction = Restriction { limits: user.attributes.limits, must_change_password };
+            self.login.handshake.as_mut().map_or_else(Vec::new, |handshake| handshake.take_attributes());
+        self.login.counted = Some(account);
+        self.login.restriction = Restriction { limits: user.attributes.limits, must_change_password };
         self.on_accepted(env);
     }
 
     /// Whether the account must change its password, or why it may not come in.
     fn check_account(&self, env: &mut Environment<'_>, user: &User, name: &str) -> Result<bool, SqlError> {
-        let Some(handshake) = &self.handshake else { return Err(self.access_denied()) };
+        let Some(handshake) = &self.login.handshake else { return Err(self.access_denied()) };
         env.module.accounts.check_lock(user, name, &self.host, env.now)?;
         if user.attributes.is_locked {
             let message = format!("Access denied for user '{name}'@'{}'. Account is locked.", self.host);
@@ -356,7 +382,7 @@ impl Session {
 
     /// The account does not count this connection any more.
     pub(super) fn leave_account(&mut self, env: &mut Environment<'_>) {
-        if let Some(account) = self.counted.take() {
+        if let Some(account) = self.login.counted.take() {
             env.tell(AccountNews::Closed(account));
         }
     }
@@ -365,7 +391,7 @@ impl Session {
 
     /// The stage of a session that was let in.
     pub(super) fn stage_of_ready(&self) -> Stage {
-        let is_plain = self.restriction.is_none() && !self.core.variables.is_foreign();
+        let is_plain = self.login.restriction.is_none() && !self.core.variables.is_foreign();
         if is_plain { Stage::Ready } else { Stage::Restricted }
     }
 
@@ -391,7 +417,7 @@ impl Session {
         command: &Command<'_>,
     ) -> Result<(), SqlError> {
         self.look_for_new_password(env);
-        if self.restriction.is_none() {
+        if self.login.restriction.is_none() {
             return Ok(());
         }
         match command {
@@ -401,7 +427,7 @@ impl Session {
                     .into_iter()
                     .try_for_each(|text| self.check_text(env, text))
             }
-            Command::StatementPrepare { text } if self.restriction.must_change_password => {
+            Command::StatementPrepare { text } if self.login.restriction.must_change_password => {
                 match planner::leading_words(&String::from_utf8_lossy(text)).changes_password() {
                     true => Ok(()),
                     false => Err(must_change_password()),
@@ -412,7 +438,7 @@ impl Session {
                 text.map_or(Ok(()), |text| self.check_text(env, &text))
             }
             Command::InitDatabase { .. } | Command::FieldList { .. }
-                if self.restriction.must_change_password =>
+                if self.login.restriction.must_change_password =>
             {
                 Err(must_change_password())
             }
@@ -438,12 +464,12 @@ impl Session {
     /// Whether a statement may run; it is counted.
     fn check_text(&self, env: &mut Environment<'_>, text: &str) -> Result<(), SqlError> {
         let words = planner::leading_words(text);
-        if self.restriction.must_change_password && !words.changes_password() {
+        if self.login.restriction.must_change_password && !words.changes_password() {
             return Err(must_change_password());
         }
-        let limits = self.restriction.limits;
+        let limits = self.login.restriction.limits;
         let is_counted = limits.queries_per_hour > 0 || limits.updates_per_hour > 0;
-        let Some(account) = self.counted.as_ref().filter(|_| is_counted) else { return Ok(()) };
+        let Some(account) = self.login.counted.as_ref().filter(|_| is_counted) else { return Ok(()) };
         let demand = Demand { queries: 1, updates: u32::from(words.changes_data()) };
         env.module.accounts.check_statements(account, limits, demand, env.now)?;
         let (queries, updates) = (demand.queries, demand.updates);
@@ -456,7 +482,7 @@ impl Session {
         let lifetime = self.global_number("default_password_lifetime");
         let account = env.module.site.map.schema.user(&self.core.account.0, &self.core.account.1);
         let is_expired = |user: &User| accounts::is_password_expired(user, lifetime, env.now);
-        self.restriction.must_change_password &= account.is_some_and(is_expired);
+        self.login.restriction.must_change_password &= account.is_some_and(is_expired);
         self.stage = self.stage_of_ready();
     }
 }

@@ -7,7 +7,7 @@
 //! [`TEXTS_SIZE_MAX`] bytes in all; none of them prepares or executes another.
 
 use super::Session;
-use super::prepared::{PreparedStatements, STATEMENTS_MAX};
+use super::prepared::STATEMENTS_MAX;
 use super::running::TextSource;
 use crate::environment::Environment;
 use mysql_protocol::result::RowFormat;
@@ -162,7 +162,7 @@ impl Session {
 
     /// Forgets all prepared statements, of both kinds.
     pub(super) fn forget_statements(&mut self) {
-        self.statements = PreparedStatements::default();
+        self.statements.forget_all();
         self.named_statements = NamedStatements::default();
     }
 }

@@ -47,6 +47,7 @@ const PARAMETER_SIZE: usize = 16;
 #[derive(Default)]
 pub(super) struct PreparedStatements {
     by_id: FixedMap<u32, PreparedStatement>,
+    last_id: u32,
     /// Bytes of all, values that were sent ahead included.
     size: usize,
 }
@@ -65,9 +66,16 @@ impl PreparedStatements {
         self.by_id.get(&id).map(|statement| Arc::clone(&statement.text))
     }
 
-    fn insert(&mut self, id: u32, statement: PreparedStatement) {
+    /// Keeps a statement; its id.
+    fn insert(&mut self, statement: PreparedStatement) -> u32 {
+        self.last_id = self.last_id.wrapping_add(1).max(1);
         self.size += statement.size();
-        self.by_id.insert(id, statement);
+        self.by_id.insert(self.last_id, statement);
+        self.last_id
+    }
+
+    pub(super) fn forget_all(&mut self) {
+        *self = Self { last_id: self.last_id, ..Self::default() };
     }
 
     pub(super) fn remove(&mut self, id: u32) {
@@ -227,8 +235,6 @@ impl Session {
             Err(error) => return self.end_with_error(env, &error),
         };
         let parameter_count = u16::try_from(description.parameter_count).unwrap_or(u16::MAX);
-        self.last_statement_id = self.last_statement_id.wrapping_add(1).max(1);
-        let statement_id = self.last_statement_id;
         let statement = PreparedStatement {
             text: text.into(),
             parameter_count,
@@ -238,7 +244,7 @@ impl Session {
             bound_types: Vec::new(),
             bound_schema: SchemaVersion(0),
         };
-        self.statements.insert(statement_id, statement);
+        let statement_id = self.statements.insert(statement);
         if let Err(error) = self.account(env) {
             self.statements.remove(statement_id);
             return self.end_with_error(env, &error);

@@ -85,6 +85,44 @@ impl Session {
         Some(Ok(Completion::default()))
     }
 
+    /// Whether a statement may begin in the transaction as it is. One that is lost ends here.
+    pub(super) fn check_transaction(
+        &mut self,
+        env: &mut Environment<'_>,
+        plan: &Plan,
+    ) -> Result<(), SqlError> {
+        let is_rollback = matches!(plan, Plan::Transaction(TransactionStatement::Rollback));
+        if self.core.client.transaction.is_timed_out() {
+            self.core.client.transaction.end();
+            if !is_rollback {
+                let why = "it was inactive for longer than TransactionInactiveTimeout";
+                return Err(SqlError::deadlock(why));
+            }
+        }
+        if self.core.client.transaction.is_doomed() && !is_rollback {
+            self.core.client.transaction.abort(&mut env.executor());
+            env.module.counters.rollbacks += 1;
+            return Err(lost_primary());
+        }
+        if self.core.client.transaction.has_locked_tables() {
+            if self.core.locks.has_lost_tables() {
+                return Err(self.lose_tables(env));
+            }
+            self.core.locks.check(plan)?;
+        }
+        Ok(())
+    }
+
+    /// A primary that held table locks is lost: so are they, and the transaction that relied on them.
+    pub(super) fn lose_tables(&mut self, env: &mut Environment<'_>) -> SqlError {
+        self.core.client.transaction.abort(&mut env.executor());
+        self.core.client.transaction.set_locked_tables(None);
+        self.core.locks.open_tables();
+        self.core.locks.drop_open(env);
+        env.module.counters.rollbacks += 1;
+        SqlError::deadlock("the node that held what LOCK TABLES locked is lost; all tables are unlocked")
+    }
+
     /// The transaction that a statement ends before it starts.
     pub(super) fn before(&mut self, statement: &Statement) -> Before {
         let transaction = &mut self.core.client.transaction;
@@ -129,6 +167,10 @@ impl Session {
         }
         Ok(())
     }
+}
+
+pub(super) fn lost_primary() -> SqlError {
+    SqlError::deadlock("the node that held the transaction's writes or locks is lost")
 }
 
 fn no_savepoint(name: &str) -> SqlError {

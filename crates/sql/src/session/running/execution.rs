@@ -1,0 +1,300 @@
+//! The execution of a statement: calls of GET_LOCK, the commit of what was open before, then its own steps and sleeps.
+#![expect(clippy::wildcard_enum_match_arm, reason = "plans that are not named are not counted")]
+
+use super::{After, AfterCommit, Execution, NAP_MAX, Nap, Running, Stage, Step};
+use crate::ddl_job::DdlRun;
+use crate::environment::Environment;
+use crate::locks::lock_tables::LockTablesRun;
+use crate::locks::user_locks::{Called, UserLockRun};
+use crate::session::Session;
+use crate::session::control::is_asleep;
+use crate::session::kill::KillRun;
+use crate::session::transactions::{Before, lost_primary};
+use crate::show::VirtualReader;
+use crate::statement::{Cx, Statement};
+use catalogue::DdlRequest;
+use executor::insert::InsertRun;
+use executor::modify::ModifyRun;
+use executor::select::{Operator, RowSource, SelectRun};
+use executor::{Completion, Failure, Progress};
+use expression::Woken;
+use planner::plan::{InsertPlan, Plan, SessionValue, Source, TransactionStatement};
+use std::sync::Arc;
+use stdx::Duration;
+
+impl Session {
+    /// Makes the calls of GET_LOCK and its kin from this session value on: their values are parameters.
+    pub(super) fn call_user_locks(
+        &mut self,
+        env: &mut Environment<'_>,
+        running: &mut Running,
+        mut next: usize,
+        mut run: Option<Box<UserLockRun>>,
+    ) -> Option<Step> {
+        self.core.client.transaction.start_statement();
+        let cached = Arc::clone(&running.statement.cached);
+        let values = &cached.prepared.session_values;
+        let first = running.statement.run.parameters.len().saturating_sub(values.len());
+        while let Some(value) = values.get(next) {
+            let SessionValue::UserLock(call) = value else {
+                next += 1;
+                continue;
+            };
+            let mut cx = Cx { env, core: &mut self.core, statement: &running.statement.run };
+            let stepped = match &mut run {
+                Some(run) => run.step(&mut cx),
+                None => match UserLockRun::call(call, &mut cx) {
+                    Ok(Called::Value(value)) => Ok(Some(value)),
+                    Ok(Called::Runs(begun)) => {
+                        run = Some(Box::new(begun));
+                        continue;
+                    }
+                    Err(failure) => Err(failure),
+                },
+            };
+            match stepped {
+                Ok(Some(value)) => {
+                    if let Some(parameter) = running.statement.run.parameters.get_mut(first + next) {
+                        *parameter = value;
+                    }
+                    (next, run) = (next + 1, None);
+                }
+                Ok(None) => {
+                    running.stage = Some(Stage::UserLocks { next, run });
+                    return Some(Step::Wait);
+                }
+                Err(failure) => return self.fail(env, running, failure, true),
+            }
+        }
+        running.calls_user_locks = false;
+        match self.control(env, &running.statement) {
+            Some(Ok(completion)) => self.finish(env, running, &completion),
+            Some(Err(error)) => self.report(env, &error),
+            None => {
+                running.stage = Some(Stage::BeforeRun);
+                None
+            }
+        }
+    }
+
+    /// Commits what the statement ends implicitly, then starts it.
+    pub(super) fn before_run(&mut self, env: &mut Environment<'_>, running: &mut Running) -> Option<Step> {
+        match self.before(&running.statement) {
+            Before::Nothing => self.start(env, running),
+            Before::RollBackTo(marks) => {
+                self.roll_back(env, running, marks, After::Reply(Completion::default()))
+            }
+            Before::RollBack(marks) => self.roll_back(env, running, marks, After::End),
+            Before::Commit => {
+                let is_commit = matches!(
+                    running.statement.cached.prepared.plan,
+                    Plan::Transaction(TransactionStatement::Commit)
+                );
+                let then =
+                    if is_commit { AfterCommit::Reply(Completion::default()) } else { AfterCommit::Execute };
+                self.begin_commit(env, running, then)
+            }
+        }
+    }
+
+    /// Starts the execution.
+    pub(super) fn start(&mut self, env: &mut Environment<'_>, running: &mut Running) -> Option<Step> {
+        running.view = env.module.site.map.view.number;
+        if self.core.client.transaction.has_locked_tables() && self.core.locks.has_lost_tables() {
+            let error = self.lose_tables(env);
+            return self.report(env, &error);
+        }
+        running.nap = None;
+        if let Err(error) = self.enter_transaction(&running.statement) {
+            return self.report(env, &error);
+        }
+        self.core.client.transaction.start_statement();
+        match self.execution_of(env, running) {
+            Ok(execution) => {
+                running.stage = Some(Stage::Execute(execution));
+                None
+            }
+            Err(failure) => self.fail(env, running, failure, false),
+        }
+    }
+
+    fn execution_of(
+        &mut self,
+        env: &mut Environment<'_>,
+        running: &mut Running,
+    ) -> Result<Execution, Failure> {
+        let statement = &running.statement;
+        let counters = &mut env.module.counters;
+        match &statement.cached.prepared.plan {
+            Plan::Select(_) => counters.selects += 1,
+            Plan::Insert(_) => counters.inserts += 1,
+            Plan::Update(_) => counters.updates += 1,
+            Plan::Delete(_) => counters.deletes += 1,
+            _ => {}
+        }
+        if let Plan::Set(items) = &statement.cached.prepared.plan {
+            // The commit of an open transaction, for which it had to wait, is done.
+            let mut assigned = match self.core.assigned(env.module, items, statement) {
+                Err(error) if is_asleep(&error) => return Ok(Execution::Set),
+                assigned => assigned?,
+            };
+            if assigned.changes.is_empty() {
+                self.assign(env, assigned)?;
+                return Ok(Execution::Nothing(Completion::default()));
+            }
+            let request = DdlRequest::SetVariables(std::mem::take(&mut assigned.changes));
+            running.assigned = Some(Box::new(assigned));
+            return Ok(Execution::Ddl(Box::new(DdlRun::new(Some(&request)))));
+        }
+        let mut cx = Cx { env, core: &mut self.core, statement: &statement.run };
+        Ok(match &statement.cached.prepared.plan {
+            Plan::Select(plan) => {
+                let made: Option<Box<dyn RowSource>> = match &plan.source {
+                    Source::Virtual { table, definition, filter } => {
+                        Some(Box::new(VirtualReader::new(table, definition, filter.as_ref(), &mut cx)?))
+                    }
+                    Source::Table(_) | Source::Nothing => None,
+                };
+                Execution::select(SelectRun::new(plan, made, &mut cx.executor())?)
+            }
+            Plan::Insert(plan) => {
+                Execution::Insert(Box::new(InsertRun::new(plan, running.draws, &mut cx.executor())?))
+            }
+            Plan::Update(plan) => Execution::Modify(Box::new(ModifyRun::update(plan, &mut cx.executor())?)),
+            Plan::Delete(plan) => Execution::Modify(Box::new(ModifyRun::delete(plan, &mut cx.executor())?)),
+            Plan::Ddl(request) => Execution::Ddl(Box::new(DdlRun::new(Some(request)))),
+            Plan::Show(plan) => {
+                let operator = crate::show::operator_of(plan, &mut cx)?;
+                Execution::select(SelectRun::of_operator(operator))
+            }
+            Plan::Explain { plan, format } => {
+                let rows = planner::explain::rows(plan, *format);
+                Execution::select(SelectRun::of_operator(Operator::rows(rows)))
+            }
+            Plan::Kill { connection, query_only } => {
+                Execution::Kill(KillRun::new(*connection, *query_only, &mut cx)?)
+            }
+            Plan::LockTables(tables) => Execution::LockTables(Box::new(LockTablesRun::new(tables, &mut cx)?)),
+            Plan::UnlockTables => Execution::LockTables(Box::new(LockTablesRun::new(&[], &mut cx)?)),
+            Plan::Transaction(TransactionStatement::Begin { .. })
+                if cx.core.client.transaction.has_locked_tables() =>
+            {
+                Execution::LockTables(Box::new(LockTablesRun::new(&[], &mut cx)?))
+            }
+            Plan::Transaction(_)
+            | Plan::Set(_)
+            | Plan::SetRole(_)
+            | Plan::Use(_)
+            | Plan::Named(_)
+            | Plan::FlushUserResources
+            | Plan::Nothing { .. } => Execution::Nothing(Completion::default()),
+        })
+    }
+
+    pub(super) fn execute(
+        &mut self,
+        env: &mut Environment<'_>,
+        running: &mut Running,
+        mut execution: Execution,
+    ) -> Option<Step> {
+        // A DDL job looks after its own transactions.
+        if self.core.client.transaction.is_doomed() && !matches!(execution, Execution::Ddl(_)) {
+            let has_answered = matches!(&execution, Execution::Select(run) if run.has_answered());
+            return self.fail(env, running, Failure::ViewChanged(lost_primary()), has_answered);
+        }
+        if self.is_asleep(env, running) {
+            running.stage = Some(Stage::Execute(execution));
+            return Some(Step::Wait);
+        }
+        if matches!(execution, Execution::Set) {
+            execution = match self.execution_of(env, running) {
+                Ok(Execution::Set) => return self.fall_asleep(env, running, Execution::Set),
+                Ok(execution) => execution,
+                Err(failure) => return self.fail(env, running, failure, false),
+            };
+        }
+        let statement = &running.statement;
+        let mut cx = Cx { env, core: &mut self.core, statement: &statement.run };
+        let progress = match &mut execution {
+            Execution::Select(run) => run.step(&statement.cached, statement.format, &mut cx),
+            Execution::Insert(run) => run.step(insert_plan(statement), &mut cx.executor()),
+            Execution::Modify(run) => run.step(&mut cx.executor()),
+            Execution::Ddl(run) => run.step(&mut cx),
+            Execution::LockTables(run) => run.step(&mut cx),
+            Execution::Kill(run) => run.step(&mut cx),
+            Execution::Nothing(completion) => Ok(Progress::Done(std::mem::take(completion))),
+            Execution::Set => Ok(Progress::Done(Completion::default())),
+        };
+        match progress {
+            Ok(Progress::Wait) => {
+                running.stage = Some(Stage::Execute(execution));
+                Some(Step::Wait)
+            }
+            Ok(Progress::Spent) => {
+                running.stage = Some(Stage::Execute(execution));
+                Some(Step::Spent)
+            }
+            Ok(Progress::Done(completion)) => {
+                if let Some(assigned) = running.assigned.take()
+                    && let Err(error) = self.assign(env, *assigned)
+                {
+                    return self.report(env, &error);
+                }
+                if let Plan::Transaction(transaction) = &running.statement.cached.prepared.plan {
+                    self.begin_after_commit(transaction);
+                }
+                if !self.core.client.transaction.is_open() && self.core.client.transaction.has_participants()
+                {
+                    return self.begin_commit(env, running, AfterCommit::Reply(completion));
+                }
+                self.finish(env, running, &completion)
+            }
+            Err(Failure::Asleep) => self.fall_asleep(env, running, execution),
+            Err(failure) => {
+                let has_answered = matches!(&execution, Execution::Select(run) if run.has_answered());
+                self.fail(env, running, failure, has_answered)
+            }
+        }
+    }
+
+    /// A SLEEP has begun: the session is woken when it is over.
+    fn fall_asleep(
+        &mut self,
+        env: &mut Environment<'_>,
+        running: &mut Running,
+        execution: Execution,
+    ) -> Option<Step> {
+        let wanted_us = running.statement.run.volatile.as_ref().and_then(|volatile| volatile.wanted_us());
+        let until = env.now.monotonic + Duration::from_micros(wanted_us.unwrap_or(0));
+        running.nap = Some(Nap { until, alarm_at: env.now.monotonic });
+        running.stage = Some(Stage::Execute(execution));
+        None
+    }
+
+    /// Whether the statement still sleeps. A long sleep is cut into pieces, so that the alarms of those that were
+    /// interrupted do not pile up.
+    fn is_asleep(&self, env: &mut Environment<'_>, running: &mut Running) -> bool {
+        let Some(nap) = &mut running.nap else { return false };
+        let now = env.now.monotonic;
+        if nap.until <= now {
+            running.wake(Woken::InTime);
+            return false;
+        }
+        if nap.alarm_at <= now {
+            nap.alarm_at = nap.until.min(now + NAP_MAX);
+            env.module.site.wakes.register(nap.alarm_at, self.core.client.id);
+        }
+        true
+    }
+}
+
+/// The plan of a running INSERT.
+fn insert_plan(statement: &Statement) -> &InsertPlan {
+    match &statement.cached.prepared.plan {
+        Plan::Insert(plan) => plan,
+        other => {
+            stdx::require!(false, "an INSERT runs with the plan of another statement: {other:?}");
+            unreachable!("required above")
+        }
+    }
+}
