@@ -10,8 +10,9 @@
 //! *Deadlocks.* The transactions of a session wait for each other's ends, though they are separate. So a probe that
 //! asks for any of them goes on to where the session waits now (`SessionCore::on_probe`).
 //!
-//! `lock_tables` and `user_locks` ask for the locks.
+//! `lock_tables` and `user_locks` ask for the locks, by `lock_request`.
 
+mod lock_request;
 pub(crate) mod lock_tables;
 pub(crate) mod user_locks;
 

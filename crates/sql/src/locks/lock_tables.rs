@@ -12,20 +12,15 @@
 //! (WRITE), or nobody can change any (READ).
 
 use super::LocksOf;
+use super::lock_request::{GivingBack, LockRequest, Locked, let_go_and_pause};
 use crate::statement::Cx;
-use executor::inbox::{Reply, RequestKind};
 use executor::locked_reader::lost_lock;
 use executor::transaction_client::TransactionClient;
 use executor::{Completion, Failure, Progress, Retry, failure_of, lock_wait_timeout, table_ref};
-use protocol::Signal;
-use protocol::program::{Access, LockMode, LockWait, ReadOutput, ReadProgram, Refusal, TableRef};
-use protocol::signal::{ReadRequest, RequestId};
+use protocol::program::{LockMode, LockWait, Refusal, TableRef};
 use std::sync::Arc;
 use stdx::{Duration, Instant};
 use types::{SlotId, TableDefinition};
-
-/// Between two attempts.
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// One lock.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -38,7 +33,7 @@ struct Place {
 enum Stage {
     Start,
     GivingBack(GivingBack),
-    Asking { position: usize, request: RequestId },
+    Asking { position: usize, request: LockRequest },
     Pausing(Retry),
 }
 
@@ -99,13 +94,13 @@ impl LockTablesRun {
                         return Ok(Progress::Wait);
                     }
                 }
-                Stage::Asking { position, request } => match cx.core.client.inbox.take(request) {
+                Stage::Asking { position, request } => match request.poll(cx) {
                     None => {
                         self.stage = Stage::Asking { position, request };
                         return Ok(Progress::Wait);
                     }
-                    Some(reply) => {
-                        if let Some(done) = self.on_reply(position, reply, cx)? {
+                    Some(locked) => {
+                        if let Some(done) = self.on_locked(position, locked, cx)? {
                             return Ok(done);
                         }
                     }
@@ -133,22 +128,19 @@ impl LockTablesRun {
         let left = self.deadline.since(cx.env.now.monotonic).as_millis();
         let wait = LockWait::Wait { timeout_ms: u32::try_from(left).unwrap_or(u32::MAX) };
         // The key that no row has.
-        let request = cx.lock_key(table, slot, Box::default(), (mode, wait))?;
+        let request = LockRequest::ask(table, slot, Box::default(), (mode, wait), cx)?;
         self.stage = Stage::Asking { position, request };
         Ok(())
     }
 
-    fn on_reply(
+    fn on_locked(
         &mut self,
         position: usize,
-        reply: Reply,
+        locked: Locked,
         cx: &mut Cx<'_, '_>,
     ) -> Result<Option<Progress>, Failure> {
-        let refusal = match reply {
-            Reply::Read(Ok(batch)) => {
-                if let Some(open) = &mut cx.core.locks.open {
-                    open.holds(self.places[position].slot, batch.operations);
-                }
+        let refusal = match locked {
+            Locked::Yes => {
                 if position + 1 < self.places.len() {
                     return self.ask(position + 1, cx).map(|()| None);
                 }
@@ -161,98 +153,17 @@ impl LockTablesRun {
                 cx.core.client.transaction.set_locked_tables(tables);
                 return Ok(Some(Progress::Done(Completion::default())));
             }
-            Reply::Read(Err(refusal)) => refusal,
-            Reply::Write(_)
-            | Reply::Rollback { .. }
-            | Reply::Commit(_)
-            | Reply::Sequence { .. }
-            | Reply::SchemaInstalled { .. }
-            | Reply::Backfilled(_)
-            | Reply::Info(_)
-            | Reply::Failed(_)
-            | Reply::Lost => return Err(lost_lock()),
+            Locked::Refused(refusal) => refusal,
+            Locked::Lost => return Err(lost_lock()),
         };
         // Writers that have some rows and want others go first: of a cycle it is always this one that gives way.
         if matches!(refusal, Refusal::Deadlock { .. }) {
-            cx.core.locks.drop_open(cx.env);
             if cx.env.now.monotonic >= self.deadline {
                 return Err(Failure::Error(lock_wait_timeout()));
             }
-            self.stage = Stage::Pausing(Retry::after(PAUSE, cx.core.client.id, &mut cx.env.executor()));
+            self.stage = Stage::Pausing(let_go_and_pause(cx));
             return Ok(None);
         }
         Err(failure_of(refusal, ""))
-    }
-}
-
-/// Locks on their way back: whoever waits for them may have them when all primaries have answered.
-pub(crate) struct GivingBack {
-    open: Vec<RequestId>,
-}
-
-impl GivingBack {
-    /// Gives back what the session's open locks hold.
-    pub(crate) fn begin(cx: &mut Cx<'_, '_>) -> Self {
-        let mut open = Vec::new();
-        let Some((transaction, slots)) =
-            cx.core.locks.open.as_ref().and_then(|locks| Some((locks.id()?, locks.participants())))
-        else {
-            return Self { open };
-        };
-        for slot in slots {
-            let Some(primary) = cx.env.module.site.map.primary(slot) else { continue };
-            let request = cx.core.client.inbox.register(primary, RequestKind::Other);
-            cx.env.send(primary, Signal::RollbackTo { request, transaction, slot, operations: 0 });
-            open.push(request);
-        }
-        Self { open }
-    }
-
-    /// Whether all have answered. A lost primary has nothing any more; one that has not heard of it is told again.
-    pub(crate) fn is_done(&mut self, cx: &mut Cx<'_, '_>) -> bool {
-        self.open.retain(|request| cx.core.client.inbox.take(*request).is_none());
-        if self.open.is_empty() {
-            cx.core.locks.drop_open(cx.env);
-        }
-        self.open.is_empty()
-    }
-}
-
-impl Cx<'_, '_> {
-    /// Asks a primary for a lock of the transaction that is open in the session's locks.
-    pub(crate) fn lock_key(
-        &mut self,
-        table: TableRef,
-        slot: SlotId,
-        key: Box<[u8]>,
-        lock: (LockMode, LockWait),
-    ) -> Result<RequestId, Failure> {
-        let to = self.executor().primary(slot)?;
-        let (view, now) = (self.env.module.site.map.view.number, self.env.now.monotonic);
-        let Some(open) = &mut self.core.locks.open else { return Err(lost_lock()) };
-        open.note_use(table, now);
-        let known = open.touch(slot, view, false);
-        let transaction = open.id();
-        let program = ReadProgram {
-            table,
-            filter: None,
-            output: ReadOutput::Columns(Vec::new()),
-            with_primary_key: false,
-            with_index_key: false,
-            context: self.statement.program_context(self.statement.settings),
-        };
-        let request = self.core.client.inbox.register(to, RequestKind::Change);
-        let read = ReadRequest {
-            request,
-            transaction,
-            lock: Some(lock),
-            slot,
-            program: Arc::new(program),
-            access: Access::Keys(vec![key]),
-            known,
-            under: None,
-        };
-        self.env.send(to, Signal::Read(Box::new(read)));
-        Ok(request)
     }
 }

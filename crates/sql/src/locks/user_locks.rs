@@ -7,19 +7,18 @@
 //!
 //! Deliberately not here: calls that depend on rows. The binder refuses them.
 
-use super::lock_tables::GivingBack;
+use super::lock_request::{GivingBack, LockRequest, Locked, let_go_and_pause};
 use super::{LocksOf, NamedLock};
 use crate::show::VirtualReader;
 use crate::statement::Cx;
 use catalogue::system::USER_LOCKS;
-use executor::inbox::Reply;
 use executor::select::RowSource;
 use executor::{Failure, Pull, Retry, failure_of, table_ref};
 use expression::NoColumns;
 use planner::plan::{UserLockCall, UserLockFunction};
 use protocol::SqlError;
 use protocol::program::{LockMode, LockWait, Refusal};
-use protocol::signal::{InfoTable, RequestId};
+use protocol::signal::InfoTable;
 use stdx::{Duration, Instant};
 use types::{SlotId, Value, ValueRef};
 
@@ -27,14 +26,12 @@ use types::{SlotId, Value, ValueRef};
 const NAME_LENGTH_MAX: usize = 64;
 /// Names that a session may have.
 const NAMES_MAX: usize = 4_096;
-/// Between two attempts.
-const PAUSE: Duration = Duration::from_millis(20);
 /// How long a wait without end is.
 const FOR_EVER: Duration = Duration::from_secs(31_536_000);
 
 enum Stage {
     Start,
-    Asking(RequestId),
+    Asking(LockRequest),
     Pausing(Retry),
     GivingBack(GivingBack, Value),
     /// Looks for the holder of the name.
@@ -122,8 +119,8 @@ impl UserLockRun {
         loop {
             match &mut self.stage {
                 Stage::Asking(request) => {
-                    let Some(reply) = cx.core.client.inbox.take(*request) else { return Ok(None) };
-                    if let Some(value) = self.on_reply(reply, cx)? {
+                    let Some(locked) = request.poll(cx) else { return Ok(None) };
+                    if let Some(value) = self.on_locked(locked, cx)? {
                         return Ok(Some(value));
                     }
                 }
@@ -169,7 +166,7 @@ impl UserLockRun {
         cx.core.locks.begin(cx.core.client.id, LocksOf::Name, cx.env);
         let lock = (LockMode::Exclusive, wait);
         let table = table_ref(&info.definition);
-        self.stage = Stage::Asking(cx.lock_key(table, SlotId(0), key.into(), lock)?);
+        self.stage = Stage::Asking(LockRequest::ask(table, SlotId(0), key.into(), lock, cx)?);
         Ok(())
     }
 
@@ -177,8 +174,7 @@ impl UserLockRun {
     fn or_pause(&mut self, asked: Result<(), Failure>, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
         match asked {
             Err(Failure::ViewChanged(_) | Failure::WrongSchema) => {
-                cx.core.locks.drop_open(cx.env);
-                self.stage = Stage::Pausing(Retry::after(PAUSE, cx.core.client.id, &mut cx.env.executor()));
+                self.stage = Stage::Pausing(let_go_and_pause(cx));
                 Ok(())
             }
             Err(Failure::Doomed(error)) => Err(Failure::Error(error)),
@@ -186,27 +182,18 @@ impl UserLockRun {
         }
     }
 
-    fn on_reply(&mut self, reply: Reply, cx: &mut Cx<'_, '_>) -> Result<Option<Value>, Failure> {
-        let refusal = match reply {
-            Reply::Read(Ok(batch)) => {
-                if let Some(mut transaction) = cx.core.locks.open.take_if(|open| !open.is_doomed()) {
-                    transaction.holds(SlotId(0), batch.operations);
+    fn on_locked(&mut self, locked: Locked, cx: &mut Cx<'_, '_>) -> Result<Option<Value>, Failure> {
+        let refusal = match locked {
+            Locked::Yes => {
+                if let Some(transaction) = cx.core.locks.open.take_if(|open| !open.is_doomed()) {
                     let name = std::mem::take(&mut self.name);
                     cx.core.locks.names.push(NamedLock { name, count: 1, transaction });
                     return Ok(Some(Value::Int(1)));
                 }
                 Refusal::WrongView
             }
-            Reply::Read(Err(refusal)) => refusal,
-            Reply::Write(_)
-            | Reply::Rollback { .. }
-            | Reply::Commit(_)
-            | Reply::Sequence { .. }
-            | Reply::SchemaInstalled { .. }
-            | Reply::Backfilled(_)
-            | Reply::Info(_)
-            | Reply::Failed(_)
-            | Reply::Lost => Refusal::WrongView,
+            Locked::Refused(refusal) => refusal,
+            Locked::Lost => Refusal::WrongView,
         };
         cx.core.locks.drop_open(cx.env);
         if matches!(refusal, Refusal::LockNotAvailable | Refusal::LockTimeout) {
