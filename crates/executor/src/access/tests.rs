@@ -1,53 +1,20 @@
 use super::{append_ranges, fit, merged};
 use expression::{Context, Expression};
+use fixtures::{column, index, integer, nullable};
 use planner::plan::{Inclusive, RangeTemplate};
 use protocol::program::KeyRange;
 use std::cmp::Ordering;
 use std::ops::Bound;
 use types::{
-    Collation, ColumnDefinition, ColumnFlags, ColumnIndex, Decimal, DefaultValue, IndexDefinition, IndexId,
-    IndexKind, IndexState, IntegerWidth, KeyEncoder, KeyPart, SqlType, TableDefinition, TableId, TableKind,
-    Value, ValueRef,
+    Decimal, IndexKind, IntegerWidth, KeyEncoder, SqlType, TableDefinition, TableId, Value, ValueRef,
 };
 
-const INT: SqlType = SqlType::Integer { width: IntegerWidth::Normal, unsigned: false };
-
-fn column(name: &str, sql_type: SqlType, nullable: bool) -> ColumnDefinition {
-    ColumnDefinition {
-        name: name.to_owned(),
-        sql_type,
-        default: DefaultValue::Missing,
-        flags: ColumnFlags { nullable, ..ColumnFlags::default() },
-        comment: String::new(),
-        format: types::NumberFormat::default(),
-    }
-}
-
 fn table() -> TableDefinition {
-    let part = |column, descending| KeyPart { column: ColumnIndex(column), prefix_length: None, descending };
-    let index = |id, kind, parts| IndexDefinition {
-        id: IndexId(id),
-        name: format!("i{id}"),
-        kind,
-        parts,
-        state: IndexState::Public,
-    };
-    TableDefinition {
-        id: TableId(100),
-        version: 1,
-        database: "test".to_owned(),
-        name: "t".to_owned(),
-        kind: TableKind::User,
-        columns: vec![column("id", INT, false), column("a", INT, true), column("b", INT, true)],
-        indexes: vec![
-            index(0, IndexKind::Primary, vec![part(0, false)]),
-            index(1, IndexKind::Ordered, vec![part(1, false), part(2, false)]),
-            index(2, IndexKind::Ordered, vec![part(1, true)]),
-        ],
-        auto_increment: None,
-        comment: String::new(),
-        collation: Collation::Utf8mb40900AiCi,
-    }
+    let mut backward = index(2, IndexKind::Ordered, &[1]);
+    backward.parts[0].descending = true;
+    let columns = vec![column("id", integer()), nullable("a", integer()), nullable("b", integer())];
+    let indexes = vec![index(0, IndexKind::Primary, &[0]), index(1, IndexKind::Ordered, &[1, 2]), backward];
+    TableDefinition { indexes, ..fixtures::table(TableId(100), columns) }
 }
 
 /// Which values of the index's first column are in the ranges of `template`.
@@ -154,19 +121,19 @@ fn overlapping_ranges_become_one() {
 
 #[test]
 fn values_say_how_they_fit() {
-    let tiny = column("t", SqlType::Integer { width: IntegerWidth::Tiny, unsigned: true }, false);
-    let fitted = fit(Value::Int(300), &INT, &tiny, 0);
+    let tiny = column("t", SqlType::Integer { width: IntegerWidth::Tiny, unsigned: true });
+    let fitted = fit(Value::Int(300), &integer(), &tiny, 0);
     assert_eq!((fitted.value, fitted.order), (Value::UInt(255), Ordering::Less));
-    let fitted = fit(Value::Int(-1), &INT, &tiny, 0);
+    let fitted = fit(Value::Int(-1), &integer(), &tiny, 0);
     assert_eq!((fitted.value, fitted.order), (Value::UInt(0), Ordering::Greater));
-    let fitted = fit(Value::Int(7), &INT, &tiny, 0);
+    let fitted = fit(Value::Int(7), &integer(), &tiny, 0);
     assert_eq!((fitted.value, fitted.order), (Value::UInt(7), Ordering::Equal));
 }
 
 /// `DELETE … WHERE a = 0.001` once found the row with `a` 0: a constant with a fraction is the key of no integer.
 #[test]
 fn fractions_are_rounded_and_say_so() {
-    let number = column("n", INT, false);
+    let number = column("n", integer());
     let order = |text: &str| {
         let (decimal, _) = Decimal::parse(text.as_bytes()).expect("a number");
         let from =
@@ -183,9 +150,9 @@ fn fractions_are_rounded_and_say_so() {
 /// `id = 1e1`, `id = '10x'` and `double_column = 10` find their rows.
 #[test]
 fn exact_numbers_and_doubles_that_are_equal_fit() {
-    let (number, double) = (column("n", INT, false), column("f", SqlType::Double, false));
+    let (number, double) = (column("n", integer()), column("f", SqlType::Double));
     let fitted = fit(Value::Double(10.0), &SqlType::Double, &number, 0);
     assert_eq!((fitted.value, fitted.order), (Value::Int(10), Ordering::Equal));
-    let fitted = fit(Value::Int(10), &INT, &double, 0);
+    let fitted = fit(Value::Int(10), &integer(), &double, 0);
     assert_eq!((fitted.value, fitted.order), (Value::Double(10.0), Ordering::Equal));
 }

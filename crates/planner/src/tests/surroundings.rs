@@ -10,9 +10,8 @@ use catalogue::{
 use protocol::SqlError;
 use std::sync::Arc;
 use types::{
-    Collation, ColumnDefinition, ColumnFlags, ColumnIndex, Database, DefaultValue, IndexDefinition, IndexId,
-    IndexKind, IndexState, KeyPart, Schema, SqlType, StoreMode, TableDefinition, TableId, TableKind, Value,
-    store,
+    Collation, ColumnDefinition, ColumnFlags, ColumnIndex, Database, DefaultValue, IndexDefinition,
+    IndexKind, KeyPart, Schema, SqlType, StoreMode, TableDefinition, TableId, TableKind, Value, store,
 };
 
 const TABLES: [&str; 7] = [
@@ -51,12 +50,9 @@ fn definition(create: &CreateTable, id: TableId) -> TableDefinition {
     let mut columns: Vec<ColumnDefinition> = create.columns.iter().map(|spec| column(spec, &keys)).collect();
     if !has_primary {
         columns.push(ColumnDefinition {
-            name: String::new(),
-            sql_type: SqlType::Integer { width: types::IntegerWidth::Big, unsigned: true },
             default: DefaultValue::AutoIncrement,
             flags: ColumnFlags { hidden: true, ..ColumnFlags::default() },
-            comment: String::new(),
-            format: types::NumberFormat::default(),
+            ..fixtures::column("", SqlType::Integer { width: types::IntegerWidth::Big, unsigned: true })
         });
     }
     let index_of = |name: &str| {
@@ -66,9 +62,8 @@ fn definition(create: &CreateTable, id: TableId) -> TableDefinition {
     };
     let mut indexes = Vec::new();
     if !has_primary {
-        let column = ColumnIndex(u16::try_from(columns.len() - 1).unwrap());
-        let parts = vec![KeyPart { column, prefix_length: None, descending: false }];
-        indexes.push(index(0, "PRIMARY", IndexKind::Primary, parts));
+        let row_id = u16::try_from(columns.len() - 1).unwrap();
+        indexes.push(fixtures::index(0, IndexKind::Primary, &[row_id]));
     }
     for key in &keys {
         let number = u32::try_from(indexes.len()).unwrap();
@@ -88,24 +83,17 @@ fn definition(create: &CreateTable, id: TableId) -> TableDefinition {
             .collect();
         let name =
             if key.kind == KeySpecKind::Primary { "PRIMARY" } else { key.name.as_deref().unwrap_or("k") };
-        indexes.push(index(number, name, kind, parts));
+        let name = name.to_owned();
+        indexes.push(IndexDefinition { name, parts, ..fixtures::index(number, kind, &[]) });
     }
     TableDefinition {
-        id,
-        version: 1,
         database: create.table.database.clone(),
         name: create.table.name.clone(),
-        kind: TableKind::User,
         auto_increment: create.columns.iter().position(|spec| spec.auto_increment).map(|_| ColumnIndex(0)),
-        columns,
         indexes,
-        comment: String::new(),
         collation: Collation::Utf8mb40900AiCi,
+        ..fixtures::table(id, columns)
     }
-}
-
-fn index(number: u32, name: &str, kind: IndexKind, parts: Vec<KeyPart>) -> IndexDefinition {
-    IndexDefinition { id: IndexId(number), name: name.to_owned(), kind, parts, state: IndexState::Public }
 }
 
 fn column(spec: &ColumnSpec, keys: &[KeySpec]) -> ColumnDefinition {
@@ -127,12 +115,11 @@ fn column(spec: &ColumnSpec, keys: &[KeySpec]) -> ColumnDefinition {
         }
     };
     ColumnDefinition {
-        name: spec.name.clone(),
-        sql_type: spec.sql_type.clone(),
         default,
         flags: ColumnFlags { nullable, hidden: false, on_update_now: spec.on_update_now.is_some() },
         comment: spec.comment.clone(),
         format: spec.format,
+        ..fixtures::column(&spec.name, spec.sql_type.clone())
     }
 }
 
@@ -211,24 +198,15 @@ impl Surroundings for TestSurroundings {
 
 /// A virtual table of two columns.
 pub(super) fn virtual_table(database: &str, name: &str, columns: [&str; 2]) -> Arc<TableDefinition> {
-    let columns = columns.map(|name| ColumnDefinition {
-        name: name.to_owned(),
-        sql_type: SqlType::VarChar { length: 64, collation: Collation::Utf8mb4GeneralCi },
-        default: DefaultValue::Missing,
-        flags: ColumnFlags::default(),
-        comment: String::new(),
-        format: types::NumberFormat::default(),
-    });
+    let text = SqlType::VarChar { length: 64, collation: Collation::Utf8mb4GeneralCi };
+    let columns = columns.map(|name| fixtures::column(name, text.clone()));
     Arc::new(TableDefinition {
-        id: TableId(0),
         version: 0,
         database: database.to_owned(),
         name: name.to_owned(),
         kind: TableKind::System,
-        columns: columns.to_vec(),
         indexes: Vec::new(),
-        auto_increment: None,
-        comment: String::new(),
         collation: Collation::Utf8mb4GeneralCi,
+        ..fixtures::table(TableId(0), columns.to_vec())
     })
 }

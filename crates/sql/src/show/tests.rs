@@ -4,40 +4,30 @@ use super::known_tables::{definition, registry};
 use super::statement::show;
 use super::*;
 use expression::{BinaryOperator, ColumnSlot, Comparison, Expression};
+use fixtures::integer;
 use planner::plan::{Show, TableMaintenance};
 use protocol::module::TlsSession;
 use std::sync::Arc;
 use types::{
     BlobSize, Collation, ColumnDefinition, ColumnFlags, ColumnIndex, Database, DefaultValue, IndexDefinition,
-    IndexId, IndexKind, IndexState, IntegerWidth, KeyPart, SqlType, TableId, TableKind, User,
+    IndexId, IndexKind, IndexState, IntegerWidth, SqlType, TableId, TableKind, User,
 };
 
-const INT: SqlType = SqlType::Integer { width: IntegerWidth::Normal, unsigned: false };
 const ID: SqlType = SqlType::Integer { width: IntegerWidth::Big, unsigned: true };
 const COLLATION: Collation = Collation::Utf8mb40900AiCi;
 
 fn column(name: &str, sql_type: SqlType, default: DefaultValue) -> ColumnDefinition {
     let nullable = matches!(default, DefaultValue::Literal(Value::Null));
     let flags = ColumnFlags { nullable, ..ColumnFlags::default() };
-    ColumnDefinition {
-        name: name.into(),
-        sql_type,
-        default,
-        flags,
-        comment: String::new(),
-        format: types::NumberFormat::default(),
-    }
+    ColumnDefinition { default, flags, ..fixtures::column(name, sql_type) }
 }
 
 fn null() -> DefaultValue {
     DefaultValue::Literal(Value::Null)
 }
 
-fn index(id: u16, name: &str, kind: IndexKind, columns: &[u16]) -> IndexDefinition {
-    let part =
-        |column: &u16| KeyPart { column: ColumnIndex(*column), prefix_length: None, descending: false };
-    let parts = columns.iter().map(part).collect();
-    IndexDefinition { id: IndexId(id.into()), name: name.into(), kind, parts, state: IndexState::Public }
+fn index(id: u32, name: &str, kind: IndexKind, columns: &[u16]) -> IndexDefinition {
+    IndexDefinition { name: name.into(), ..fixtures::index(id, kind, columns) }
 }
 
 fn table(
@@ -50,23 +40,19 @@ fn table(
     let is_hidden = |position: &usize| columns[*position].flags.hidden;
     let auto_increment = generated.filter(|position| !is_hidden(position));
     TableDefinition {
-        id: TableId(id),
-        version: 1,
         database: "shop".into(),
         name: name.into(),
-        kind: TableKind::User,
         auto_increment: auto_increment.map(|position| ColumnIndex(u16::try_from(position).unwrap())),
-        columns,
         indexes,
-        comment: String::new(),
         collation: COLLATION,
+        ..fixtures::table(TableId(id), columns)
     }
 }
 
 /// Entries of a unique index over one column.
-fn hidden_table(id: u32, base: u32, index_id: u16, key: SqlType) -> TableDefinition {
+fn hidden_table(id: u32, base: u32, index_id: u32, key: SqlType) -> TableDefinition {
     let columns = vec![column("key", key, null()), column("id", ID, DefaultValue::Missing)];
-    let kind = TableKind::UniqueIndex { base: TableId(base), index: IndexId(index_id.into()) };
+    let kind = TableKind::UniqueIndex { base: TableId(base), index: IndexId(index_id) };
     TableDefinition { kind, ..table(id, "", columns, vec![index(0, "PRIMARY", IndexKind::Primary, &[0])]) }
 }
 
@@ -112,7 +98,7 @@ fn customers() -> TableDefinition {
 fn tokens() -> TableDefinition {
     let mut row_id = column("row_id", ID, DefaultValue::AutoIncrement);
     row_id.flags.hidden = true;
-    let columns = vec![column("token", INT, DefaultValue::Missing), row_id];
+    let columns = vec![column("token", integer(), DefaultValue::Missing), row_id];
     let indexes = vec![
         index(0, "PRIMARY", IndexKind::Primary, &[1]),
         index(1, "token", IndexKind::Unique { table: TableId(203) }, &[0]),
@@ -125,7 +111,7 @@ fn schema() -> Schema {
     let database = Database { name: "shop".into(), collation: COLLATION };
     schema.put_database(database);
     let mail = hidden_table(201, 200, 1, SqlType::VarChar { length: 100, collation: COLLATION });
-    for table in [customers(), mail, tokens(), hidden_table(203, 202, 1, INT)] {
+    for table in [customers(), mail, tokens(), hidden_table(203, 202, 1, integer())] {
         schema.put_table(Arc::new(table));
     }
     let user = |name: &str| User {
@@ -211,8 +197,9 @@ fn now(rows: VirtualRows) -> Vec<Vec<Value>> {
 fn rows_of_shop(context: &ShowContext<'_>, database: &str, name: &str) -> Vec<Vec<Value>> {
     let definition = definition(database, name).expect("a table");
     let table = VirtualTable { database: database.into(), name: name.into() };
-    let column =
-        ["TABLE_SCHEMA", "CONSTRAINT_SCHEMA"].into_iter().find(|name| definition.column(name).is_some());
+    let column = ["TABLE_SCHEMA", "CONSTRAinteger()_SCHEMA"]
+        .into_iter()
+        .find(|name| definition.column(name).is_some());
     let Some(column) = column else { return now(rows(&table, None, context)) };
     let filter = equals(&definition, column, "shop");
     let evaluation = expression::Context::default();

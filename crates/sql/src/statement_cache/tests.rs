@@ -1,7 +1,7 @@
 use super::{Bound, CachedStatement, StatementCache};
 use planner::plan::{Plan, Prepared};
 use std::sync::Arc;
-use types::{Schema, SchemaVersion, TableDefinition, TableId, TableKind};
+use types::{Schema, SchemaVersion, TableDefinition, TableId};
 
 fn statement(version: u64) -> Arc<CachedStatement> {
     let prepared = Prepared {
@@ -87,18 +87,7 @@ fn what_is_larger_than_the_cache_is_not_kept() {
 }
 
 fn table(id: u32, version: u32, name: &str) -> Arc<TableDefinition> {
-    Arc::new(TableDefinition {
-        id: TableId(id),
-        version,
-        database: "d".to_owned(),
-        name: name.to_owned(),
-        kind: TableKind::User,
-        columns: Vec::new(),
-        indexes: Vec::new(),
-        auto_increment: None,
-        comment: String::new(),
-        collation: types::Collation::Utf8mb40900AiCi,
-    })
+    Arc::new(TableDefinition { version, name: name.to_owned(), ..fixtures::table(TableId(id), Vec::new()) })
 }
 
 fn with_tables(version: u64, tables: &[Arc<TableDefinition>]) -> Schema {

@@ -1,10 +1,10 @@
 //! One `sql` module of a node without partitions; the test answers for node 2, which holds them all.
 
 use crate::{SqlConfig, SqlModule};
+use fixtures::{data_node, integer, node};
 use memory::{MemoryConfig, MemoryManager, Region};
 use mysql_protocol::client::Response;
 use mysql_protocol::{Capabilities, ClientConnection, ClientOptions, Transport};
-use protocol::control::GroupId;
 use protocol::module::{CloseReason, ConnectionAction};
 use protocol::program::{OperationResult, ReadProgress, Refusal};
 use protocol::signal::{
@@ -20,9 +20,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use stdx::{Duration, Instant, Now, WallTime};
 use types::{
-    Collation, ColumnDefinition, ColumnFlags, ColumnIndex, Database, DefaultValue, Epoch, Incarnation,
-    IndexDefinition, IndexId, IndexKind, IndexState, IntegerWidth, KeyPart, NodeId, Schema, SchemaVersion,
-    SqlType, TableDefinition, TableId, TableKind, Value, ValueRef, ViewNumber,
+    Collation, Database, Epoch, Incarnation, NodeId, Schema, SchemaVersion, TableDefinition, TableId, Value,
+    ValueRef, ViewNumber,
 };
 
 /// The ldm that holds the slot.
@@ -52,32 +51,8 @@ pub(super) struct Harness {
 
 /// `test.t (id INT PRIMARY KEY, v INT NOT NULL)`.
 pub(super) fn column_table() -> TableDefinition {
-    let column = |name: &str| ColumnDefinition {
-        name: name.to_owned(),
-        sql_type: SqlType::Integer { width: IntegerWidth::Normal, unsigned: false },
-        default: DefaultValue::Missing,
-        flags: ColumnFlags::default(),
-        comment: String::new(),
-        format: types::NumberFormat::default(),
-    };
-    TableDefinition {
-        id: TableId(100),
-        version: 1,
-        database: "test".to_owned(),
-        name: "t".to_owned(),
-        kind: TableKind::User,
-        columns: vec![column("id"), column("v")],
-        indexes: vec![IndexDefinition {
-            id: IndexId(0),
-            name: "PRIMARY".to_owned(),
-            kind: IndexKind::Primary,
-            parts: vec![KeyPart { column: ColumnIndex(0), prefix_length: None, descending: false }],
-            state: IndexState::Public,
-        }],
-        auto_increment: None,
-        comment: String::new(),
-        collation: Collation::Utf8mb40900AiCi,
-    }
+    let columns = vec![fixtures::column("id", integer()), fixtures::column("v", integer())];
+    TableDefinition { database: "test".to_owned(), ..fixtures::table(TableId(100), columns) }
 }
 
 fn schema() -> Schema {
@@ -90,18 +65,9 @@ fn schema() -> Schema {
 }
 
 fn view(data_nodes: &[u16]) -> View {
-    let node = |node, role| NodeInfo {
-        node: NodeId(node),
-        incarnation: Incarnation(1),
-        role,
-        host: "127.0.0.1:1".to_owned(),
-        ldm_count: u8::from(role == NodeRole::Data),
-        tc_count: u8::from(role == NodeRole::Data),
-        query_count: 0,
-        sql_count: 1,
-    };
-    let data = data_nodes.iter().map(|id| node(*id, NodeRole::Data));
-    View::first(GroupId(1), data.chain([node(4, NodeRole::Sql)]).collect(), data_nodes.len(), 1)
+    let nodes = data_nodes.iter().map(|id| data_node(*id)).chain([node(4, NodeRole::Sql)]);
+    let nodes = nodes.map(|info| NodeInfo { incarnation: Incarnation(1), ..info });
+    fixtures::view(nodes.collect(), data_nodes.len())
 }
 
 /// The next view: one node is the primary of everything.
