@@ -216,28 +216,11 @@ fn maintenance(
     rows
 }
 
+/// Names of databases and tables are compared as they are written.
 fn like_collation(what: &Show) -> Collation {
-    match what {
-        Show::Databases | Show::Tables { .. } | Show::TableStatus { .. } => Collation::Utf8mb4Bin,
-        Show::Columns { .. }
-        | Show::Indexes { .. }
-        | Show::CreateTable { .. }
-        | Show::CreateDatabase { .. }
-        | Show::Variables { .. }
-        | Show::Status
-        | Show::Warnings
-        | Show::Errors
-        | Show::Engines
-        | Show::EngineStatus(_)
-        | Show::CharacterSets
-        | Show::Collations
-        | Show::ProcessList
-        | Show::Grants { .. }
-        | Show::CreateUser { .. }
-        | Show::Privileges
-        | Show::Plugins
-        | Show::Maintenance { .. }
-        | Show::Nothing { .. } => NAME_COLLATION,
+    match matches!(what, Show::Databases | Show::Tables { .. } | Show::TableStatus { .. }) {
+        true => Collation::Utf8mb4Bin,
+        false => NAME_COLLATION,
     }
 }
 
