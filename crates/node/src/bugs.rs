@@ -4,8 +4,9 @@ use crate::mutants::{DIRECTED, Mutant, activate};
 use crate::{main_module, module};
 use stdx::planted::survivors;
 
-const TESTS: [(Mutant, fn()); 5] = [
+const TESTS: [(Mutant, fn()); 6] = [
     (Mutant::LeftOutHeard, module::tests::signals_of_a_node_that_the_view_leaves_out_are_counted),
+    (Mutant::NodeEpochNotRaised, module::tests::what_one_module_hears_of_epochs_all_of_its_node_say),
     (Mutant::SettledByOne, main_module::tests::a_view_is_settled_when_all_members_have_installed_it),
     (
         Mutant::AnswersBehind,

@@ -7,6 +7,7 @@ use crate::patience;
 use membership::detector::DetectorConfig;
 use membership::{Membership, MembershipConfig};
 use memory::MemoryManager;
+use protocol::epoch::NodeEpoch;
 use protocol::layout::Layout;
 use protocol::lease::Lease;
 use protocol::signal::JoinRequest;
@@ -105,6 +106,7 @@ pub fn build(
         .collect();
     // A node without rows needs nobody's leave.
     let lease = Arc::new(if settings.role == NodeRole::Data { Lease::default() } else { Lease::unlimited() });
+    let epoch = Arc::new(NodeEpoch::default());
     let empty = Arc::new(NodeMap::empty(settings.node, Arc::new(catalogue::bootstrap())));
     let mut modules: Vec<(Address, NodeModule)> = Vec::with_capacity(addresses.len() + 1);
     for address in &addresses {
@@ -146,7 +148,7 @@ pub fn build(
                 NodeModule::main(*address, main_module(settings, &addresses, memory, &lease))
             }
         };
-        modules.push((*address, module));
+        modules.push((*address, module.with_epoch(&epoch)));
     }
     let join = JoinRequest {
         role: settings.role,
@@ -168,7 +170,8 @@ pub fn build(
         log_file: settings.control_log.clone(),
     };
     let address = Address::membership(settings.node);
-    modules.push((address, NodeModule::membership(address, Membership::new(membership, lease))));
+    let membership = NodeModule::membership(address, Membership::new(membership, lease));
+    modules.push((address, membership.with_epoch(&epoch)));
     modules
 }
 

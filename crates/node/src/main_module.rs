@@ -362,6 +362,7 @@ impl MainModule {
             Signal::EpochOpen { epoch } => self.on_epoch(now, from, EpochSignals::Open(epoch), outputs),
             Signal::EpochDrained { epoch } => self.on_epoch(now, from, EpochSignals::Drained(epoch), outputs),
             Signal::EpochClosed { epoch } => self.on_epoch(now, from, EpochSignals::Closed(epoch), outputs),
+            Signal::EpochWhole { epoch } => self.on_epoch(now, from, EpochSignals::Whole(epoch), outputs),
             Signal::SchemaInstall { request, version, tables, used_for_ms } => {
                 self.on_schema_install(now, from, request, version, (tables, used_for_ms), outputs)
             }

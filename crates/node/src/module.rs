@@ -9,12 +9,15 @@
 //!   to it.
 //! - Work that a node had sent from a newer view before it was lost is undone as soon as it is done: its sessions do
 //!   not end it.
-//! - A signal's epoch is adopted before the signal is handled; every signal leaves with the module's view and epoch.
-//!   One whose epoch is impossibly far ahead comes from a broken peer: it is dropped, and nobody adopts its epoch.
+//! - A signal's epoch is adopted before the signal is handled, by the whole node (`protocol::epoch`); every signal
+//!   leaves with the module's view and the node's epoch.
+//! - A signal whose epoch is impossibly far ahead comes from a broken peer: it is dropped, and nobody adopts its epoch.
+//!   A node that is in no view yet cannot judge: it handles the signal, and takes the epoch of what brings views.
 
 use crate::main_module::{MainModule, counter_rows};
 use crate::mutants::{self, Mutant};
 use membership::Membership;
+use protocol::epoch::NodeEpoch;
 use protocol::module::Counts;
 use protocol::signal::{InfoTable, Verdict};
 use protocol::{Address, Budget, Envelope, Input, Module, Outputs, Signal};
@@ -29,7 +32,7 @@ use types::{Epoch, NodeId, ViewNumber};
 /// Signals from a newer view that wait for it to be installed here: far more than all peers send in the time that this
 /// takes.
 const EARLY_MAX: usize = 1_000_000;
-/// How far ahead of a node's epoch a peer's may be: years of epochs.
+/// How far ahead of a node's epoch a peer's may be while the node is in a view: years of epochs.
 const EPOCHS_AHEAD_MAX: u64 = 1 << 32;
 
 /// A module's block.
@@ -48,7 +51,9 @@ pub struct NodeModule {
     view: ViewNumber,
     /// Data nodes that the installed view leaves out.
     left_out: Vec<NodeId>,
+    /// The highest that this module has heard of.
     epoch: Epoch,
+    node_epoch: Arc<NodeEpoch>,
     early: Vec<Envelope>,
     early_max: usize,
     refused: Refused,
@@ -81,6 +86,7 @@ impl NodeModule {
             view: ViewNumber(0),
             left_out: Vec::new(),
             epoch: Epoch(1),
+            node_epoch: Arc::default(),
             early: Vec::new(),
             early_max: EARLY_MAX,
             refused: Refused::default(),
@@ -126,6 +132,12 @@ impl NodeModule {
         Self::new(address, Block::Membership(Box::new(membership)))
     }
 
+    /// The same, with the epoch that all modules of its node have together.
+    #[must_use]
+    pub fn with_epoch(self, node_epoch: &Arc<NodeEpoch>) -> Self {
+        Self { node_epoch: Arc::clone(node_epoch), ..self }
+    }
+
     /// Its address.
     #[must_use]
     pub fn address(&self) -> Address {
@@ -169,9 +181,13 @@ impl NodeModule {
         budget: &mut Budget,
         outputs: &mut Outputs<Shared>,
     ) {
-        if envelope.epoch.0 > self.epoch.0.saturating_add(EPOCHS_AHEAD_MAX) {
-            self.refused.epoch_ahead += 1;
-            return;
+        let mut is_adopted = true;
+        if self.is_far_ahead(envelope.epoch) {
+            if self.node_epoch.is_in_view() {
+                self.refused.epoch_ahead += 1;
+                return;
+            }
+            is_adopted = matches!(envelope.signal, Signal::Control(_) | Signal::ViewInstall(..));
         }
         if let Signal::InfoRequest { request, table: InfoTable::Counters } = envelope.signal
             && envelope.from == Address::main(self.address.node)
@@ -200,7 +216,9 @@ impl NodeModule {
                 return;
             }
         }
-        self.adopt(envelope.epoch);
+        if is_adopted {
+            self.adopt(envelope.epoch);
+        }
         match &mut self.block {
             Block::Sql(sql) => sql.handle(now, Input::Signal(envelope), budget, outputs),
             Block::Tc(tc) => tc.on_signal(now, envelope, outputs),
@@ -254,12 +272,50 @@ impl NodeModule {
         counts
     }
 
+    /// Whether an epoch is further ahead of this node's than any can be.
+    #[inline]
+    fn is_far_ahead(&self, epoch: Epoch) -> bool {
+        let is_behind = |known: Epoch| epoch.0 > known.0.saturating_add(EPOCHS_AHEAD_MAX);
+        is_behind(self.epoch) && is_behind(self.node_epoch.current())
+    }
+
     fn adopt(&mut self, epoch: Epoch) {
-        self.epoch = self.epoch.max(epoch);
+        if epoch <= self.epoch {
+            return;
+        }
+        self.raise(epoch);
         match &mut self.block {
             Block::Ldm(ldm) => ldm.adopt(epoch),
             Block::Main(main) => main.adopt(epoch),
             Block::Sql(_) | Block::Tc(_) | Block::Query(_) | Block::Membership(_) => {}
+        }
+    }
+
+    fn raise(&mut self, epoch: Epoch) {
+        self.epoch = epoch;
+        if mutants::is(Mutant::NodeEpochNotRaised) {
+            return;
+        }
+        self.node_epoch.raise(epoch);
+    }
+
+    /// Signals leave with the module's view, and the epoch of its node.
+    fn stamp(&mut self, signals: &mut [Envelope]) {
+        if signals.is_empty() {
+            return;
+        }
+        let own = match &self.block {
+            Block::Ldm(ldm) => ldm.epoch(),
+            Block::Main(main) => main.epoch(),
+            Block::Sql(_) | Block::Tc(_) | Block::Query(_) | Block::Membership(_) => self.epoch,
+        };
+        if own > self.epoch {
+            self.raise(own);
+        }
+        let epoch = self.epoch.max(self.node_epoch.current());
+        for envelope in signals {
+            envelope.view = self.view;
+            envelope.epoch = epoch;
         }
     }
 
@@ -312,6 +368,7 @@ impl NodeModule {
             return;
         }
         self.view = map.view.number;
+        self.node_epoch.enter_view();
         self.left_out = map.view.left_out().collect();
         for envelope in std::mem::take(&mut self.early) {
             self.handle_signal(now, envelope, budget, outputs);
@@ -374,16 +431,7 @@ impl Module for NodeModule {
                 Block::Query(_) => {}
             },
         }
-        let epoch = match &self.block {
-            Block::Ldm(ldm) => ldm.epoch(),
-            Block::Main(main) => main.epoch(),
-            Block::Sql(_) | Block::Tc(_) | Block::Query(_) | Block::Membership(_) => self.epoch,
-        };
-        self.epoch = self.epoch.max(epoch);
-        for envelope in &mut outputs.signals[first..] {
-            envelope.view = self.view;
-            envelope.epoch = self.epoch;
-        }
+        self.stamp(&mut outputs.signals[first..]);
     }
 
     fn deadline(&self) -> Option<Instant> {

@@ -10,6 +10,8 @@ pub enum Mutant {
     EarlySignalsDropped,
     /// Signals of a node that the view leaves out are handled.
     LeftOutHeard,
+    /// A module keeps to itself the epochs that it hears: another one stamps below what was read on its node.
+    NodeEpochNotRaised,
     /// A view counts as installed everywhere when one data node has installed it.
     SettledByOne,
     /// A node that asks for the catalogue gets it, though this node is in an older view.
@@ -26,10 +28,11 @@ pub enum Mutant {
 }
 
 /// All of them.
-pub const ALL: [Mutant; 9] = [
+pub const ALL: [Mutant; 10] = [
     Mutant::NotFenced,
     Mutant::EarlySignalsDropped,
     Mutant::LeftOutHeard,
+    Mutant::NodeEpochNotRaised,
     Mutant::SettledByOne,
     Mutant::SchemaBeforeView,
     Mutant::AnswersBehind,
@@ -39,8 +42,9 @@ pub const ALL: [Mutant; 9] = [
 ];
 
 /// The bugs that no seed catches soon, and a test does: `bugs`.
-pub const DIRECTED: [Mutant; 5] = [
+pub const DIRECTED: [Mutant; 6] = [
     Mutant::LeftOutHeard,
+    Mutant::NodeEpochNotRaised,
     Mutant::SettledByOne,
     Mutant::AnswersBehind,
     Mutant::SchemaBeforeView,

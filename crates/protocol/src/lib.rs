@@ -11,6 +11,7 @@ pub mod address;
 pub mod claim;
 pub mod control;
 pub mod disk;
+pub mod epoch;
 pub mod error;
 pub mod heartbeat;
 pub mod known;

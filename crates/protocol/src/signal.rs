@@ -348,7 +348,7 @@ pub enum Signal {
         other: TransactionId,
     },
 
-    // ---- epochs: main <-> main, main <-> ldm and tc -----------------------------------------------------------------
+    // ---- epochs: main <-> main, main <-> ldm and tc (the rest is at the end) ---------------------------------------
     /// A member stamped something in this epoch: it wants to be closed.
     #[signal(to = main, fence = strict)]
     EpochWanted {
@@ -367,8 +367,9 @@ pub enum Signal {
         /// The opened epoch.
         epoch: Epoch,
     },
-    /// From the master: everything in `epoch` and below is decided and applied at every replica.
-    #[signal(to = main, fence = strict)]
+    /// From the master, and from a main to its ldms: everything in `epoch` and below is applied at every replica, and
+    /// decided at its primary. (That stays so in newer views.)
+    #[signal(to(main, ldm), fence = older)]
     EpochClosed {
         /// The closed epoch.
         epoch: Epoch,
@@ -672,5 +673,13 @@ pub enum Signal {
     CancelRead {
         /// The read's.
         request: RequestId,
+    },
+
+    // ---- whole and durable epochs -----------------------------------------------------------------------------------
+    /// ldm -> its main: `epoch` is closed, and nothing up to it is undecided here: all of it is known.
+    #[signal(to = main, fence = none)]
+    EpochWhole {
+        /// The epoch.
+        epoch: Epoch,
     },
 }

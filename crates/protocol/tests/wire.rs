@@ -421,6 +421,7 @@ fn control() -> Vec<Signal> {
         Signal::EpochOpen { epoch: EPOCH },
         Signal::EpochDrained { epoch: EPOCH },
         Signal::EpochClosed { epoch: EPOCH },
+        Signal::EpochWhole { epoch: EPOCH },
         Signal::SchemaInstall { request: REQUEST, version, tables: vec![TABLE], used_for_ms: 13 },
         Signal::SchemaInstalled { request: REQUEST, version, users: vec![14] },
         Signal::SchemaFetch { request: REQUEST, view: ViewNumber(9), known: Some(version) },

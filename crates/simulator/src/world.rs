@@ -604,6 +604,9 @@ impl World {
             if let Signal::EpochClosed { epoch } = envelope.signal {
                 self.check_closed(envelope.view, epoch);
             }
+            if let Signal::EpochWhole { epoch } = envelope.signal {
+                self.check_whole(address, epoch);
+            }
             self.check_laggard(&envelope);
             self.send(envelope);
         }
@@ -653,6 +656,15 @@ impl World {
             let is_drained = at != view || lowest.is_none_or(|lowest| lowest > closed);
             stdx::require!(is_drained, "epoch {closed} is closed, and one of {lowest:?} is undecided");
         }
+    }
+
+    /// Whole means: an ldm has decided everything of that epoch and of those below, as primary and as backup (I9).
+    fn check_whole(&self, address: Address, whole: Epoch) {
+        let node = self.nodes.get(&address.node);
+        let ldm = node.and_then(|node| node.slots.get(&address)?.module.as_ldm());
+        let lowest = ldm.and_then(transaction::Ldm::lowest_undecided);
+        let is_whole = lowest.is_none_or(|lowest| lowest > whole);
+        stdx::require!(is_whole, "epoch {whole} is whole at {address}, and one of {lowest:?} is undecided");
     }
 
     /// A disk takes its time.

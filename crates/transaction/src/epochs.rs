@@ -1,14 +1,21 @@
 //! Epochs: cluster-wide commit groups, opened and closed by the epoch master.
 //!
 //! The master (lowest in-sync data node of the view) opens e+1. Every member stamps new prepares e+1, drains what was
-//! prepared in ≤ e (its outcome known and applied here), and reports. When all have reported, e is closed. Nothing is
-//! opened while nothing was stamped: members say `EpochWanted` when they stamp into an epoch for the first time.
+//! prepared in ≤ e (its outcome known and applied here), and reports. When all have reported, e is closed: primaries
+//! and coordinators have nothing of it to decide any more. Each ldm hears of that, and drains a second time: a backup
+//! hears outcomes late. When nothing ≤ e is undecided there either, e is *whole* at this ldm; at the node, when it is
+//! so at all of its ldms.
+//!
+//! Each view closes one epoch at least. A view voids the rounds of the one before, and may have come between a member
+//! and the word that an epoch is closed. After that nothing is opened while nothing was stamped: members say
+//! `EpochWanted` when they stamp into an epoch for the first time.
 //!
 //! Invariants: epochs are opened in order, one at a time. closed(e) is said only when every in-sync data node has
 //! drained e. The open epoch never goes back, across masters too: a new master opens the highest it knows + 1.
 
 use crate::mutants::{self, Mutant};
-use protocol::{Address, Outputs, Signal};
+use protocol::{Address, ModuleKind, Outputs, Signal};
+use std::collections::BTreeMap;
 use stdx::{Duration, Instant, Now};
 use types::{Epoch, NodeId};
 
@@ -26,6 +33,10 @@ pub struct EpochMember {
     /// The newest epoch known to be open.
     open: Epoch,
     closed: Epoch,
+    /// The newest epoch that was closed in this view, as its master knows it; 0: none yet.
+    closed_in_view: Epoch,
+    /// The newest whole epoch of each ldm.
+    whole: BTreeMap<Address, Epoch>,
     /// Modules that have not drained for `open` yet.
     undrained: Vec<Address>,
     /// The highest epoch that the master was told to close.
@@ -54,6 +65,8 @@ pub enum EpochSignals {
     Drained(Epoch),
     /// The master closed this epoch.
     Closed(Epoch),
+    /// An ldm of this node has everything of this epoch and of those below.
+    Whole(Epoch),
 }
 
 impl EpochMember {
@@ -62,11 +75,13 @@ impl EpochMember {
     pub fn new(node: NodeId, modules: Vec<Address>, time_between_epochs: Duration) -> Self {
         Self {
             node,
+            whole: modules.iter().filter(|module| is_ldm(module)).map(|ldm| (*ldm, Epoch(0))).collect(),
             modules,
             data_nodes: Vec::new(),
             master: None,
             open: Epoch(1),
             closed: Epoch(0),
+            closed_in_view: Epoch(0),
             undrained: Vec::new(),
             wanted: Epoch(0),
             round: None,
@@ -90,17 +105,15 @@ impl EpochMember {
         self.round = None;
         self.undrained.clear();
         self.next_open_at = None;
-        if self.wanted > self.closed {
-            match master {
-                Some(master) if master != self.node => {
-                    outputs.send(
-                        self.me(),
-                        Address::main(master),
-                        Signal::EpochWanted { epoch: self.wanted },
-                    );
+        self.closed_in_view = Epoch(0);
+        match master {
+            Some(master) if master != self.node => {
+                if self.wanted > self.closed {
+                    let wanted = Signal::EpochWanted { epoch: self.wanted };
+                    outputs.send(self.me(), Address::main(master), wanted);
                 }
-                _ => self.schedule(now),
             }
+            _ => self.schedule(now),
         }
     }
 
@@ -114,6 +127,13 @@ impl EpochMember {
     #[must_use]
     pub fn closed(&self) -> Epoch {
         self.closed
+    }
+
+    /// The newest epoch of which all is here: it was closed, and every ldm of this node has decided what was stamped in
+    /// it and below.
+    #[must_use]
+    pub fn whole(&self) -> Epoch {
+        self.whole.values().min().copied().unwrap_or(Epoch(0))
     }
 
     /// A message carried a higher epoch.
@@ -144,7 +164,12 @@ impl EpochMember {
                 self.on_module_drained(now, from, epoch, outputs);
             }
             EpochSignals::Drained(epoch) => self.on_member_drained(now, from.node, epoch, outputs),
-            EpochSignals::Closed(epoch) => self.closed = self.closed.max(epoch),
+            EpochSignals::Closed(epoch) => self.on_closed(epoch, outputs),
+            EpochSignals::Whole(epoch) => {
+                if let Some(whole) = self.whole.get_mut(&from) {
+                    *whole = epoch.max(*whole);
+                }
+            }
         }
     }
 
@@ -163,12 +188,25 @@ impl EpochMember {
     }
 
     fn schedule(&mut self, now: Now) {
-        if self.is_master()
-            && self.round.is_none()
-            && self.next_open_at.is_none()
-            && self.wanted > self.closed
-        {
+        if self.is_master() && self.round.is_none() && self.next_open_at.is_none() && self.is_closing_due() {
             self.next_open_at = Some(now.monotonic + self.time_between_epochs);
+        }
+    }
+
+    /// Whether something was stamped that this view has not closed, or it has closed nothing at all. Epochs that an
+    /// earlier view has closed do not count: a member may not have heard of that.
+    fn is_closing_due(&self) -> bool {
+        if mutants::is(Mutant::WantedAgainstClosed) {
+            return self.wanted > self.closed;
+        }
+        self.closed_in_view == Epoch(0) || self.wanted > self.closed_in_view
+    }
+
+    /// An epoch is closed: the ldms of this node say when they have all of it.
+    fn on_closed<S>(&mut self, epoch: Epoch, outputs: &mut Outputs<S>) {
+        self.closed = self.closed.max(epoch);
+        for ldm in self.whole.keys() {
+            outputs.send(self.me(), *ldm, Signal::EpochClosed { epoch });
         }
     }
 
@@ -223,10 +261,15 @@ impl EpochMember {
         }
         let closed = Epoch(epoch.0 - 1);
         self.round = None;
-        self.closed = self.closed.max(closed);
+        self.closed_in_view = closed;
         for node in self.data_nodes.iter().filter(|node| **node != self.node) {
             outputs.send(self.me(), Address::main(*node), Signal::EpochClosed { epoch: closed });
         }
+        self.on_closed(closed, outputs);
         self.schedule(now);
     }
+}
+
+fn is_ldm(module: &Address) -> bool {
+    module.kind == ModuleKind::Ldm
 }

@@ -97,6 +97,10 @@ pub enum Mutant {
     BackupStampsItself,
     /// An epoch is closed when the first member has drained it.
     EpochClosedEarly,
+    /// A member takes a closed epoch for whole, whatever is undecided there.
+    NoSecondDrain,
+    /// A view does not close what an earlier one has closed, though a member may not know of it.
+    WantedAgainstClosed,
     /// A primary reports a transaction without coordinator as prepared before its backups have it.
     OrphanUnconfirmed,
     /// Recovery decides with the first participant that reports.
@@ -144,7 +148,7 @@ pub enum Mutant {
 }
 
 /// All of them.
-pub const ALL: [Mutant; 67] = [
+pub const ALL: [Mutant; 69] = [
     Mutant::AckBeforeBackup,
     Mutant::BackupFallsBack,
     Mutant::CommitOnPartialPrepare,
@@ -190,6 +194,8 @@ pub const ALL: [Mutant; 67] = [
     Mutant::EpochNotAdopted,
     Mutant::BackupStampsItself,
     Mutant::EpochClosedEarly,
+    Mutant::NoSecondDrain,
+    Mutant::WantedAgainstClosed,
     Mutant::OrphanUnconfirmed,
     Mutant::RecoveryAsksNobody,
     Mutant::RecoveryKeptAcrossViews,
@@ -215,7 +221,7 @@ pub const ALL: [Mutant; 67] = [
 ];
 
 /// Those that no seed catches soon, and a schedule that is written down does: `tests/protocol/directed.rs`.
-pub const DIRECTED: [Mutant; 20] = [
+pub const DIRECTED: [Mutant; 22] = [
     Mutant::LocksOnlySurvive,
     Mutant::StagedElsewhereAccepted,
     Mutant::LocksBeforeSettled,
@@ -236,6 +242,8 @@ pub const DIRECTED: [Mutant; 20] = [
     Mutant::JoinerRefuses,
     Mutant::SessionsNotTold,
     Mutant::LostOperationsUnnoticed,
+    Mutant::NoSecondDrain,
+    Mutant::WantedAgainstClosed,
 ];
 
 #[cfg(feature = "mutants")]

@@ -28,6 +28,8 @@ use types::{
 mod deadlocks;
 #[path = "protocol/directed.rs"]
 mod directed;
+#[path = "protocol/epochs.rs"]
+mod epochs;
 #[path = "protocol/essence.rs"]
 mod essence;
 #[path = "protocol/handover.rs"]

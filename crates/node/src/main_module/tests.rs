@@ -25,7 +25,14 @@ pub(crate) fn view(number: u64) -> Arc<View> {
 
 /// A data node all of whose modules use a view.
 pub(crate) fn member(number: u64) -> MainModule {
-    let mut main = MainModule::new(MainConfig {
+    let mut main = starting();
+    enter(&mut main, number);
+    main
+}
+
+/// A data node that is in no view yet.
+pub(crate) fn starting() -> MainModule {
+    MainModule::new(MainConfig {
         node: ME,
         modules: vec![Address::main(ME), LDM],
         time_between_epochs: Duration::from_millis(100),
@@ -35,9 +42,7 @@ pub(crate) fn member(number: u64) -> MainModule {
         start_check: None,
         configuration: Default::default(),
         lease: Arc::new(Lease::unlimited()),
-    });
-    enter(&mut main, number);
-    main
+    })
 }
 
 /// All modules use a newer view.

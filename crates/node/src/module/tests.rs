@@ -1,6 +1,7 @@
 //! A signal that a module refuses is counted under its name in ndbinfo.counters, and changes nothing.
 
 use super::{EPOCHS_AHEAD_MAX, NodeModule};
+use protocol::signal::InfoTable;
 use protocol::{Address, Budget, Envelope, Module, ModuleKind, Outputs, Signal, View};
 use query::{NodeMap, Shared};
 use std::sync::Arc;
@@ -74,6 +75,56 @@ fn signals_of_impossible_epochs_are_counted_and_nobody_adopts_them() {
     let ahead = Epoch(EPOCHS_AHEAD_MAX + 2);
     assert_eq!(refused(&mut module, 3, ahead), [("SIGNALS_OF_IMPOSSIBLE_EPOCHS", 1)]);
     assert_eq!(module.epoch, Epoch(1));
+}
+
+/// The epoch with which a module's signals leave.
+fn said_by(module: &mut NodeModule) -> Epoch {
+    let request = protocol::signal::RequestId(1);
+    let signal = Signal::InfoRequest { request, table: InfoTable::Counters };
+    let (from, view) = (Address::main(NodeId(1)), module.view);
+    let envelope = Envelope { from, to: module.address(), view, epoch: Epoch(0), signal };
+    let mut outputs = Outputs::default();
+    let input = protocol::Input::Signal(envelope);
+    module.handle(Now::default(), input, &mut Budget { rows: 1 }, &mut outputs);
+    outputs.signals[0].epoch
+}
+
+#[test]
+pub(crate) fn what_one_module_hears_of_epochs_all_of_its_node_say() {
+    let epoch = Arc::default();
+    let mut hearing = module(view(3)).with_epoch(&epoch);
+    let mut reading = module(view(3)).with_epoch(&epoch);
+    assert_eq!(refused(&mut hearing, 3, Epoch(9)), []);
+    // A session reads rows where another module has published them, and writes then.
+    assert_eq!(said_by(&mut reading), Epoch(9));
+    assert_eq!(refused(&mut reading, 3, Epoch(4)), []);
+    assert_eq!((said_by(&mut reading), said_by(&mut hearing)), (Epoch(9), Epoch(9)));
+}
+
+#[test]
+fn a_node_that_starts_takes_the_epoch_that_comes_with_its_first_view() {
+    let far = |years: u64| Epoch(EPOCHS_AHEAD_MAX * years + 7);
+    let epoch = Arc::default();
+    let mut tc = NodeModule::tc(ME, Tc::new(ME, Arc::new(empty()), MARKER_TIME)).with_epoch(&epoch);
+    let me = Address::main(NodeId(1));
+    let mut main = NodeModule::main(me, crate::main_module::tests::starting()).with_epoch(&epoch);
+    let mut tell = |from, epoch, signal| {
+        let envelope = Envelope { from, to: me, view: ViewNumber(0), epoch, signal };
+        let input = protocol::Input::Signal(envelope);
+        main.handle(Now::default(), input, &mut Budget { rows: 1 }, &mut Outputs::default());
+    };
+    // This brings no view. It is heard all the same.
+    tell(PEER, far(5), Signal::PeerFound { node: PEER.node });
+    assert_eq!(said_by(&mut tc), Epoch(1));
+    tell(Address::membership(NodeId(1)), far(3), Signal::ViewInstall(Arc::new(view(3)), None));
+    assert_eq!(said_by(&mut tc), far(3));
+    // Now it is in a view.
+    let map = empty().with(Incarnation(1), Arc::new(view(3)), Arc::new(catalogue::bootstrap()), &[]);
+    let input = protocol::Input::Shared { from: me, shared: Shared::Map(Arc::new(map)) };
+    tc.handle(Now::default(), input, &mut Budget { rows: 1 }, &mut Outputs::default());
+    assert_eq!(refused(&mut tc, 3, far(5)), [("SIGNALS_OF_IMPOSSIBLE_EPOCHS", 1)]);
+    assert_eq!(refused(&mut tc, 3, Epoch(far(3).0 + 1)), []);
+    assert_eq!(said_by(&mut tc), Epoch(far(3).0 + 1));
 }
 
 #[test]

@@ -1,7 +1,13 @@
 //! The epochs of a module: what it stamps with, what it has not decided yet, and what it tells `main` of both.
 //!
+//! A module drains twice. When an epoch is opened, it says `EpochDrained` once nothing below is undecided here: a
+//! primary then has nothing of it to decide. When an epoch is closed, it says `EpochWhole` once nothing up to it is
+//! undecided here: as a backup it has heard all the outcomes. (At that time everything of it has come: a primary
+//! decides nothing that a backup lacks.)
+//!
 //! Invariants: the current epoch never goes back; an epoch is reported as drained here, and nowhere else, when
-//! nothing below it is undecided.
+//! nothing below it is undecided. I9: an epoch is reported as whole here, and nowhere else, when it is closed and
+//! nothing up to it is undecided; nothing of it comes to be undecided afterwards.
 
 use super::Context;
 use crate::mutants::{self, Mutant};
@@ -20,11 +26,22 @@ pub(super) struct Stamps {
     pub(super) undecided: BTreeMap<Epoch, u32>,
     /// The epoch that was opened, while older ones are not drained.
     pub(super) draining: Option<Epoch>,
+    /// The newest epoch that the master has closed.
+    pub(super) closed: Epoch,
+    /// The newest epoch that was reported as whole.
+    pub(super) whole: Epoch,
 }
 
 impl Default for Stamps {
     fn default() -> Self {
-        Self { current: Epoch(1), wanted: Epoch(0), undecided: BTreeMap::new(), draining: None }
+        Self {
+            current: Epoch(1),
+            wanted: Epoch(0),
+            undecided: BTreeMap::new(),
+            draining: None,
+            closed: Epoch(0),
+            whole: Epoch(0),
+        }
     }
 }
 
@@ -35,6 +52,17 @@ impl Stamps {
             return;
         }
         self.current = self.current.max(epoch);
+    }
+
+    /// The newest epoch that is closed, and up to which nothing is undecided here.
+    fn newest_whole(&self) -> Epoch {
+        if mutants::is(Mutant::NoSecondDrain) {
+            return self.closed;
+        }
+        match self.undecided.first_key_value() {
+            Some((lowest, _)) if *lowest <= self.closed => Epoch(lowest.0 - 1),
+            _ => self.closed,
+        }
     }
 }
 
@@ -48,6 +76,12 @@ impl Context<'_> {
     }
 
     pub(super) fn count_undecided(&mut self, epoch: Epoch) {
+        #[cfg(debug_assertions)]
+        stdx::require!(
+            epoch > self.stamps.whole,
+            "something of epoch {epoch} comes when {} is whole",
+            self.stamps.whole
+        );
         *self.stamps.undecided.entry(epoch).or_insert(0) += 1;
         if epoch > self.stamps.wanted {
             self.stamps.wanted = epoch;
@@ -64,6 +98,7 @@ impl Context<'_> {
         if *count == 0 {
             self.stamps.undecided.remove(&epoch);
             self.report_drained();
+            self.report_whole();
         }
     }
 
@@ -83,7 +118,24 @@ impl Context<'_> {
         }
     }
 
-    /// Rounds of the old view are void; what they wanted is wanted still.
+    /// The master has closed an epoch.
+    pub(super) fn on_epoch_closed(&mut self, epoch: Epoch) {
+        self.stamps.closed = self.stamps.closed.max(epoch);
+        self.report_whole();
+    }
+
+    fn report_whole(&mut self) {
+        if self.stamps.whole >= self.stamps.closed {
+            return;
+        }
+        let epoch = self.stamps.newest_whole();
+        if epoch > self.stamps.whole {
+            self.stamps.whole = epoch;
+            self.send(Address::main(self.address.node), Signal::EpochWhole { epoch });
+        }
+    }
+
+    /// Rounds of the old view are void; what they wanted is wanted still, and a closed epoch stays closed.
     pub(super) fn restart_epochs(&mut self) {
         self.stamps.draining = None;
         let epoch = self.stamps.wanted;

@@ -511,17 +511,50 @@ fn a_joiner_without_memory_stops_no_commit() {
     all.assert_committed(&[row], &[row]);
 }
 
+/// The epochs of which a node's ldm has everything, as it has just said.
+fn whole(heard: &[Signal]) -> Vec<u64> {
+    let epoch = |signal: &Signal| match signal {
+        Signal::EpochWhole { epoch } => Some(epoch.0),
+        _ => None,
+    };
+    heard.iter().filter_map(epoch).collect()
+}
+
+#[test]
+fn a_backup_has_an_epoch_whole_when_it_has_heard_the_outcomes() {
+    let mut all = Nodes::new(2);
+    let [row] = all.row_ids();
+    let request = all.alone(1, all.put(row, 10));
+    all.send(SESSION, ldm(1), request);
+    assert!(is_written(&all.run_but(is_decided_to(2)), 1), "it is acknowledged");
+    // Its primary has nothing of epoch 1 to decide any more: the master closes it.
+    for node in [1, 2] {
+        all.send(Address::main(NodeId(node)), ldm(node), Signal::EpochOpen { epoch: Epoch(2) });
+        all.send(Address::main(NodeId(node)), ldm(node), Signal::EpochClosed { epoch: Epoch(1) });
+    }
+    assert_eq!(whole(&all.run_but(is_decided_to(2))), [1], "of node 1: node 2 does not know the outcome");
+    assert_eq!(all.committed(2, &[row]), []);
+    assert_eq!(whole(&all.run()), [1], "of node 2");
+    all.assert_committed(&[row], &[row]);
+    // A view comes between a main and its ldm: what is closed is closed.
+    let closed = Signal::EpochClosed { epoch: Epoch(2) };
+    all.send(Address::main(NodeId(2)), ldm(2), closed);
+    all.hand_over_to(2);
+    all.install_at(&[1, 2]);
+    assert_eq!(whole(&all.run()), [2]);
+}
+
 // ---- deliberate bugs ------------------------------------------------------------------------------------------------
 
 /// The cases that run with each bug, and have to fail.
 #[cfg(feature = "mutants")]
 mod bugs {
     use super::super::transcripts::play;
-    use super::super::{a_participant_that_does_not_hold_the_operations_aborts_all, handover};
+    use super::super::{a_participant_that_does_not_hold_the_operations_aborts_all, epochs, handover};
     use stdx::planted::survivors;
     use transaction::mutants::{DIRECTED, Mutant, activate};
 
-    const TESTS: [(Mutant, fn()); 20] = [
+    const TESTS: [(Mutant, fn()); 22] = [
         (Mutant::LocksOnlySurvive, super::locks_of_a_lost_primary_are_missed),
         (Mutant::StagedElsewhereAccepted, super::rows_of_a_lost_primary_are_missed),
         (Mutant::LocksBeforeSettled, || play("takeover/no_lock_before_all_know")),
@@ -548,6 +581,8 @@ mod bugs {
             Mutant::LostOperationsUnnoticed,
             handover::a_transaction_with_too_many_operations_is_lost_with_its_wait,
         ),
+        (Mutant::NoSecondDrain, super::a_backup_has_an_epoch_whole_when_it_has_heard_the_outcomes),
+        (Mutant::WantedAgainstClosed, epochs::a_view_closes_again_what_a_member_may_not_have_heard),
     ];
 
     #[test]

@@ -132,6 +132,14 @@ impl Ldm {
             .filter(|epoch| *epoch > Epoch(0));
         (self.map.view.number, stamps.min())
     }
+
+    /// For checks: the lowest stamp of what this ldm holds, as primary or as backup, and has not published or undone.
+    #[must_use]
+    pub fn lowest_undecided(&self) -> Option<Epoch> {
+        let held = self.slots.iter().flat_map(|slot| slot.held.values().map(|held| held.epoch));
+        let applied = self.slots.iter().flat_map(|slot| slot.applied.values().map(|applied| applied.epoch));
+        held.chain(applied).filter(|epoch| *epoch > Epoch(0)).min()
+    }
 }
 
 fn digest(request: &ChecksumRequest, reader: &Reader, info: &TableAccessInfo) -> ChecksumDone {
