@@ -220,7 +220,7 @@ fn mutants(workspace: &Workspace) -> Result<Passed, Failure> {
     test.args(["--profile", Profile::Simulation.name()]).env("RUST_BACKTRACE", "0");
     run(&mut test, CARGO_LIMIT)?;
     // Directed schedules for bugs that seeds do not meet soon, in the crates that have the bugs.
-    let packages = ["transaction", "membership", "node"];
+    let packages = ["transaction", "membership", "node", "durability"];
     let mut directed = workspace.cargo();
     directed.args(["test", "--quiet"]);
     for package in packages {

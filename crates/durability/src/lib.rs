@@ -9,6 +9,8 @@
 //! | `record` | one entry: a row or a delete |
 //! | `block` | entries or a mark behind a header that names their place |
 //! | `file` | the header of a file |
+//! | `writer` | blocks and marks into files: order, flushes, room |
+//! | `recovery` | which blocks of the files that are found count, and their entries |
 //!
 //! Invariants:
 //! - every byte that is read is covered by a checksum that names its place, or counts as absent;
@@ -19,8 +21,18 @@
 
 pub mod block;
 pub mod file;
+pub mod mutants;
 pub mod record;
+pub mod recovery;
+pub mod writer;
+
+#[cfg(all(test, feature = "mutants"))]
+mod bugs;
+#[cfg(test)]
+mod simulated_disk;
 
 pub use block::{Block, BlockError, Content, Heading, Mark, OpenBlock, Position, SealedBlock};
 pub use file::{FileError, FileHeader};
 pub use record::{Entry, RecordError};
+pub use recovery::{Found, LogReader, Point, Replay, ReplayError, Rewrite, Scan, ScanError};
+pub use writer::{LogEnd, LogFailure, LogFile, LogIdentity, LogLevel, LogSize, Writer};

@@ -11,7 +11,7 @@
 //! [`KNOWN`] is where the last campaign found it first. A change of the protocol moves seeds: then the bug is looked
 //! for again, and the campaign prints the new table.
 //!
-//! Deliberately not here: what the bugs are (`transaction::mutants`, `membership::mutants`, `node::mutants`).
+//! Deliberately not here: what the bugs are (`mutants` of `transaction`, `membership`, `node`, `durability`).
 
 use crate::control::run_control_seed;
 use crate::detect::run_detect_seed;
@@ -64,6 +64,8 @@ pub enum Bug {
     Membership(membership::mutants::Mutant),
     /// Of what all modules of a node share, and of its `main`.
     Node(node::mutants::Mutant),
+    /// A bug of the redo log. All of them have tests in its crate.
+    Durability(durability::mutants::Mutant),
 }
 
 /// Where a bug was caught.
@@ -161,7 +163,8 @@ impl Bug {
             OF_DETECTOR.into_iter().chain(OF_CONTROL_LOG).chain(OF_MEMBERSHIP).chain(OF_RECOVERY);
         let transaction = transaction::mutants::ALL.into_iter().map(Self::Transaction);
         let node = node::mutants::ALL.into_iter().map(Self::Node);
-        transaction.chain(membership.map(Self::Membership)).chain(node).collect()
+        let durability = durability::mutants::ALL.into_iter().map(Self::Durability);
+        transaction.chain(membership.map(Self::Membership)).chain(node).chain(durability).collect()
     }
 
     /// Its name.
@@ -171,6 +174,7 @@ impl Bug {
             Self::Transaction(mutant) => format!("{mutant:?}"),
             Self::Membership(mutant) => format!("{mutant:?}"),
             Self::Node(mutant) => format!("{mutant:?}"),
+            Self::Durability(mutant) => format!("{mutant:?}"),
         }
     }
 
@@ -181,6 +185,7 @@ impl Bug {
             Self::Transaction(mutant) => transaction::mutants::DIRECTED.contains(&mutant),
             Self::Membership(mutant) => membership::mutants::DIRECTED.contains(&mutant),
             Self::Node(mutant) => node::mutants::DIRECTED.contains(&mutant),
+            Self::Durability(_) => true,
         }
     }
 
@@ -202,6 +207,7 @@ impl Bug {
             Self::Transaction(transaction::mutants::Mutant::JoinerRefuses) => &[WorldKind::Scant],
             Self::Node(node::mutants::Mutant::StepWaitsForNobody) => &[WorldKind::Held],
             Self::Node(node::mutants::Mutant::RevokeNotAwaited) => &[WorldKind::Granted],
+            Self::Durability(_) => &[],
             Self::Transaction(_) | Self::Node(_) => &[
                 WorldKind::Walk,
                 WorldKind::Cluster,
@@ -232,6 +238,7 @@ impl Bug {
             Self::Transaction(mutant) => transaction::mutants::activate(is_planted.then_some(mutant)),
             Self::Membership(mutant) => membership::mutants::activate(is_planted.then_some(mutant)),
             Self::Node(mutant) => node::mutants::activate(is_planted.then_some(mutant)),
+            Self::Durability(mutant) => durability::mutants::activate(is_planted.then_some(mutant)),
         }
     }
 

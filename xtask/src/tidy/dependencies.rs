@@ -78,6 +78,7 @@ pub(super) const TABLE: &[(&str, &[&str])] = &[
             "query",
             "catalogue",
             "membership",
+            "durability",
             "transaction",
             "mysql_protocol",
             "planner",
