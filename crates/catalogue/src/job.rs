@@ -97,7 +97,7 @@ use crate::system::{self, IDS, JOBS, MalformedRow, SystemTables, SystemWrite};
 use crate::table::TableIds;
 use protocol::SqlError;
 use protocol::program::TableRef;
-use types::{IndexId, Schema, SchemaVersion, TableId, TransactionId, Value, ValueRef};
+use types::{IndexId, Schema, SchemaVersion, SlotTerms, TableId, TransactionId, Value, ValueRef};
 use wire_derive::Wire;
 
 /// How many ended jobs the journal remembers.
@@ -226,18 +226,23 @@ pub struct Ids {
     pub next_job: u64,
 }
 
+/// Slots for tables that nobody makes.
+const ANY_SLOTS: SlotTerms = SlotTerms { slots_per_node: 1, partitions_per_node: 1, groups: 1, replicas: 1 };
+
 impl DdlJob {
     /// The job that does what `request` asks, or MySQL's error if it makes no sense.
     ///
     /// To be called with the DDL lock held by transaction `maker`, with the schema of the version that the version row
     /// shows, and with ids read under the lock.
+    /// `terms` are the slots that new tables are spread over.
     pub fn new(
         request: &DdlRequest,
         schema: &Schema,
         ids: Ids,
+        terms: SlotTerms,
         maker: TransactionId,
     ) -> Result<Self, SqlError> {
-        let mut table_ids = TableIds { next: ids.next_table };
+        let mut table_ids = TableIds { next: ids.next_table, terms };
         let Planned { steps, undo, notes, affected_rows } = plan::plan(request, schema, &mut table_ids)?;
         Ok(Self {
             name: JobName { id: ids.next_job, maker },
@@ -258,8 +263,8 @@ impl DdlJob {
     /// for before it begins. Empty if it makes no sense (or touches no table that exists).
     #[must_use]
     pub fn tables_of(request: &DdlRequest, schema: &Schema) -> Vec<TableId> {
-        // Ids of new tables do not matter here.
-        let mut ids = TableIds { next: TableId(u32::MAX / 2) };
+        // (Ids and slots of new tables do not matter here.)
+        let mut ids = TableIds { next: TableId(u32::MAX / 2), terms: ANY_SLOTS };
         let Ok(Planned { steps, .. }) = plan::plan(request, schema, &mut ids) else { return Vec::new() };
         let changes = steps.iter().flat_map(|step| match step {
             Step::Write { changes, .. } => changes.as_slice(),

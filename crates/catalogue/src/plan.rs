@@ -286,7 +286,8 @@ fn create_table_like(
     if let Some(exists) = unless_exists(check_free(schema, name), if_not_exists)? {
         return Ok(exists);
     }
-    Ok(Planned::once(new_table_changes(table::copy(source, name, ids), 1)))
+    let slots = schema.slots_for_new_table(ids.terms);
+    Ok(Planned::once(new_table_changes(table::copy(source, name, slots, ids), 1)))
 }
 
 fn drop_tables(schema: &Schema, names: &[TableName], if_exists: bool) -> Result<Planned, SqlError> {
@@ -311,7 +312,7 @@ fn drop_tables(schema: &Schema, names: &[TableName], if_exists: bool) -> Result<
 fn truncate(schema: &Schema, name: &TableName, ids: &mut TableIds) -> Result<Planned, SqlError> {
     let old = changeable_table(schema, name)?;
     let mut changes = drop_table_changes(old);
-    changes.extend(new_table_changes(table::copy(old, name, ids), 1));
+    changes.extend(new_table_changes(table::copy(old, name, old.slots, ids), 1));
     Ok(Planned::once(changes))
 }
 

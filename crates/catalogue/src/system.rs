@@ -36,8 +36,8 @@ use stdx::wire::{Decoder, Encoder, WIRE_VERSION, Wire};
 use types::{
     BlobSize, Collation, ColumnDefinition, ColumnFlags, ColumnIndex, Database, DefaultValue, GrantPlace,
     GrantRow, Grants, IndexDefinition, IndexId, IndexKind, IndexState, IntegerWidth, KeyEncoder, KeyPart,
-    RowLayout, Schema, SchemaVersion, SqlType, TableDefinition, TableId, TableKind, User, UserName, Value,
-    ValueRef,
+    RowLayout, Schema, SchemaVersion, SqlType, TableDefinition, TableId, TableKind, TableSlots, User,
+    UserName, Value, ValueRef,
 };
 
 /// The database of the system tables.
@@ -395,6 +395,7 @@ fn system_table(id: TableId, name: &str, key_parts: u16, columns: Vec<ColumnDefi
         auto_increment: None,
         comment: String::new(),
         collation: Collation::Utf8mb40900AiCi,
+        slots: TableSlots::default(),
     }
 }
 

@@ -18,8 +18,9 @@ use crate::request::{ColumnSpec, CreateTable, DefaultSpec, KeySpecKind, Nullabil
 use protocol::SqlError;
 use types::{
     COLUMN_COUNT_MAX, Collation, ColumnDefinition, ColumnFlags, ColumnIndex, DateMode, Decimal, DefaultValue,
-    IndexDefinition, IndexId, IndexKind, IndexState, IntegerWidth, KeyPart, NumberFormat, Schema, SqlType,
-    StoreMode, TableDefinition, TableId, TableKind, Value, equal_without_case, store_in_column,
+    IndexDefinition, IndexId, IndexKind, IndexState, IntegerWidth, KeyPart, NumberFormat, Schema, SlotTerms,
+    SqlType, StoreMode, TableDefinition, TableId, TableKind, TableSlots, Value, equal_without_case,
+    store_in_column,
 };
 
 /// Characters of a column's comment.
@@ -39,6 +40,8 @@ const ROW_ID: &str = "$row_id";
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TableIds {
     pub(crate) next: TableId,
+    /// The slots that the cluster has.
+    pub(crate) terms: SlotTerms,
 }
 
 impl TableIds {
@@ -76,6 +79,7 @@ pub(crate) fn create(
         auto_increment: None,
         comment: request.options.comment.clone(),
         collation: request.options.collation.or(database).unwrap_or(Collation::Utf8mb40900AiCi),
+        slots: schema.slots_for_new_table(ids.terms),
     };
     if request.columns.is_empty() {
         return Err(error::no_columns());
@@ -103,13 +107,19 @@ pub(crate) fn create(
 }
 
 /// A copy under new ids, without rows: CREATE TABLE … LIKE and TRUNCATE. Only indexes in use are copied.
-pub(crate) fn copy(of: &TableDefinition, name: &TableName, ids: &mut TableIds) -> NewTable {
+pub(crate) fn copy(
+    of: &TableDefinition,
+    name: &TableName,
+    slots: TableSlots,
+    ids: &mut TableIds,
+) -> NewTable {
     let mut definition = TableDefinition {
         id: ids.take(),
         version: 1,
         database: name.database.clone(),
         name: name.name.clone(),
         kind: TableKind::User,
+        slots,
         ..of.clone()
     };
     definition.indexes.retain(|index| index.state == IndexState::Public);
@@ -254,6 +264,7 @@ pub(crate) fn hidden_table(base: &TableDefinition, index: &IndexDefinition) -> O
         auto_increment: None,
         comment: String::new(),
         collation: base.collation,
+        slots: base.slots,
     })
 }
 

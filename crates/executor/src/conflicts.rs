@@ -285,7 +285,7 @@ impl ConflictRun {
         }
         let zone = cx.statement.settings.time_zone_offset_seconds;
         let Some(first) = conflicts.first() else {
-            add_insert(set, info, indexes, self.row.clone(), self.number, cx);
+            add_insert(set, info, indexes, self.row.clone(), self.number);
             return Ok(Decision::Write(RowOutcome::Inserted));
         };
         if self.drawn_key.is_some() && conflicts.iter().any(|conflict| conflict.entry.is_none()) {
@@ -296,9 +296,9 @@ impl ConflictRun {
             (InsertConflict::Ignore, _) => Ok(Decision::Write(RowOutcome::Ignored(error()))),
             (InsertConflict::Replace, _) => {
                 for row in rows {
-                    add_delete(set, info, indexes, &stored_bytes(row, info)?, self.number, cx);
+                    add_delete(set, info, indexes, &stored_bytes(row, info)?, self.number);
                 }
-                add_insert(set, info, indexes, self.row.clone(), self.number, cx);
+                add_insert(set, info, indexes, self.row.clone(), self.number);
                 Ok(Decision::Write(RowOutcome::Replaced(rows.len() as u64)))
             }
             (InsertConflict::Update(_) | InsertConflict::UpdateIgnoring(_), Some(program)) => {
@@ -315,7 +315,7 @@ impl ConflictRun {
                     }
                     Evaluated::Changed(new) => {
                         let id = id_of(info, &new);
-                        add_change(set, info, indexes, (&old, new.into()), self.number, cx);
+                        add_change(set, info, indexes, (&old, new.into()), self.number);
                         Decision::Write(RowOutcome::Updated { id })
                     }
                     Evaluated::Unchanged | Evaluated::NotMatched => {
@@ -343,7 +343,7 @@ impl ConflictRun {
             let zone = cx.statement.settings.time_zone_offset_seconds;
             return RowOutcome::Ignored(duplicate_error(info, indexes, other.entry, &self.row, zone));
         }
-        add_change(set, info, indexes, (old, self.row.clone()), self.number, cx);
+        add_change(set, info, indexes, (old, self.row.clone()), self.number);
         RowOutcome::Updated { id: id_of(info, &self.row) }
     }
 }

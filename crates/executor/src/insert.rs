@@ -295,9 +295,9 @@ impl InsertRun {
                     ) => OnDuplicate::Fail,
                 };
                 let insert = WriteOperation::Insert { key, row: row.bytes.clone(), on_duplicate };
-                self.set.add(&self.info.definition, insert, Origin::row(number), cx);
+                self.set.add(&self.info, insert, Origin::row(number));
             } else {
-                add_insert(&mut self.set, &self.info, &self.indexes, row.bytes.clone(), number, cx);
+                add_insert(&mut self.set, &self.info, &self.indexes, row.bytes.clone(), number);
             }
             self.chunk.push(row);
         }

@@ -56,8 +56,7 @@ impl LockBatch {
         lock: (LockMode, LockWait),
         cx: &mut Cx<'_>,
     ) -> Result<Self, Failure> {
-        let map = Arc::clone(&cx.env.site.map);
-        let groups = by_slot(keys.clone(), |key| map.slot_of_key(&info.definition, key));
+        let groups = by_slot(keys.clone(), |key| info.slot_of_key(key));
         let mut open = Vec::with_capacity(groups.len());
         for (slot, keys) in groups {
             let request = cx.locked_read(slot, program, keys.clone(), lock)?;

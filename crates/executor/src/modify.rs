@@ -280,7 +280,7 @@ impl ModifyRun {
                 }
                 Kind::Delete(filter) => WriteOperation::Delete { key, filter: filter.clone() },
             };
-            self.set.add(&self.info.definition, operation, Origin::row(number), cx);
+            self.set.add(&self.info, operation, Origin::row(number));
         }
         let is_whole = self.is_first && self.keys.is_empty();
         self.is_first = false;
@@ -298,7 +298,7 @@ impl ModifyRun {
             self.matched += 1;
             match &self.kind {
                 Kind::Delete(_) => {
-                    add_delete(&mut self.set, &self.info, &self.indexes, &old, number, cx);
+                    add_delete(&mut self.set, &self.info, &self.indexes, &old, number);
                     self.changed += 1;
                     self.rewritten.push(old.into());
                 }
@@ -308,7 +308,7 @@ impl ModifyRun {
                             let new: Box<[u8]> = new.into();
                             self.changed += 1;
                             self.rewritten.push(new.clone());
-                            add_change(&mut self.set, &self.info, &self.indexes, (&old, new), number, cx);
+                            add_change(&mut self.set, &self.info, &self.indexes, (&old, new), number);
                         }
                         Evaluated::Unchanged | Evaluated::NotMatched => self.rewritten.push(old.into()),
                     }

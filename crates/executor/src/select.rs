@@ -520,7 +520,7 @@ fn narrow_source(
         }
         None => match read_target(&table.path, info, cx)? {
             ReadTarget::Direct(target) => {
-                Operator::Table(TableReader::new(info, program, target, order, None, cx))
+                Operator::Table(TableReader::new(info, program, target, order, None))
             }
             ReadTarget::ByUnique(index, keys) => {
                 Operator::Unique(Box::new(UniqueReader::new(info, index, keys, program, order, cx)?))
@@ -589,9 +589,7 @@ fn table_source(
     let order = plan.order_by_index.map_or(Order::Any, Order::Key);
     let limit = if plan.steps.limits_source { window.useful() } else { None };
     let source = match read_target(&table.path, &info, cx)? {
-        ReadTarget::Direct(target) => {
-            Operator::Table(TableReader::new(&info, program, target, order, limit, cx))
-        }
+        ReadTarget::Direct(target) => Operator::Table(TableReader::new(&info, program, target, order, limit)),
         ReadTarget::ByUnique(index, keys) => {
             Operator::Unique(Box::new(UniqueReader::new(&info, index, keys, program, order, cx)?))
         }
@@ -681,11 +679,11 @@ pub fn candidates(
     program.with_primary_key = true;
     program.context.settings = settings;
     let reader = match target {
-        ReadTarget::Direct(target) => TableReader::new(info, program, target, order, None, cx),
+        ReadTarget::Direct(target) => TableReader::new(info, program, target, order, None),
         ReadTarget::ByUnique(index, keys) => {
             // A scan of each key's entries in the index finds the same rows without the hidden table.
             let ranges = access::key_ranges(keys);
-            TableReader::new(info, program, Target::Ranges(index, ranges), order, None, cx)
+            TableReader::new(info, program, Target::Ranges(index, ranges), order, None)
         }
     };
     let numbered = sort.iter().enumerate();

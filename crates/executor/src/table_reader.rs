@@ -224,19 +224,17 @@ impl TableReader {
         target: Target,
         order: Order,
         limit: Option<u64>,
-        cx: &Cx<'_>,
     ) -> Self {
         let mut program = program;
         program.with_index_key |= order != Order::Any;
         let is_backward = order == Order::Key(ScanDirection::Backward);
-        let map = &cx.env.site.map;
         let mut index = IndexId(0);
         let slots = match target {
             Target::Keys(mut keys) => {
                 if is_backward {
                     keys.reverse();
                 }
-                let groups = by_slot(keys, |key| map.slot_of_key(&info.definition, key));
+                let groups = by_slot(keys, |key| info.slot_of_key(key));
                 let read = |(slot, keys)| SlotRead::new(slot, Access::Keys(keys));
                 groups.into_iter().map(read).collect()
             }
@@ -246,8 +244,7 @@ impl TableReader {
                     ranges.reverse();
                 }
                 let access = Access::Scan { index, ranges: Arc::new(ranges), descending: is_backward, limit };
-                let slots = map.slots_of(&info.definition);
-                slots.map(|slot| SlotRead::new(SlotId(slot), access.clone())).collect()
+                info.slots().iter().map(|slot| SlotRead::new(*slot, access.clone())).collect()
             }
         };
         let width = match &program.output {

@@ -129,7 +129,7 @@ impl UniqueReader {
                         }
                         let target = Target::Keys(found.clone());
                         let program = self.program.clone();
-                        let reader = TableReader::new(&self.info, program, target, self.order, None, cx);
+                        let reader = TableReader::new(&self.info, program, target, self.order, None);
                         Stage::Rows { reader, primary_keys: found, kept: RowBuffer::default() }
                     }
                 }
@@ -168,7 +168,7 @@ fn entries_of(
     let columns = (parts..parts + info.definition.primary_key().len())
         .map(|column| ColumnIndex(u16::try_from(column).unwrap_or(u16::MAX)));
     let program = TableReader::program(hidden, None, ReadOutput::Columns(columns.collect()), cx.statement);
-    let reader = TableReader::new(hidden, program, Target::Keys(keys.to_vec()), Order::Any, None, cx);
+    let reader = TableReader::new(hidden, program, Target::Keys(keys.to_vec()), Order::Any, None);
     Stage::Entries { reader, found: Vec::new(), before }
 }
 

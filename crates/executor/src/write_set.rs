@@ -26,7 +26,7 @@ use query::TableAccessInfo;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use stdx::wire::Wire;
-use types::{IndexKind, IndexState, KeyEncoder, SlotId, TableDefinition, Value, ValueRef};
+use types::{IndexKind, IndexState, KeyEncoder, SlotId, Value, ValueRef};
 
 /// Operations of one request at most.
 const REQUEST_OPERATIONS: usize = 1024;
@@ -139,11 +139,11 @@ pub struct WriteSet {
 }
 
 impl WriteSet {
-    /// Adds an operation on a row of `table`.
-    pub fn add(&mut self, table: &TableDefinition, operation: WriteOperation, origin: Origin, cx: &Cx<'_>) {
-        let slot = cx.env.site.map.slot_of_key(table, operation_key(&operation));
-        let reference = table_ref(table);
-        let known = self.groups.iter().position(|group| group.slot == slot && group.table.id == table.id);
+    /// Adds an operation on a row of a table.
+    pub fn add(&mut self, info: &TableAccessInfo, operation: WriteOperation, origin: Origin) {
+        let slot = info.slot_of_key(operation_key(&operation));
+        let reference = table_ref(&info.definition);
+        let known = self.groups.iter().position(|group| group.slot == slot && group.table.id == reference.id);
         let position = known.unwrap_or_else(|| {
             let (deletes, others) = Default::default();
             self.groups.push(Group { slot, table: reference, deletes, others });
@@ -454,18 +454,17 @@ pub(crate) fn add_insert(
     indexes: &HiddenIndexes,
     row: Box<[u8]>,
     number: usize,
-    cx: &Cx<'_>,
 ) {
     for (position, index) in indexes.0.iter().enumerate() {
         if let Some(key) = index.key_of(info, &row).filter(|_| index.takes_entries()) {
             let entry = index.entry_of(info, &row);
             let insert = WriteOperation::Insert { key, row: entry, on_duplicate: OnDuplicate::Fail };
-            set.add(&index.hidden.definition, insert, Origin::entry(number, position), cx);
+            set.add(&index.hidden, insert, Origin::entry(number, position));
         }
     }
     let key = primary_key_of(info, &row);
     let insert = WriteOperation::Insert { key, row, on_duplicate: OnDuplicate::Fail };
-    set.add(&info.definition, insert, Origin::row(number), cx);
+    set.add(info, insert, Origin::row(number));
 }
 
 /// Adds the deletion of a row that was locked and read, and of its entries.
@@ -475,16 +474,15 @@ pub(crate) fn add_delete(
     indexes: &HiddenIndexes,
     row: &[u8],
     number: usize,
-    cx: &Cx<'_>,
 ) {
     for (position, index) in indexes.0.iter().enumerate() {
         if let Some(key) = index.key_of(info, row) {
             let delete = WriteOperation::Delete { key, filter: None };
-            set.add(&index.hidden.definition, delete, Origin::entry(number, position), cx);
+            set.add(&index.hidden, delete, Origin::entry(number, position));
         }
     }
     let delete = WriteOperation::Delete { key: primary_key_of(info, row), filter: None };
-    set.add(&info.definition, delete, Origin::row(number), cx);
+    set.add(info, delete, Origin::row(number));
 }
 
 /// Adds the change of a row that was locked and read into another, and of its entries.
@@ -494,36 +492,35 @@ pub(crate) fn add_change(
     indexes: &HiddenIndexes,
     (old, new): (&[u8], Box<[u8]>),
     number: usize,
-    cx: &Cx<'_>,
 ) {
     let (old_key, new_key) = (primary_key_of(info, old), primary_key_of(info, &new));
     for (position, index) in indexes.0.iter().enumerate() {
         let (before, after) =
             (index.key_of(info, old), index.key_of(info, &new).filter(|_| index.takes_entries()));
         let origin = Origin::entry(number, position);
-        let table = &index.hidden.definition;
+        let table = &index.hidden;
         if before == after {
             if let Some(key) = after.filter(|_| old_key != new_key) {
-                set.add(table, WriteOperation::Put { key, row: index.entry_of(info, &new) }, origin, cx);
+                set.add(table, WriteOperation::Put { key, row: index.entry_of(info, &new) }, origin);
             }
             continue;
         }
         if let Some(key) = before {
-            set.add(table, WriteOperation::Delete { key, filter: None }, origin, cx);
+            set.add(table, WriteOperation::Delete { key, filter: None }, origin);
         }
         if let Some(key) = after {
             let entry = index.entry_of(info, &new);
             let insert = WriteOperation::Insert { key, row: entry, on_duplicate: OnDuplicate::Fail };
-            set.add(table, insert, origin, cx);
+            set.add(table, insert, origin);
         }
     }
     if old_key == new_key {
-        set.add(&info.definition, WriteOperation::Put { key: new_key, row: new }, Origin::row(number), cx);
+        set.add(info, WriteOperation::Put { key: new_key, row: new }, Origin::row(number));
     } else {
         let delete = WriteOperation::Delete { key: old_key, filter: None };
-        set.add(&info.definition, delete, Origin::row(number), cx);
+        set.add(info, delete, Origin::row(number));
         let insert = WriteOperation::Insert { key: new_key, row: new, on_duplicate: OnDuplicate::Fail };
-        set.add(&info.definition, insert, Origin::row(number), cx);
+        set.add(info, insert, Origin::row(number));
     }
 }
 

@@ -47,6 +47,7 @@ pub(crate) fn changed_terms(old: &ClusterConfig, new: &ClusterConfig) -> Vec<Str
     compare("Name", old.name.clone(), new.name.clone());
     compare("NoOfReplicas", old.replicas.to_string(), new.replicas.to_string());
     compare("PartitionsPerNode", old.partitions_per_node.to_string(), new.partitions_per_node.to_string());
+    compare("SlotsPerNode", old.slots_per_node.to_string(), new.slots_per_node.to_string());
     let milliseconds = |config: &ClusterConfig| format!("{} ms", config.heartbeat_interval.as_millis());
     compare("HeartbeatIntervalDbDb", milliseconds(old), milliseconds(new));
     let nodes = |config: &ClusterConfig| {

@@ -292,6 +292,7 @@ fn settings(config: &ClusterConfig, text: String, me: &NodeConfig) -> NodeSettin
         authority: None,
         replica_count: config.replicas,
         partitions_per_node: config.partitions_per_node,
+        slots_per_node: config.slots_per_node,
         time_between_epochs: config.time_between_epochs,
         max_connections: me.mysql.as_ref().map_or(0, |mysql| mysql.max_connections),
         connect_timeout_s: me.mysql.as_ref().map(|mysql| mysql.connect_timeout_s),

@@ -15,7 +15,7 @@ use protocol::control::{
     Command, FOUNDINGS_MAX, GroupId, STATE_SIZE_MAX, VOTERS_MAX, VoterChange, VoterId, VoterStep,
 };
 use protocol::signal::JoinRequest;
-use protocol::{NodeInfo, NodeRole, View};
+use protocol::{NodeInfo, NodeRole, SlotSizes, View};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stdx::wire::{Decoder, WIRE_VERSION, Wire, WireError, to_bytes};
@@ -24,6 +24,11 @@ use wire_derive::Wire;
 
 /// How much higher the numbers of a new founding begin.
 pub const NUMBERS_LEAP: u64 = 1 << 20;
+/// SlotsPerNode of a cluster that is founded without one, by the most `ldm` that a node has: up to so many, so many
+/// slots. Each view costs each slot some work, so small machines have few.
+const SLOTS_PER_NODE: [(u8, u16); 2] = [(15, 16), (64, 64)];
+/// The same for nodes with more.
+const SLOTS_PER_LARGE_NODE: u16 = 128;
 
 /// The settings with which a cluster is founded.
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
@@ -34,6 +39,8 @@ pub struct ClusterSettings {
     pub replica_count: u16,
     /// PartitionsPerNode.
     pub partitions_per_node: u16,
+    /// SlotsPerNode; 0: by the CPUs of the nodes that found the cluster.
+    pub slots_per_node: u16,
     /// How many copies of the log vote, when all are there.
     pub voter_count: u16,
 }
@@ -320,8 +327,14 @@ impl ControlState {
         let nodes: Vec<NodeInfo> =
             self.settings.members.iter().map(|(node, role)| self.info(*node, *role)).collect();
         let replica_count = usize::from(self.settings.replica_count);
-        let partitions_per_node = usize::from(self.settings.partitions_per_node);
-        self.view = Arc::new(View::first(self.group, nodes, replica_count, partitions_per_node));
+        let sizes = SlotSizes {
+            slots_per_node: match self.settings.slots_per_node {
+                0 => slots_for(nodes.iter().map(|node| node.ldm_count).max().unwrap_or(0)),
+                configured => configured,
+            },
+            partitions_per_node: self.settings.partitions_per_node,
+        };
+        self.view = Arc::new(View::first(self.group, nodes, replica_count, sizes));
     }
 
     /// A node in its newest life, as views describe it.
@@ -412,6 +425,12 @@ impl ControlState {
             | (VoterStep::Promote | VoterStep::Remove, None) => false,
         }
     }
+}
+
+/// SlotsPerNode where nodes have at most so many `ldm`.
+fn slots_for(ldm_count: u8) -> u16 {
+    let fitting = SLOTS_PER_NODE.iter().find(|(most, _)| ldm_count <= *most);
+    fitting.map_or(SLOTS_PER_LARGE_NODE, |(_, slots)| *slots)
 }
 
 #[cfg(test)]

@@ -58,6 +58,8 @@ pub struct MembershipConfig {
     pub replica_count: usize,
     /// PartitionsPerNode.
     pub partitions_per_node: usize,
+    /// SlotsPerNode; 0: by the CPUs of the nodes that found the cluster.
+    pub slots_per_node: u16,
     /// How fast failures are found.
     pub detector: DetectorConfig,
     /// The contents of the file of the control log.
@@ -88,6 +90,7 @@ impl MembershipConfig {
             members: self.members.clone(),
             replica_count: narrow(self.replica_count),
             partitions_per_node: narrow(self.partitions_per_node),
+            slots_per_node: self.slots_per_node,
             voter_count: narrow(voter_count),
         };
         ControlConfig {

@@ -70,6 +70,8 @@ pub enum Mutant {
     NumbersGivenTwice,
     /// A node that takes part in a recovery goes on with the old log.
     SurvivorsStayUnbound,
+    /// Primaries are given to whoever leads the fewest, not to their homes.
+    HomeIgnored,
 }
 
 /// Those of an operator's recovery.
@@ -93,7 +95,7 @@ pub const OF_DETECTOR: [Mutant; 7] = [
 ];
 
 /// Those of what binds both together, for clusters of nodes.
-pub const OF_MEMBERSHIP: [Mutant; 12] = [
+pub const OF_MEMBERSHIP: [Mutant; 13] = [
     Mutant::WritableAtOnce,
     Mutant::LeftOutStays,
     Mutant::SyncWithoutCopy,
@@ -106,6 +108,7 @@ pub const OF_MEMBERSHIP: [Mutant; 12] = [
     Mutant::LaggardsStay,
     Mutant::LaggardsAtOnce,
     Mutant::LateAreBlameless,
+    Mutant::HomeIgnored,
 ];
 
 /// Those of the control log.
@@ -122,7 +125,7 @@ pub const OF_CONTROL_LOG: [Mutant; 9] = [
 ];
 
 /// Those that no seed catches soon, and a schedule that is written down does: `tests/directed.rs`.
-pub const DIRECTED: [Mutant; 16] = [
+pub const DIRECTED: [Mutant; 17] = [
     Mutant::SuspectsAreGranted,
     Mutant::EarlierGrantsForgotten,
     Mutant::DeadWitnessLeaves,
@@ -139,6 +142,7 @@ pub const DIRECTED: [Mutant; 16] = [
     Mutant::OldLogsStayValid,
     Mutant::NumbersGivenTwice,
     Mutant::SurvivorsStayUnbound,
+    Mutant::HomeIgnored,
 ];
 
 #[cfg(feature = "mutants")]

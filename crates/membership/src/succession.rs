@@ -9,15 +9,18 @@
 //! - a member that stays in sync stays in the same life: rows of an earlier process start exist nowhere;
 //! - the founding stays;
 //! - a slot's group and rank never change: they say which `ldm` of a node owns it;
+//! - a slot is led from home if it can be; else whole tables, whose slots lie in a few ranks, would be led by one node
+//!   after a restart;
 //! - a primary moves *by hand-over*, to the same line (`since`), only from a member that stays in sync; else a new line
 //!   begins.
 //!
 //! Deliberately not here: adding replica groups (they need their own steps), and suspicion of nodes (`detector`).
 
+use crate::mutants::{self, Mutant};
 use protocol::control::GroupId;
 use protocol::{GroupView, NodeInfo, SlotPlace, View};
 use std::collections::BTreeMap;
-use types::{Incarnation, NodeId, ViewNumber};
+use types::{Incarnation, NodeId, SlotId, ViewNumber};
 
 /// Why a view may not follow another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,7 +45,8 @@ pub fn check(view: &View, next: &View, lives: &BTreeMap<NodeId, Incarnation>) ->
     check_lives(next, lives)?;
     let is_alike = next.founding == view.founding
         && next.groups.len() == view.groups.len()
-        && next.slots.len() == view.slots.len();
+        && next.slots.len() == view.slots.len()
+        && next.slot_terms() == view.slot_terms();
     let stays =
         |(before, after): (&SlotPlace, &SlotPlace)| before.group == after.group && before.rank == after.rank;
     if !is_alike || !view.slots.iter().zip(&next.slots).all(stays) {
@@ -104,14 +108,13 @@ pub fn without(view: &View, gone: &[NodeId]) -> Option<View> {
             return None;
         }
     }
-    for index in 0..next.slots.len() {
-        let place = next.slots[index];
-        let group = &next.groups[usize::from(place.group)];
-        if !group.in_sync.contains(&place.primary) {
-            let heir = least_busy(&next, usize::from(place.group));
-            next.slots[index].primary = heir;
-            next.slots[index].since = next.number;
-        }
+    for slot in
+        orphans(&next, |next, place| !next.groups[usize::from(place.group)].in_sync.contains(&place.primary))
+    {
+        // Rather one that is about to stop than nobody.
+        let heir = heir(&next, slot, true).or_else(|| heir(&next, slot, false))?;
+        let place = &mut next.slots[slot.0 as usize];
+        (place.primary, place.since) = (heir, next.number);
     }
     next.leaving.retain(|node| !gone.contains(node));
     Some(next)
@@ -139,11 +142,8 @@ pub fn with_leaving(view: &View, node: NodeId) -> Option<View> {
         return None;
     }
     next.leaving.push(node);
-    for index in 0..next.slots.len() {
-        let place = next.slots[index];
-        if place.primary == node {
-            next.slots[index].primary = least_busy_of(&next, usize::from(place.group), true)?;
-        }
+    for slot in orphans(&next, |_, place| place.primary == node) {
+        next.slots[slot.0 as usize].primary = heir(&next, slot, true)?;
     }
     Some(next)
 }
@@ -211,42 +211,57 @@ pub fn with_spread_primaries(view: &View) -> Option<View> {
     (next.slots != view.slots).then_some(next)
 }
 
+/// Primaries go home. Those of a home that is away are spread over the others then, rank by rank.
 fn spread(view: &mut View) {
-    for group in 0..view.groups.len() {
-        while let Some((slot, heir)) = one_to_move(view, group) {
-            view.slots[slot].primary = heir;
+    let at_home = |view: &View, slot, heir| is_at_home(view, slot, heir);
+    let less_busy = |view: &View, slot, heir| {
+        let led = |node| led_by(view, slot, node).0;
+        view.place(slot)
+            .is_some_and(|place| !is_at_home(view, slot, place.primary) && led(heir) + 1 < led(place.primary))
+    };
+    move_where(view, at_home);
+    move_where(view, less_busy);
+}
+
+/// Gives those slots to their heirs for which that is better.
+fn move_where(view: &mut View, is_better: impl Fn(&View, SlotId, NodeId) -> bool) {
+    for slot in view.user_slots() {
+        let heir = heir(view, slot, true).filter(|heir| is_better(view, slot, *heir));
+        if let Some(heir) = heir {
+            view.slots[slot.0 as usize].primary = heir;
         }
     }
 }
 
-/// A slot of the busiest member that the least busy one should lead.
-fn one_to_move(view: &View, group: usize) -> Option<(usize, NodeId)> {
-    let heir = least_busy_of(view, group, true)?;
-    let busiest = *view.groups[group].in_sync.iter().max_by_key(|node| primaries(view, group, **node))?;
-    if primaries(view, group, busiest) <= primaries(view, group, heir) + 1 {
-        return None;
-    }
-    let led = |place: &SlotPlace| usize::from(place.group) == group && place.primary == busiest;
-    // The last one: the first ones were its own at the beginning.
-    Some((view.slots.iter().rposition(led)?, heir))
+fn is_at_home(view: &View, slot: SlotId, node: NodeId) -> bool {
+    view.home(slot) == Some(node) && !mutants::is(Mutant::HomeIgnored)
 }
 
-fn least_busy(view: &View, group: usize) -> NodeId {
-    stdx::require!(!view.groups[group].in_sync.is_empty(), "a group without in-sync members");
-    // Rather one that is about to stop than nobody.
-    let heir = least_busy_of(view, group, true).or_else(|| least_busy_of(view, group, false));
-    heir.unwrap_or(NodeId(0))
+/// Slots that need another primary.
+fn orphans(view: &View, needs: impl Fn(&View, &SlotPlace) -> bool) -> Vec<SlotId> {
+    let of_view = (0..).map(SlotId).zip(&view.slots);
+    of_view.filter(|(_, place)| needs(view, place)).map(|(slot, _)| slot).collect()
 }
 
-fn least_busy_of(view: &View, group: usize, stays: bool) -> Option<NodeId> {
-    let members = view.groups[group].in_sync.iter();
-    let members = members.filter(|node| !stays || !view.leaving.contains(node));
-    members.min_by_key(|node| primaries(view, group, **node)).copied()
+/// The next primary of a slot: its home, or the member that leads the fewest slots of its rank, then of its group.
+/// `stays`: only members that are not about to stop.
+fn heir(view: &View, slot: SlotId, stays: bool) -> Option<NodeId> {
+    let group = view.groups.get(usize::from(view.place(slot)?.group))?;
+    let members = group.in_sync.iter().copied().filter(|node| !stays || !view.leaving.contains(node));
+    members
+        .clone()
+        .find(|node| is_at_home(view, slot, *node))
+        .or_else(|| members.min_by_key(|node| led_by(view, slot, *node)))
 }
 
-fn primaries(view: &View, group: usize, node: NodeId) -> usize {
-    let led = |place: &&SlotPlace| usize::from(place.group) == group && place.primary == node;
-    view.slots.iter().filter(led).count()
+/// How many slots of a slot's rank, and of its group, a node leads.
+fn led_by(view: &View, slot: SlotId, node: NodeId) -> (usize, usize) {
+    let Some(position) = view.slot_terms().position(slot) else { return (0, 0) };
+    let slots = view.slot_terms().slots_of_group(position.group);
+    let led = slots.filter_map(|slot| view.place(SlotId(slot))).filter(|place| place.primary == node);
+    led.fold((0, 0), |(of_rank, of_group), place| {
+        (of_rank + usize::from(place.rank == position.rank), of_group + 1)
+    })
 }
 
 fn follow(view: &View) -> View {
@@ -254,4 +269,4 @@ fn follow(view: &View) -> View {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

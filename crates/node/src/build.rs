@@ -48,6 +48,8 @@ pub struct NodeSettings {
     pub replica_count: usize,
     /// PartitionsPerNode.
     pub partitions_per_node: usize,
+    /// SlotsPerNode; 0: by the CPUs of the nodes that found the cluster.
+    pub slots_per_node: u16,
     /// TimeBetweenEpochs.
     pub time_between_epochs: Duration,
     /// max_connections.
@@ -166,6 +168,7 @@ pub fn build(
         members: settings.members.clone(),
         replica_count: settings.replica_count,
         partitions_per_node: settings.partitions_per_node,
+        slots_per_node: settings.slots_per_node,
         detector: DetectorConfig::for_interval(settings.heartbeat_interval),
         log_file: settings.control_log.clone(),
     };

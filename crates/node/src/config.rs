@@ -79,6 +79,8 @@ pub struct ClusterConfig {
     pub replicas: usize,
     /// `PartitionsPerNode`.
     pub partitions_per_node: usize,
+    /// `SlotsPerNode`; 0: by the CPUs of the nodes that found the cluster.
+    pub slots_per_node: u16,
     /// `TimeBetweenEpochs`.
     pub time_between_epochs: Duration,
     /// `HeartbeatIntervalDbDb`.
@@ -462,6 +464,7 @@ impl Reader {
     fn assemble(&mut self, system: &Values<'_>, nodes: &[(NodeId, NodeValues<'_>)]) -> Option<ClusterConfig> {
         let replicas = narrow(self.shared("NoOfReplicas", nodes));
         let partitions_per_node = narrow(self.shared("PartitionsPerNode", nodes));
+        let slots_per_node = u16::try_from(self.shared("SlotsPerNode", nodes)).unwrap_or(u16::MAX);
         let time_between_epochs = Duration::from_millis(self.shared("TimeBetweenEpochs", nodes));
         let heartbeat_interval = Duration::from_millis(self.shared("HeartbeatIntervalDbDb", nodes));
         let answer_timeout = Duration::from_millis(self.shared("ReplicaAnswerTimeout", nodes));
@@ -490,6 +493,7 @@ impl Reader {
             name,
             replicas,
             partitions_per_node,
+            slots_per_node,
             time_between_epochs,
             heartbeat_interval,
             answer_timeout,

@@ -478,7 +478,7 @@ impl MainModule {
             self.copied.push(slot);
             self.report_progress(outputs);
         }
-        let slots = (0..u32::try_from(self.view.slots.len()).unwrap_or(0)).map(SlotId);
+        let slots = self.view.slots_of_node(self.config.node);
         let mut mine = slots.filter(|id| self.view.joining(*id).contains(&self.config.node));
         if self.entered == self.view.number && self.is_joining() && mine.all(|id| self.copied.contains(&id)) {
             self.reach(Step::Copied);

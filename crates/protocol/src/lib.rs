@@ -34,4 +34,4 @@ pub use module::{
     RequestToRuntime, RuntimeReport, Severity, ThreadReport,
 };
 pub use signal::{Envelope, Signal};
-pub use view::{GroupView, NodeInfo, NodeRole, SlotPlace, View};
+pub use view::{GroupView, NodeInfo, NodeRole, SlotPlace, SlotSizes, View};

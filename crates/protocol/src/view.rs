@@ -1,12 +1,18 @@
 //! The view: numbered membership and ownership of the cluster. It changes only for those, never for schema or epochs.
 //!
-//! Slot 0 holds the system tables: it is a group of its own with a replica on every data node. Slots 1.. are spread
-//! over the replica groups; each group's primaries are spread over its nodes, and over the `ldm` instances of each
-//! node, so that all of them work.
+//! Slot 0 holds the system tables: it is a group of its own with a replica on every data node. Each replica group has
+//! `SlotsPerNode` ranks of as many slots as it has replicas (`types::SlotTerms`). A slot's *home* is the replica of its
+//! column: it leads the slot while it is there. A slot's rank says which `ldm` of a node has it.
+//!
+//! The wire form leaves out what follows from that: it lists only the primaries that are away from home, and lines as
+//! runs.
+//!
+//! Invariant: a view has the slots that its terms say, each at its place.
 
 use crate::control::GroupId;
 use crate::{Address, ModuleKind};
-use types::{BUCKET_COUNT, Incarnation, NodeId, SlotId, TransactionId, ViewNumber};
+use stdx::wire::{Decoder, Encoder, Wire, WireError};
+use types::{Incarnation, NodeId, SlotId, SlotPosition, SlotTerms, TransactionId, ViewNumber};
 use wire_derive::Wire;
 
 /// The role of a node.
@@ -56,22 +62,38 @@ pub struct GroupView {
 }
 
 /// Where a slot lives.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SlotPlace {
     /// Index into `View::groups`.
     pub group: u16,
     /// The primary, a member of the group's `in_sync`.
     pub primary: NodeId,
-    /// The position of the slot among those of its group with the same primary: chooses the `ldm` instance on each
-    /// replica.
+    /// Chooses the `ldm` instance on each replica; the system's slot has rank 0.
     pub rank: u16,
     /// The first view of this line of primaries: they handed over to each other what was open. Work of transactions
     /// from before is void.
     pub since: ViewNumber,
 }
 
+/// How many slots a cluster is founded with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SlotSizes {
+    /// SlotsPerNode.
+    pub slots_per_node: u16,
+    /// PartitionsPerNode.
+    pub partitions_per_node: u16,
+}
+
+impl SlotSizes {
+    /// No more slots than one table uses.
+    #[must_use]
+    pub const fn least(partitions_per_node: u16) -> Self {
+        Self { slots_per_node: partitions_per_node, partitions_per_node }
+    }
+}
+
 /// Membership and ownership.
-#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct View {
     /// Its number; 0 means "no view yet".
     pub number: ViewNumber,
@@ -81,6 +103,10 @@ pub struct View {
     pub nodes: Vec<NodeInfo>,
     /// Group 0 is the system slot's, with all data nodes; the others are the replica groups.
     pub groups: Vec<GroupView>,
+    /// SlotsPerNode, as the cluster was founded.
+    pub slots_per_node: u16,
+    /// PartitionsPerNode, as the cluster was founded.
+    pub partitions_per_node: u16,
     /// By slot id.
     pub slots: Vec<SlotPlace>,
     /// Data nodes that are about to stop: they get no primaries.
@@ -96,6 +122,8 @@ impl View {
             founding: GroupId(0),
             nodes: Vec::new(),
             groups: Vec::new(),
+            slots_per_node: 0,
+            partitions_per_node: 0,
             slots: Vec::new(),
             leaving: Vec::new(),
         }
@@ -104,14 +132,9 @@ impl View {
     /// The first view of a cluster: every configured data node is there and in sync.
     ///
     /// `nodes` in order of id; data nodes fill replica groups of `replica_count` in that order, so their number must be
-    /// a multiple of it.
+    /// a multiple of it. A node has slots for the partitions of one table at least.
     #[must_use]
-    pub fn first(
-        founding: GroupId,
-        nodes: Vec<NodeInfo>,
-        replica_count: usize,
-        partitions_per_node: usize,
-    ) -> Self {
+    pub fn first(founding: GroupId, nodes: Vec<NodeInfo>, replica_count: usize, sizes: SlotSizes) -> Self {
         let data: Vec<NodeId> =
             nodes.iter().filter(|node| node.role == NodeRole::Data).map(|node| node.node).collect();
         stdx::require!(replica_count > 0 && !data.is_empty() && data.len().is_multiple_of(replica_count));
@@ -123,21 +146,56 @@ impl View {
         };
         let mut groups = vec![group(&data)];
         groups.extend(data.chunks(replica_count).map(group));
-        let mut slots = vec![SlotPlace { group: 0, primary: data[0], rank: 0, since: ViewNumber(1) }];
-        for index in 0..partitions_per_node * data.len() {
-            let group_count = groups.len() - 1;
-            let group = 1 + index % group_count;
-            let within = index / group_count;
-            let primary = groups[group].replicas[within % replica_count];
-            let narrow = |number: usize| u16::try_from(number).unwrap_or(u16::MAX);
-            slots.push(SlotPlace {
-                group: narrow(group),
-                primary,
-                rank: narrow(within / replica_count),
-                since: ViewNumber(1),
-            });
+        let partitions_per_node = sizes.partitions_per_node.max(1);
+        let slots_per_node = sizes.slots_per_node.max(partitions_per_node);
+        let none = Self::none();
+        let number = ViewNumber(1);
+        let view = Self { number, founding, nodes, groups, slots_per_node, partitions_per_node, ..none };
+        let place = |(group, rank, primary)| SlotPlace { group, rank, primary, since: number };
+        let slots = view.homes().map(place).collect();
+        Self { slots, ..view }
+    }
+
+    /// The terms of the founding, and how many groups the cluster has.
+    #[must_use]
+    pub fn slot_terms(&self) -> SlotTerms {
+        let narrow = |number: usize| u16::try_from(number).unwrap_or(u16::MAX);
+        SlotTerms {
+            slots_per_node: self.slots_per_node,
+            partitions_per_node: self.partitions_per_node,
+            groups: narrow(self.groups.len().saturating_sub(1)),
+            replicas: self.groups.get(1).map_or(0, |group| narrow(group.replicas.len())),
         }
-        Self { number: ViewNumber(1), founding, nodes, groups, slots, leaving: Vec::new() }
+    }
+
+    /// Group, rank and home of each slot. (The system's slot has no home; in the first view the first data node leads
+    /// it.)
+    fn homes(&self) -> impl Iterator<Item = (u16, u16, NodeId)> + '_ {
+        let first = self.groups.first().and_then(|group| group.replicas.first());
+        let system = first.map(|node| (0, 0, *node));
+        let of_group = |(number, group): (u16, &'_ GroupView)| {
+            let replicas = group.replicas.clone();
+            (0..self.slots_per_node)
+                .flat_map(move |rank| replicas.clone().into_iter().map(move |home| (number, rank, home)))
+        };
+        system.into_iter().chain((0..).zip(&self.groups).skip(1).flat_map(of_group))
+    }
+
+    /// The node that leads a slot while it is there; None for the system's slot.
+    #[must_use]
+    pub fn home(&self, slot: SlotId) -> Option<NodeId> {
+        let SlotPosition { group, column, .. } = self.slot_terms().position(slot)?;
+        self.groups.get(usize::from(group))?.replicas.get(usize::from(column)).copied()
+    }
+
+    /// The slots of a node's groups: the system's, and those of its replica group.
+    pub fn slots_of_node(&self, node: NodeId) -> impl Iterator<Item = SlotId> + use<> {
+        let own = (0..).zip(&self.groups).skip(1).find(|(_, group)| group.replicas.contains(&node));
+        let own = own.map_or(0..0, |(group, _)| self.slot_terms().slots_of_group(group));
+        let count = u32::try_from(self.slots.len()).unwrap_or(u32::MAX);
+        let is_data = self.groups.first().is_some_and(|group| group.replicas.contains(&node));
+        let system = 0..u32::from(is_data);
+        system.chain(own).filter(move |slot| *slot < count).map(SlotId)
     }
 
     /// Whether its parts fit together, whatever came before: nodes in order, members that are replicas, each counted
@@ -152,13 +210,17 @@ impl View {
                 && members.iter().all(|nodes| nodes.iter().all(|node| group.replicas.contains(node)))
                 && !group.joining.iter().any(|node| group.in_sync.contains(node))
         };
-        let is_place = |place: &SlotPlace| {
-            let group = self.groups.get(usize::from(place.group));
-            group.is_some_and(|group| group.in_sync.contains(&place.primary))
+        let is_place = |(place, (group, rank, _)): (&SlotPlace, (u16, u16, NodeId))| {
+            let members = self.groups.get(usize::from(place.group)).map(|group| &group.in_sync);
+            (place.group, place.rank) == (group, rank)
+                && members.is_some_and(|members| members.contains(&place.primary))
         };
+        let replicas = self.groups.get(1).map_or(0, |group| group.replicas.len());
         self.nodes.is_sorted_by(|left, right| left.node < right.node)
             && self.groups.iter().all(is_group)
-            && self.slots.iter().all(is_place)
+            && self.groups.iter().skip(1).all(|group| group.replicas.len() == replicas)
+            && self.slots.len() == self.slot_terms().slot_count() as usize
+            && self.slots.iter().zip(self.homes()).all(is_place)
             && self.leaving.iter().all(|node| self.is_in_sync(*node))
             && self.groups.iter().flat_map(|group| &group.replicas).all(|node| self.node(*node).is_some())
     }
@@ -210,15 +272,6 @@ impl View {
         Some(Address::new(node, ModuleKind::Tc, instance))
     }
 
-    /// The slot that owns a key with this hash, for tables other than system tables.
-    #[must_use]
-    #[inline]
-    pub fn slot_of_hash(&self, hash: u64) -> SlotId {
-        let count = u32::try_from(self.slots.len().saturating_sub(1)).unwrap_or(u32::MAX);
-        let bucket = u32::try_from(hash % u64::from(BUCKET_COUNT)).unwrap_or(0);
-        SlotId(1 + bucket * count / BUCKET_COUNT)
-    }
-
     /// Where a slot lives.
     #[must_use]
     #[inline]
@@ -267,3 +320,74 @@ impl View {
         (1..u32::try_from(self.slots.len()).unwrap_or(0)).map(SlotId)
     }
 }
+
+/// Views of earlier wire versions had other slots: they are refused.
+const WIRE_SINCE: u16 = 7;
+/// Most slots per node; few bytes must not ask for much memory.
+const SLOTS_PER_NODE_MAX: u16 = 256;
+/// Most replicas of a replica group.
+const REPLICAS_MAX: usize = 4;
+
+/// Slots whose primary is away from home, with it; and the lines of the slots in their order, as runs of slots with the
+/// same one.
+impl Wire for View {
+    fn encode(&self, encoder: &mut Encoder<'_>) {
+        self.number.encode(encoder);
+        self.founding.encode(encoder);
+        self.nodes.encode(encoder);
+        self.groups.encode(encoder);
+        self.slots_per_node.encode(encoder);
+        self.partitions_per_node.encode(encoder);
+        let placed = (0..).map(SlotId).zip(&self.slots).zip(self.homes());
+        let away = placed.filter(|((_, place), (.., home))| place.primary != *home);
+        let away: Vec<(SlotId, NodeId)> = away.map(|((slot, place), _)| (slot, place.primary)).collect();
+        away.encode(encoder);
+        let runs = self.slots.chunk_by(|one, next| one.since == next.since);
+        let runs: Vec<(u32, ViewNumber)> =
+            runs.map(|run| (u32::try_from(run.len()).unwrap_or(u32::MAX), run[0].since)).collect();
+        runs.encode(encoder);
+        self.leaving.encode(encoder);
+    }
+
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, WireError> {
+        if decoder.version < WIRE_SINCE {
+            return Err(WireError::Malformed);
+        }
+        let view = Self {
+            number: Wire::decode(decoder)?,
+            founding: Wire::decode(decoder)?,
+            nodes: Wire::decode(decoder)?,
+            groups: Wire::decode(decoder)?,
+            slots_per_node: Wire::decode(decoder)?,
+            partitions_per_node: Wire::decode(decoder)?,
+            slots: Vec::new(),
+            leaving: Vec::new(),
+        };
+        let away: Vec<(SlotId, NodeId)> = Wire::decode(decoder)?;
+        let runs: Vec<(u32, ViewNumber)> = Wire::decode(decoder)?;
+        let leaving = Wire::decode(decoder)?;
+        let is_large = |group: &GroupView| group.replicas.len() > REPLICAS_MAX;
+        if view.slots_per_node > SLOTS_PER_NODE_MAX || view.groups.iter().skip(1).any(is_large) {
+            return Err(WireError::TooLarge);
+        }
+        let place = |(group, rank, primary)| SlotPlace { group, rank, primary, since: ViewNumber(0) };
+        let mut slots: Vec<SlotPlace> = view.homes().map(place).collect();
+        for (slot, primary) in away {
+            slots.get_mut(slot.0 as usize).ok_or(WireError::Malformed)?.primary = primary;
+        }
+        let mut rest = slots.iter_mut();
+        for (count, since) in runs {
+            for _ in 0..count {
+                rest.next().ok_or(WireError::Malformed)?.since = since;
+            }
+        }
+        if rest.next().is_some() {
+            return Err(WireError::Malformed);
+        }
+        drop(rest);
+        Ok(Self { slots, leaving, ..view })
+    }
+}
+
+#[cfg(test)]
+mod tests;

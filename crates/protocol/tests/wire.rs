@@ -20,7 +20,7 @@ use protocol::program::{
 };
 use protocol::signal::*;
 use protocol::transport::{Hello, decode_envelope, decode_hello, encode_envelope, encode_hello, next_frame};
-use protocol::{Address, Envelope, ModuleKind, NodeInfo, NodeRole, Signal, SqlError, View};
+use protocol::{Address, Envelope, ModuleKind, NodeInfo, NodeRole, Signal, SlotSizes, SqlError, View};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -105,7 +105,7 @@ fn view() -> Arc<View> {
         sql_count: 4,
     };
     let nodes = vec![node(1, NodeRole::Data), node(2, NodeRole::Data), node(65, NodeRole::Management)];
-    Arc::new(View::first(GroupId(7), nodes, 2, 1))
+    Arc::new(View::first(GroupId(7), nodes, 2, SlotSizes::least(1)))
 }
 
 fn reads() -> Vec<Signal> {
@@ -367,7 +367,13 @@ fn hand_over() -> HandOver {
 
 fn terms() -> ClusterTerms {
     let members = vec![(NodeId(2), NodeRole::Data)];
-    ClusterTerms { replica_count: 2, partitions_per_node: 4, heartbeat_us: 50_000, members }
+    ClusterTerms {
+        replica_count: 2,
+        partitions_per_node: 4,
+        slots_per_node: 5,
+        heartbeat_us: 50_000,
+        members,
+    }
 }
 
 fn recovery_order() -> RecoveryOrder {

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use stdx::{IdRange, Instant, hash64};
 use storage::Reader;
 use types::{
-    Incarnation, IndexId, KeyEncoder, NodeId, RowLayout, Schema, SlotId, TableChunks, TableDefinition,
-    TableId, TableKind,
+    BUCKET_COUNT, Incarnation, IndexId, KeyEncoder, NodeId, RowLayout, Schema, SlotId, SlotTerms,
+    TableChunks, TableDefinition, TableId, TableKind,
 };
 
 /// Values that modules of a node send each other by reference.
@@ -51,7 +51,10 @@ pub struct PublishedReader {
     pub reader: Reader,
 }
 
-/// How keys and rows of one table are encoded.
+/// The slot of a key of a table that has no slots: no view has it.
+const NO_SLOT: SlotId = SlotId(u32::MAX);
+
+/// How keys and rows of one table are encoded, and where they are.
 #[derive(Debug)]
 pub struct TableAccessInfo {
     /// The table.
@@ -65,6 +68,8 @@ pub struct TableAccessInfo {
     pub indexes: Vec<(IndexId, KeyEncoder)>,
     /// This node's AUTO_INCREMENT values; the same object in all maps of the node.
     pub auto_increment: Arc<IdRange>,
+    /// The slots of its partitions, by partition; none as long as no view is known.
+    slots: Box<[SlotId]>,
 }
 
 impl TableAccessInfo {
@@ -84,9 +89,9 @@ impl TableAccessInfo {
         own == key
     }
 
-    /// The access info of a table.
+    /// The access info of a table in a cluster with these slots.
     #[must_use]
-    pub fn new(definition: &Arc<TableDefinition>, auto_increment: Arc<IdRange>) -> Self {
+    pub fn new(definition: &Arc<TableDefinition>, terms: SlotTerms, auto_increment: Arc<IdRange>) -> Self {
         let encoder = |index: &types::IndexDefinition| (index.id, KeyEncoder::new(definition, &index.parts));
         Self {
             layout: RowLayout::of_table(definition),
@@ -94,7 +99,25 @@ impl TableAccessInfo {
             indexes: definition.indexes.iter().map(encoder).collect(),
             definition: Arc::clone(definition),
             auto_increment,
+            slots: terms.slots_of(definition).into(),
         }
+    }
+
+    /// The slot of the partition that owns a primary key. (That there is no such slot is found out where it is looked
+    /// for.)
+    #[must_use]
+    #[inline]
+    pub fn slot_of_key(&self, key: &[u8]) -> SlotId {
+        let count = u32::try_from(self.slots.len()).unwrap_or(0);
+        let bucket = u32::try_from(hash64(key) % u64::from(BUCKET_COUNT)).unwrap_or(0);
+        let partition = bucket * count / BUCKET_COUNT;
+        self.slots.get(partition as usize).copied().unwrap_or(NO_SLOT)
+    }
+
+    /// The slots of its partitions, by partition.
+    #[must_use]
+    pub fn slots(&self) -> &[SlotId] {
+        &self.slots
     }
 
     /// The encoder of an index.
@@ -159,7 +182,7 @@ impl NodeMap {
     }
 
     /// The map with other parts, without readers. Only tables that are not the same in both schemas are looked at:
-    /// the access info of the others is kept.
+    /// the access info of the others is kept. With the cluster's slots known for the first time, all of it is made.
     #[must_use]
     pub fn with(
         &self,
@@ -168,21 +191,27 @@ impl NodeMap {
         schema: Arc<Schema>,
         lost: &[NodeId],
     ) -> Self {
-        let mut tables = self.tables.clone();
+        let terms = view.slot_terms();
+        // The terms of the founding are the same in every view of a cluster, but not before the first one is known.
+        let has_slots = self.view.slot_terms() == terms;
         let none = TableChunks::default();
         // (A node starts with a schema, and without access info.)
-        let known = if self.tables.is_empty() { &none } else { self.schema.tables() };
+        let (mut tables, known) = if has_slots && !self.tables.is_empty() {
+            (self.tables.clone(), self.schema.tables())
+        } else {
+            (TableChunks::default(), &none)
+        };
         for (id, _, definition) in known.changes(schema.tables()) {
             let Some(definition) = definition else {
                 tables.remove(id);
                 continue;
             };
-            let old = tables.get(id);
-            if old.is_some_and(|old| *old.definition == **definition) {
+            let old = self.tables.get(id);
+            if has_slots && old.is_some_and(|old| *old.definition == **definition) {
                 continue;
             }
             let range = old.map_or_else(Arc::default, |old| Arc::clone(&old.auto_increment));
-            tables.insert(id, Arc::new(TableAccessInfo::new(definition, range)));
+            tables.insert(id, Arc::new(TableAccessInfo::new(definition, terms, range)));
         }
         Self {
             node: self.node,
@@ -223,22 +252,14 @@ impl NodeMap {
     /// The slot that owns a primary key of a table.
     #[must_use]
     #[inline]
-    pub fn slot_of_key(&self, table: &TableDefinition, key: &[u8]) -> SlotId {
-        match table.kind {
-            TableKind::System => SlotId(0),
-            TableKind::User | TableKind::UniqueIndex { .. } => self.view.slot_of_hash(hash64(key)),
-        }
+    pub fn slot_of_key(&self, table: TableId, key: &[u8]) -> SlotId {
+        self.table(table).map_or(NO_SLOT, |info| info.slot_of_key(key))
     }
 
-    /// All slots of a table.
+    /// The slots of a table's partitions, by partition.
     #[must_use]
-    pub fn slots_of(&self, table: &TableDefinition) -> std::ops::Range<u32> {
-        match table.kind {
-            TableKind::System => 0..1,
-            TableKind::User | TableKind::UniqueIndex { .. } => {
-                1..u32::try_from(self.view.slots.len()).unwrap_or(0)
-            }
-        }
+    pub fn slots_of(&self, table: TableId) -> &[SlotId] {
+        self.table(table).map_or(&[], |info| info.slots())
     }
 
     /// The `ldm` that owns the primary replica of a slot.

@@ -174,8 +174,13 @@ impl World {
             (1..=data_nodes).map(|node| (NodeId(node), NodeRole::Data)).collect();
         members.push((MANAGEMENT, NodeRole::Management));
         let votes = u16::try_from(voter_count).unwrap_or(0);
-        let settings =
-            ClusterSettings { members, replica_count: 2, partitions_per_node: 2, voter_count: votes };
+        let settings = ClusterSettings {
+            members,
+            replica_count: 2,
+            partitions_per_node: 2,
+            slots_per_node: 2,
+            voter_count: votes,
+        };
         let weather = Weather {
             dropped: prng.below(3) * prng.below(60),
             duplicated: prng.below(50),

@@ -10,7 +10,7 @@ use membership::detector::{Detector, DetectorConfig, DetectorOutputs};
 use membership::succession;
 use protocol::control::GroupId;
 use protocol::heartbeat::Heartbeat;
-use protocol::{NodeInfo, NodeRole, View};
+use protocol::{NodeInfo, NodeRole, SlotSizes, View};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
@@ -152,7 +152,7 @@ impl World {
         let config = if prng.chance(1, 2) { DetectorConfig::DEFAULT } else { DetectorConfig::LAN };
         let mut nodes: Vec<NodeInfo> = (1..=data_nodes).map(data_node).collect();
         nodes.push(node(MANAGEMENT.0, NodeRole::Management));
-        let view = Arc::new(View::first(GroupId(1), nodes.clone(), 2, 2));
+        let view = Arc::new(View::first(GroupId(1), nodes.clone(), 2, SlotSizes::least(2)));
         let victim = NodeId(1 + u16::try_from(prng.below(u64::from(data_nodes))).unwrap_or(0));
         let other = NodeId(victim.0 % data_nodes + 1);
         let failure = FAILURES[prng.index(FAILURES.len())];

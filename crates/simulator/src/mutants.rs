@@ -149,6 +149,8 @@ pub const KNOWN: &[(&str, WorldKind, u64)] = &[
     ("LaggardsAtOnce", WorldKind::Hung, 4),
     ("LateAreBlameless", WorldKind::Hung, 8),
     ("RevokeNotAwaited", WorldKind::Granted, 0),
+    ("OwnerByOwnLayout", WorldKind::Cluster, 0),
+    ("TableLeavesSlot", WorldKind::Cluster, 0),
 ];
 
 /// Bugs that nothing catches: `docs/verification.md` would say why.

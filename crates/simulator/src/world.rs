@@ -66,10 +66,14 @@ pub struct Shape {
     pub replicas: usize,
     /// PartitionsPerNode.
     pub partitions_per_node: usize,
+    /// SlotsPerNode.
+    pub slots_per_node: u16,
     /// SQL nodes, ids from 67.
     pub sql_nodes: u16,
     /// ThreadConfig of data nodes.
     pub thread_config: String,
+    /// Another one for those with even numbers.
+    pub even_thread_config: Option<String>,
     /// Memory of each data node.
     pub memory: u64,
     /// Longest delay of a signal between nodes, in microseconds.
@@ -386,7 +390,9 @@ impl World {
             NodeRole::Sql => &[ModuleKind::Sql],
             NodeRole::Management => &[],
         };
-        let thread_config = (role == NodeRole::Data).then_some(self.shape.thread_config.as_str());
+        let even = self.shape.even_thread_config.as_ref().filter(|_| node.0.is_multiple_of(2));
+        let thread_config = even.unwrap_or(&self.shape.thread_config).as_str();
+        let thread_config = (role == NodeRole::Data).then_some(thread_config);
         let layout = Layout::plan(&LayoutRequest { thread_config, share: CpuShare::ONE, cpus: &[], kinds });
         stdx::require!(layout.is_ok(), "the shape's ThreadConfig is wrong");
         let Ok(layout) = layout else { return };
@@ -408,6 +414,7 @@ impl World {
             reporting: None,
             replica_count: self.shape.replicas,
             partitions_per_node: self.shape.partitions_per_node,
+            slots_per_node: self.shape.slots_per_node,
             time_between_epochs: transaction::epochs::TIME_BETWEEN_EPOCHS,
             max_connections: 100,
             connect_timeout_s: None,

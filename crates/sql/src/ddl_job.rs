@@ -360,10 +360,7 @@ impl DdlRun {
         let info = cx.executor().hidden_info(table)?;
         let program = TableReader::program(&info, None, ReadOutput::StoredRow, cx.statement);
         let target = Target::Ranges(IndexId(0), vec![KeyRange::all()]);
-        Ok(SystemRead {
-            table,
-            reader: TableReader::new(&info, program, target, Order::Any, None, &cx.executor()),
-        })
+        Ok(SystemRead { table, reader: TableReader::new(&info, program, target, Order::Any, None) })
     }
 
     fn read_catalogue(&mut self, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
@@ -506,7 +503,8 @@ impl DdlRun {
         let Some(maker) = self.lock else {
             return Err(Failure::Error(SqlError::deadlock("the DDL lock is lost")));
         };
-        let job = DdlJob::new(request, &cx.env.module.site.map.schema, ids, maker)?;
+        let map = &cx.env.module.site.map;
+        let job = DdlJob::new(request, &map.schema, ids, map.view.slot_terms(), maker)?;
         self.own_job = Some(job.name());
         self.completion.affected_rows = job.affected_rows();
         for note in job.notes() {
@@ -598,7 +596,7 @@ impl DdlRun {
                 }
                 None => WriteOperation::Delete { key: write.key, filter: None },
             };
-            set.add(&info.definition, operation, Origin::row(number), &cx.executor());
+            set.add(&info, operation, Origin::row(number));
         }
         set.send(false, &mut cx.executor())?;
         self.stage = Stage::Write(set);

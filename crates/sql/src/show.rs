@@ -171,9 +171,9 @@ pub(crate) fn rows(
 
 /// About how many rows a table has: those on this node, and as many again for each partition that is not here.
 pub(crate) fn estimated_row_count(map: &NodeMap, table: &TableDefinition) -> Option<u64> {
-    let partitions = map.slots_of(table);
-    let partition_count = u64::from(partitions.end.saturating_sub(partitions.start));
-    let local = partitions.filter_map(|partition| map.reader(table.id, types::SlotId(partition)));
+    let slots = map.slots_of(table.id);
+    let partition_count = slots.len() as u64;
+    let local = slots.iter().filter_map(|slot| map.reader(table.id, *slot));
     let (count, rows) =
         local.fold((0, 0), |(count, rows): (u64, u64), reader| (count + 1, rows + reader.row_count()));
     (rows * partition_count).checked_div(count)

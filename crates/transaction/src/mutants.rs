@@ -6,6 +6,10 @@
 /// A bug.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Mutant {
+    /// A replica looks for the others' `ldm` as if their nodes had as many as its own.
+    OwnerByOwnLayout,
+    /// A table gets other fragments when its definition changes.
+    TableLeavesSlot,
     /// A one-primary commit is published and answered before the backups have applied it.
     AckBeforeBackup,
     /// A backup applies replicated rows as staged, so that its readers fall back to the older version.
@@ -148,7 +152,9 @@ pub enum Mutant {
 }
 
 /// All of them.
-pub const ALL: [Mutant; 69] = [
+pub const ALL: [Mutant; 71] = [
+    Mutant::OwnerByOwnLayout,
+    Mutant::TableLeavesSlot,
     Mutant::AckBeforeBackup,
     Mutant::BackupFallsBack,
     Mutant::CommitOnPartialPrepare,

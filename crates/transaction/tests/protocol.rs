@@ -142,7 +142,7 @@ impl Cluster {
     }
 
     fn slot(&self, id: i64) -> SlotId {
-        self.maps[0].slot_of_key(&table(), &self.key(id))
+        self.maps[0].slot_of_key(TABLE, &self.key(id))
     }
 
     fn primary(&self, id: i64) -> Address {

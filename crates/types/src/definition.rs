@@ -10,7 +10,7 @@
 //! Deliberately not here: the limits and messages of DDL (`catalogue`), and expressions (stored encoded).
 
 use crate::form::Form;
-use crate::{Collation, ColumnIndex, Decimal, IndexId, IntegerWidth, SqlType, TableId, Value};
+use crate::{Collation, ColumnIndex, Decimal, IndexId, IntegerWidth, SqlType, TableId, TableSlots, Value};
 use wire_derive::Wire;
 
 /// The value that DEFAULT gives.
@@ -187,6 +187,9 @@ pub struct TableDefinition {
     pub comment: String,
     /// Default collation of new string columns.
     pub collation: crate::Collation,
+    /// Where its partitions lie.
+    #[wire(since = 7)]
+    pub slots: TableSlots,
 }
 
 /// The fault of a definition that came as bytes.
@@ -204,6 +207,8 @@ pub enum DefinitionError {
     PrimaryKey,
     /// The AUTO_INCREMENT column is none.
     AutoIncrement,
+    /// It has no slots, or is a system table that has some.
+    Slots,
 }
 
 /// Columns of a table, hidden ones not counted.
@@ -407,6 +412,11 @@ impl TableDefinition {
     pub fn check(&self) -> Result<(), DefinitionError> {
         if !(1..=COLUMN_COUNT_MAX + KEY_PART_COUNT_MAX).contains(&self.columns.len()) {
             return Err(DefinitionError::ColumnCount);
+        }
+        let TableSlots { ranks, groups, .. } = self.slots;
+        let has_slots = ranks > 0 && groups > 0;
+        if has_slots == (self.kind == TableKind::System) {
+            return Err(DefinitionError::Slots);
         }
         self.columns.iter().try_for_each(ColumnDefinition::check)?;
         for (position, index) in self.indexes.iter().enumerate() {

@@ -3,8 +3,9 @@
 use stdx::wire::{Decoder, Encoder, Wire, WireError};
 use wire_derive::Wire;
 
-/// Buckets a slot key hashes into (NDB's hash map size); slots own ranges of buckets.
-pub const BUCKET_COUNT: u32 = 3_840;
+/// Buckets that a primary key hashes into; a table's partitions own ranges of buckets. Many small numbers divide it, so
+/// that partitions are alike.
+pub const BUCKET_COUNT: u32 = 61_440;
 
 macro_rules! id {
     ($(#[$meta:meta])* $name:ident($inner:ty)) => {
@@ -29,7 +30,8 @@ id!(
     Incarnation(u32)
 );
 id!(
-    /// A horizontal slice of every table. Slot 0 holds the system tables and lives on every data node.
+    /// A slot has one stream of writes, one table of locks and one primary. Slot 0 holds the system tables and lives on
+    /// every data node.
     SlotId(u32)
 );
 id!(

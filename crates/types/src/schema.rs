@@ -21,8 +21,8 @@ mod names;
 use crate::account::{HostSpecificity, User, matches_host};
 use crate::definition::DefinitionError;
 use crate::{
-    DefaultRole, GrantRow, GrantTables, RoleEdge, SchemaVersion, TableChunks, TableDefinition, TableId,
-    TableKind,
+    DefaultRole, GrantRow, GrantTables, RankCounts, RoleEdge, SchemaVersion, SlotTerms, TableChunks,
+    TableDefinition, TableId, TableKind, TableSlots,
 };
 use names::TableNames;
 use std::collections::BTreeMap;
@@ -70,9 +70,11 @@ pub struct Schema {
     pub grants: Arc<GrantTables>,
     /// System variables that are not as the configuration has them, by name.
     pub variables: Arc<BTreeMap<String, GlobalVariable>>,
+    /// How many tables use each rank of slots: of `tables`, as they are put in and taken out.
+    ranks: RankCounts,
 }
 
-/// (`names` follows from the rest.)
+/// (`names` and `ranks` follow from the rest.)
 impl PartialEq for Schema {
     fn eq(&self, other: &Self) -> bool {
         self.version == other.version
@@ -109,6 +111,7 @@ impl Schema {
             users: Arc::default(),
             grants: Arc::default(),
             variables: Arc::default(),
+            ranks: RankCounts::default(),
         }
     }
 
@@ -135,6 +138,7 @@ impl Schema {
                     return Err(SchemaError::Duplicate(table.name.clone()));
                 }
             }
+            schema.ranks.add(&table);
             if schema.tables.insert(table.id, Arc::clone(&table)).is_some() {
                 return Err(SchemaError::Duplicate(table.name.clone()));
             }
@@ -209,22 +213,32 @@ impl Schema {
 
     /// Puts a table in, in place of an older version of it.
     pub fn put_table(&mut self, table: Arc<TableDefinition>) {
-        let before = self.tables.insert(table.id, Arc::clone(&table));
-        if let Some(before) = before.filter(|before| before.kind.is_named()) {
-            self.names.remove(&before);
+        self.ranks.add(&table);
+        if let Some(before) = self.tables.insert(table.id, Arc::clone(&table)) {
+            self.ranks.remove(&before);
+            if before.kind.is_named() {
+                self.names.remove(&before);
+            }
         }
         if table.kind.is_named() {
             self.names.insert(table);
         }
     }
 
+    /// The slots of a table that is made now.
+    #[must_use]
+    pub fn slots_for_new_table(&self, terms: SlotTerms) -> TableSlots {
+        self.ranks.choose(terms)
+    }
+
     /// Takes a table out.
     pub fn remove_table(&mut self, id: TableId) {
-        if let Some(table) = self.tables.remove(id)
-            && table.kind.is_named()
-        {
-            // While tables swap their names, another one may have it already: that stays.
-            self.names.remove(&table);
+        if let Some(table) = self.tables.remove(id) {
+            self.ranks.remove(&table);
+            if table.kind.is_named() {
+                // While tables swap their names, another one may have it already: that stays.
+                self.names.remove(&table);
+            }
         }
     }
 

@@ -39,6 +39,7 @@ fn schema() -> Schema {
         name: "t".into(),
         kind: types::TableKind::User,
         columns: vec![column("id"), column("Name")],
+        slots: types::TableSlots::ONE_RANK,
         ..(**template).clone()
     }));
     schema

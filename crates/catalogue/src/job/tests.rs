@@ -12,6 +12,10 @@ use std::collections::BTreeMap;
 use stdx::Prng;
 use types::{Collation, IndexKind, IntegerWidth, SqlType, TableDefinition};
 
+/// A cluster with one group of two nodes.
+const TERMS: types::SlotTerms =
+    types::SlotTerms { slots_per_node: 4, partitions_per_node: 2, groups: 1, replicas: 2 };
+
 /// The runner of the jobs.
 const MAKER: TransactionId = TransactionId(7);
 const INT: SqlType = SqlType::Integer { width: IntegerWidth::Normal, unsigned: false };
@@ -158,7 +162,7 @@ impl World {
     /// Runs a statement; gives one line per step.
     fn run_with(&mut self, request: &DdlRequest, faults: Faults<'_>) -> Result<Vec<String>, SqlError> {
         let ids = self.journal().ids().expect("rows of ids");
-        let mut job = DdlJob::new(request, &self.schema, ids, MAKER)?;
+        let mut job = DdlJob::new(request, &self.schema, ids, TERMS, MAKER)?;
         let mut lines: Vec<String> = job.notes().iter().map(|note| format!("note {}", note.code)).collect();
         let (mut backfills, mut installs) = (0, 0);
         for step_number in 0..100 {
@@ -744,14 +748,14 @@ fn a_write_that_fails_leaves_nothing_or_the_journal() {
     let ids = world.journal().ids().expect("ids");
     let full = || SqlError::region_full("tables", "DataMemory");
     let mut job =
-        DdlJob::new(&create("t", vec![ColumnSpec::new("a", INT)], vec![]), &world.schema, ids, MAKER)
+        DdlJob::new(&create("t", vec![ColumnSpec::new("a", INT)], vec![]), &world.schema, ids, TERMS, MAKER)
             .expect("a job");
     assert!(matches!(job.next(), JobStep::Write(_)));
     job.fail(full());
     assert_eq!(job.next(), JobStep::Failed(full()));
     // Dropping an index cannot be undone once readers do not see it: the next runner finishes it.
-    let mut job =
-        DdlJob::new(&alter("item", vec![drop_index("sku")]), &world.schema, ids, MAKER).expect("a job");
+    let mut job = DdlJob::new(&alter("item", vec![drop_index("sku")]), &world.schema, ids, TERMS, MAKER)
+        .expect("a job");
     let JobStep::Write(write) = job.next() else { panic!("a write") };
     world.write(&job, &write);
     assert!(matches!(job.next(), JobStep::Install(_)));
@@ -1010,8 +1014,8 @@ fn damaged_bytes_never_panic() {
     let mut world = World::with_item();
     world.run(&alter("item", vec![add_unique("p", "price")])).expect("an index");
     let ids = world.journal().ids().expect("ids");
-    let mut job =
-        DdlJob::new(&alter("item", vec![add_key("q", "price")]), &world.schema, ids, MAKER).expect("a job");
+    let mut job = DdlJob::new(&alter("item", vec![add_key("q", "price")]), &world.schema, ids, TERMS, MAKER)
+        .expect("a job");
     let JobStep::Write(write) = job.next() else { panic!("a write") };
     world.write(&job, &write);
     let schema = stdx::wire::to_bytes(&world.schema);
@@ -1107,7 +1111,7 @@ fn a_step_looks_at_what_it_changes_however_many_tables_there_are() {
         world.schema.put_table(std::sync::Arc::new(definition));
     }
     let ids = Ids { next_table: TableId(30_000), next_job: 9 };
-    let mut job = DdlJob::new(&small(20_000), &world.schema, ids, MAKER).expect("a job");
+    let mut job = DdlJob::new(&small(20_000), &world.schema, ids, TERMS, MAKER).expect("a job");
     let JobStep::Write(write) = job.next() else { panic!("a write") };
     let before = world.schema.clone();
     world.put(write.writes);
@@ -1132,7 +1136,7 @@ fn a_step_that_changes_much_is_read_whole() {
     });
     world.schema.version = before.version;
     let request = create("wide", columns.collect(), vec![primary(&["c0"])]);
-    let job = DdlJob::new(&request, &world.schema, world.journal().ids().expect("ids"), MAKER);
+    let job = DdlJob::new(&request, &world.schema, world.journal().ids().expect("ids"), TERMS, MAKER);
     let JobStep::Write(write) = job.expect("a job").next() else { panic!("a write") };
     world.put(write.writes);
     assert_eq!(world.caught_up(&before), None);

@@ -6,6 +6,10 @@ use crate::{
 use std::sync::Arc;
 use types::{Collation, NumberFormat, Schema, TableId};
 
+/// A cluster with one group of two nodes.
+const TERMS: types::SlotTerms =
+    types::SlotTerms { slots_per_node: 4, partitions_per_node: 2, groups: 1, replicas: 2 };
+
 /// The definition that a CREATE TABLE makes.
 fn definition(columns: Vec<ColumnSpec>, keys: Vec<KeySpec>, options: TableOptions) -> Arc<TableDefinition> {
     let mut schema = crate::bootstrap();
@@ -15,7 +19,7 @@ fn definition(columns: Vec<ColumnSpec>, keys: Vec<KeySpec>, options: TableOption
     let request = CreateTable { table, if_not_exists: false, columns, keys, options };
     let ids = Ids { next_table: TableId(100), next_job: 1 };
     let request = DdlRequest::CreateTable(Box::new(request));
-    let mut job = DdlJob::new(&request, &schema, ids, types::TransactionId(1)).expect("a table");
+    let mut job = DdlJob::new(&request, &schema, ids, TERMS, types::TransactionId(1)).expect("a table");
     let JobStep::Write(write) = job.next() else { panic!("a write") };
     let system = crate::SystemTables::new();
     let mut builder = crate::SchemaBuilder::new(&system, write.version);

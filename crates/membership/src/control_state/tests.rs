@@ -1,3 +1,5 @@
+mod every_cpu;
+
 use super::*;
 use types::ViewNumber;
 
@@ -10,6 +12,7 @@ fn settings() -> ClusterSettings {
         ],
         replica_count: 2,
         partitions_per_node: 2,
+        slots_per_node: 2,
         voter_count: 1,
     }
 }
@@ -123,4 +126,10 @@ pub(crate) fn the_first_view_waits_for_all_voters() {
         assert!(state.apply_voter_change(&change(voter, node, VoterStep::Promote)));
     }
     assert_eq!(state.view.number, ViewNumber(1));
+}
+
+#[test]
+fn a_cluster_has_slots_for_all_ldm_of_its_nodes() {
+    assert_eq!([1, 2, 15, 16, 64, 65, 128].map(slots_for), [16, 16, 16, 64, 64, 128, 128]);
+    assert!((1..=128).all(|ldm_count| slots_for(ldm_count) >= u16::from(ldm_count)));
 }

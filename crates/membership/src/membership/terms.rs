@@ -24,6 +24,7 @@ pub(crate) fn of(config: &MembershipConfig) -> ClusterTerms {
     ClusterTerms {
         replica_count: narrow(config.replica_count),
         partitions_per_node: narrow(config.partitions_per_node),
+        slots_per_node: config.slots_per_node,
         heartbeat_us: u64::try_from(config.detector.interval.as_micros()).unwrap_or(u64::MAX),
         members,
     }
@@ -42,6 +43,7 @@ fn differences(own: &ClusterTerms, cluster: &ClusterTerms) -> Vec<String> {
     compare("NoOfReplicas", own.replica_count.to_string(), cluster.replica_count.to_string());
     let (mine, theirs) = (own.partitions_per_node, cluster.partitions_per_node);
     compare("PartitionsPerNode", mine.to_string(), theirs.to_string());
+    compare("SlotsPerNode", own.slots_per_node.to_string(), cluster.slots_per_node.to_string());
     let interval = |terms: &ClusterTerms| format!("{} ms", terms.heartbeat_us / 1_000);
     compare("HeartbeatIntervalDbDb", interval(own), interval(cluster));
     compare("the list of nodes", list(&own.members), list(&cluster.members));

@@ -44,6 +44,7 @@ fn config(node: NodeId, start: u64, disk: &[u8]) -> MembershipConfig {
         members: MEMBERS.to_vec(),
         replica_count: 2,
         partitions_per_node: 1,
+        slots_per_node: 1,
         detector: DetectorConfig::DEFAULT,
         log_file: disk.to_vec(),
     }

@@ -1,5 +1,6 @@
 use super::*;
 use fixtures::data_node;
+use protocol::SlotSizes;
 use protocol::control::GroupId;
 
 fn info(node: u16, life: u32) -> NodeInfo {
@@ -8,7 +9,7 @@ fn info(node: u16, life: u32) -> NodeInfo {
 
 /// Four nodes in two groups, two slots per node.
 fn first() -> View {
-    View::first(GroupId(1), (1..=4).map(data_node).collect(), 2, 2)
+    View::first(GroupId(1), (1..=4).map(data_node).collect(), 2, SlotSizes::least(2))
 }
 
 fn lives() -> BTreeMap<NodeId, Incarnation> {
@@ -121,4 +122,72 @@ fn a_line_ends_with_a_primary_that_is_lost_and_only_then() {
         place.since = wrong.number;
     }
     assert_eq!(check(&view, &wrong, &lives()), Err(Illegal::Malformed));
+}
+
+/// A cluster of so many nodes, with four ranks per group.
+fn larger(nodes: u16, replicas: usize) -> View {
+    let sizes = SlotSizes { slots_per_node: 4, partitions_per_node: 2 };
+    View::first(GroupId(1), (1..=nodes).map(|node| info(node, u32::from(node))).collect(), replicas, sizes)
+}
+
+/// The view after a node has left and come back.
+fn after_restart(view: &View, node: u16) -> View {
+    let away = without(view, &[NodeId(node)]).unwrap();
+    let joining = with_joining(&away, &info(node, 9)).unwrap();
+    let back = with_in_sync(&joining, NodeId(node)).unwrap();
+    with_spread_primaries(&back).unwrap()
+}
+
+/// All slots of users are led from home.
+fn is_at_home(view: &View) -> bool {
+    view.user_slots().all(|slot| view.home(slot) == view.place(slot).map(|place| place.primary))
+}
+
+#[test]
+pub(crate) fn primaries_go_home() {
+    for (nodes, replicas) in [(2, 2), (4, 2), (3, 3), (8, 4)] {
+        let mut view = larger(nodes, replicas);
+        assert!(is_at_home(&view));
+        // In any order of restarts each rank of a table is led by all nodes of its group, as in the beginning.
+        for node in (1..=nodes).rev().chain(1..=nodes) {
+            view = after_restart(&view, node);
+            assert!(is_at_home(&view), "{nodes} nodes, {replicas} replicas, node {node}");
+            assert_eq!(with_spread_primaries(&view), None);
+        }
+    }
+}
+
+#[test]
+fn slots_without_a_home_are_spread_rank_by_rank() {
+    let view = larger(4, 4);
+    let away = without(&view, &[NodeId(1)]).unwrap();
+    let led = |view: &View, rank: u16, node: u16| {
+        let of_rank = view.slots[1..].iter().filter(|place| place.rank == rank);
+        of_rank.filter(|place| place.primary == NodeId(node)).count()
+    };
+    // Of each rank one node leads two, and over the ranks every node does so about as often.
+    for rank in 0..4 {
+        assert_eq!((2..=4).map(|node| led(&away, rank, node)).sum::<usize>(), 4);
+        assert!((2..=4).all(|node| (1..=2).contains(&led(&away, rank, node))));
+    }
+    let in_all = |node| (0..4).map(|rank| led(&away, rank, node)).sum::<usize>();
+    assert_eq!((2..=4).map(in_all).max(), Some(6));
+    assert_eq!(with_spread_primaries(&away), None);
+    // One member was left for all of a rank: those that come back take of it.
+    let alone = without(&away, &[NodeId(2), NodeId(3)]).unwrap();
+    assert!(alone.slots.iter().all(|place| place.primary == NodeId(4)));
+    let joining = with_joining(&alone, &info(3, 9)).unwrap();
+    let two = with_spread_primaries(&with_in_sync(&joining, NodeId(3)).unwrap()).unwrap();
+    for rank in 0..4 {
+        assert_eq!((led(&two, rank, 3), led(&two, rank, 4)), (2, 2));
+    }
+}
+
+#[test]
+fn what_a_node_founded_the_cluster_with_stays() {
+    let view = first();
+    let mut next = renewed(&view);
+    assert_eq!(check(&view, &next, &lives()), Ok(()));
+    next.partitions_per_node += 1;
+    assert_eq!(check(&view, &next, &lives()), Err(Illegal::Malformed));
 }

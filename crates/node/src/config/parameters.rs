@@ -284,6 +284,7 @@ pub static PARAMETERS: &[Parameter] = &[
     agreed(parameter("PortNumber", Sections::MANAGEMENT, Kind::Port, "1186 and up", Effect::Used, "Where latsdb mgm and starting nodes connect. Not set: the next free one of the host.")),
     agreed(parameter("NoOfReplicas", Sections::DATA, Kind::Count(1, 4), "2", Effect::Used, "Replicas of each partition; the number of data nodes is a multiple of it.")),
     agreed(parameter("PartitionsPerNode", Sections::DATA, Kind::Count(1, 128), "2", Effect::Used, "Partitions of each table per data node.")),
+    agreed(parameter("SlotsPerNode", Sections::DATA, Kind::Count(0, 256), "0", Effect::Used, "Slots per data node that the partitions of all tables are spread over. 0: by the CPUs of the data nodes when the cluster is founded: 16 below 16 CPUs, 64 up to 64, else 128. At least PartitionsPerNode.")),
     parameter("TotalMemoryConfig", Sections::DATA, Kind::Size(256 * MIB, SIZE_MAX), "0", Effect::Used, "Memory of all regions; 0: what the machine or the control group gives, 64 MiB at least."),
     parameter("DataMemory", Sections::DATA, Kind::Size(MIB, SIZE_MAX), "0", Effect::Used, "Memory of rows and indexes; 0: what the other regions leave of the total."),
     parameter("TransactionMemory", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Reserve for open transactions; 0: automatic."),

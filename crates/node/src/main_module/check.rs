@@ -115,9 +115,9 @@ impl MainModule {
             );
         }
         let mut fragments: Vec<(TableId, SlotId)> = Vec::new();
+        let terms = self.view.slot_terms();
         for table in self.schema.tables().values() {
-            let slots = self.map.slots_of(table);
-            fragments.extend(slots.map(|slot| (table.id, SlotId(slot))));
+            fragments.extend(terms.slots_of(table).into_iter().map(|slot| (table.id, slot)));
         }
         self.check = Some(Check {
             connection,

@@ -263,9 +263,8 @@ impl MainModule {
 
     /// The slots of a table.
     fn places(&self, table: &TableDefinition) -> impl Iterator<Item = (u64, &SlotPlace)> {
-        let slots = self.map.slots_of(table);
-        let (first, count) = (slots.start as usize, slots.len());
-        self.view.slots.iter().enumerate().skip(first).take(count).map(|(id, place)| (id as u64, place))
+        let slots = self.view.slot_terms().slots_of(table);
+        slots.into_iter().filter_map(|slot| Some((u64::from(slot.0), self.view.place(slot)?)))
     }
 
     /// By table: how it is distributed. Everything is there and stays where it is.

@@ -12,7 +12,7 @@ use super::MainModule;
 use protocol::{Address, NodeRole, Outputs, Signal};
 use query::Shared;
 use stdx::{Duration, Instant};
-use types::{SlotId, Value};
+use types::Value;
 
 /// The steps of a restart, in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -125,7 +125,7 @@ impl MainModule {
     /// Slots that were copied here in this view, and all that have to be.
     pub(super) fn copies(&self) -> (u32, u32) {
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        let slots = (0..count(self.view.slots.len())).map(SlotId);
+        let slots = self.view.slots_of_node(self.config.node);
         let mine = slots.filter(|id| self.view.joining(*id).contains(&self.config.node));
         (count(self.copied.len()), count(mine.count()))
     }

@@ -162,7 +162,8 @@ pub(crate) fn a_node_that_lost_a_data_node_is_behind_until_that_one_told_it_the_
 fn changes_of(main: &MainModule, database: &str) -> Signal {
     let request = DdlRequest::CreateDatabase { name: database.into(), if_not_exists: false, collation: None };
     let ids = Ids { next_table: TableId(100), next_job: 1 };
-    let mut job = DdlJob::new(&request, &main.schema, ids, TransactionId(7)).expect("a job");
+    let mut job =
+        DdlJob::new(&request, &main.schema, ids, main.view.slot_terms(), TransactionId(7)).expect("a job");
     let JobStep::Write(write) = job.next() else { panic!("a write") };
     let row = |key: &[u8]| {
         let is_it = |write: &&SystemWrite| write.table == SCHEMA_CHANGES && *write.key == *key;

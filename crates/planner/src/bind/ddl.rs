@@ -349,6 +349,7 @@ fn sibling_table(columns: &[ColumnClause], collation: Collation) -> Result<Table
         auto_increment: None,
         comment: String::new(),
         collation,
+        slots: types::TableSlots::ONE_RANK,
     })
 }
 

@@ -194,5 +194,6 @@ fn result_table(columns: &[(String, types::SqlType)]) -> TableDefinition {
         auto_increment: None,
         comment: String::new(),
         collation: Collation::Utf8mb40900AiCi,
+        slots: types::TableSlots::default(),
     }
 }

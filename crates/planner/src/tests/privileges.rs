@@ -15,6 +15,10 @@ use types::{
     TransactionId, User, UserName, Value,
 };
 
+/// A cluster with one group of two nodes.
+const TERMS: types::SlotTerms =
+    types::SlotTerms { slots_per_node: 4, partitions_per_node: 2, groups: 1, replicas: 2 };
+
 const ACCOUNTS: [&str; 6] = ["root", "admin", "owner", "writer", "column", "nobody"];
 
 /// Databases of virtual tables. That a table is there is all that privileges depend on.
@@ -76,7 +80,7 @@ fn job(schema: &Schema, request: &DdlRequest) -> Result<DdlJob, SqlError> {
         .filter_map(|spec| spec.authentication.as_mut());
     authentications
         .for_each(|authentication| authentication.credential = Credential::Stored(b"hash".to_vec()));
-    DdlJob::new(&request, schema, ids, TransactionId(1))
+    DdlJob::new(&request, schema, ids, TERMS, TransactionId(1))
 }
 
 fn grant(account: &str, place: GrantPlace, privileges: u64) -> GrantRow {

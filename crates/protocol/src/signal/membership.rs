@@ -30,6 +30,9 @@ pub struct ClusterTerms {
     pub replica_count: u16,
     /// PartitionsPerNode.
     pub partitions_per_node: u16,
+    /// SlotsPerNode; 0: as many as the CPUs of its founding asked for.
+    #[wire(since = 7)]
+    pub slots_per_node: u16,
     /// HeartbeatIntervalDbDb, by which nodes compute each other's leases.
     pub heartbeat_us: u64,
     /// All configured nodes, by id.

@@ -1,5 +1,6 @@
 use super::*;
 use crate::read::tests::table;
+use protocol::SlotSizes;
 use protocol::control::GroupId;
 use types::{SchemaVersion, ViewNumber};
 
@@ -22,7 +23,7 @@ fn info(node: u16, role: NodeRole) -> NodeInfo {
 /// The map of `node` in a cluster of two data nodes with eight workers each, and a SQL node, 3.
 fn map(node: u16) -> NodeMap {
     let nodes = vec![info(1, NodeRole::Data), info(2, NodeRole::Data), info(3, NodeRole::Sql)];
-    let view = View::first(GroupId(1), nodes, 2, usize::from(WORKERS));
+    let view = View::first(GroupId(1), nodes, 2, SlotSizes::least(u16::from(WORKERS)));
     assert_eq!(view.number, ViewNumber(1));
     let empty = NodeMap::empty(NodeId(node), Arc::new(Schema::empty(SchemaVersion(0))));
     NodeMap { view: Arc::new(view), ..empty }

@@ -49,7 +49,7 @@ pub(crate) fn filled(
     definition: &Arc<TableDefinition>,
     ids: impl Iterator<Item = i64>,
 ) -> (TableAccessInfo, Fragment) {
-    let info = TableAccessInfo::new(definition, Arc::<IdRange>::default());
+    let info = TableAccessInfo::new(definition, types::SlotTerms::default(), Arc::<IdRange>::default());
     let memory = MemoryManager::new(MemoryConfig::with_data_memory(64 << 20));
     let mut fragment = Fragment::new(Arc::new(FragmentDefinition::new(definition)), memory);
     for id in ids {

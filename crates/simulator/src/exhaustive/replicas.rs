@@ -409,7 +409,7 @@ fn rows_and_tasks(plan: &Plan, view: &View, schema: &Arc<Schema>) -> (Vec<Row>, 
         let placed = ids.find_map(|id| {
             let mut key = Vec::new();
             map.table(TABLE)?.primary_key.encode_values(&[ValueRef::Int(id)], &mut key);
-            let slot = view.slot_of_hash(hash64(&key));
+            let slot = map.slot_of_key(TABLE, &key);
             let is_there = view.place(slot).is_some_and(|place| place.primary == NodeId(node));
             is_there.then_some((id, slot, key))
         });

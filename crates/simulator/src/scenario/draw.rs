@@ -18,6 +18,8 @@ const MILLISECOND: u64 = 1_000_000;
 pub(super) enum Topic {
     /// Nodes, replicas, threads and delays.
     Shape,
+    /// Slots, and threads of some nodes.
+    Slots,
     /// Memory and the size of slices.
     Limits,
     /// The sizes from which a transaction is large.
@@ -455,10 +457,13 @@ fn drawn_shape(seed: u64) -> Shape {
         "ldm={count=1},recv={count=1}",
         "ldm={count=2},tc={count=1},recv={count=2},main={count=1}",
     ][prng.index(4)];
+    let (slots_per_node, even_thread_config) = drawn_slots(seed);
     Shape {
         data_nodes,
         replicas,
         partitions_per_node: 1 + prng.index(3),
+        slots_per_node,
+        even_thread_config,
         sql_nodes: u16::from(prng.chance(1, 3)),
         thread_config: thread_config.to_owned(),
         memory: MEMORY_ENOUGH,
@@ -469,6 +474,16 @@ fn drawn_shape(seed: u64) -> Shape {
         cramped: None,
         scant: None,
     }
+}
+
+/// How many slots a node has, seldom as many as on a large machine; and the threads of data nodes with even numbers,
+/// where they are others.
+fn drawn_slots(seed: u64) -> (u16, Option<String>) {
+    let mut prng = Topic::Slots.generator(seed);
+    let slots_per_node = [1, 2, 3, 4][prng.index(4)];
+    let is_large = prng.chance(1, 40);
+    let other = prng.chance(1, 4).then(|| "recv={count=3},ldm={count=2,host=recv}".to_owned());
+    (if is_large { 64 } else { slots_per_node }, other)
 }
 
 /// In a third of the seeds transactions are large that are small elsewhere.

@@ -68,7 +68,7 @@ impl UniqueBackfill {
         let mut program = TableReader::program(&info, None, ReadOutput::Columns(Vec::new()), cx.statement);
         program.with_primary_key = true;
         let target = Target::Ranges(IndexId(0), vec![KeyRange::all()]);
-        let keys = TableReader::new(&info, program, target, Order::Any, None, cx);
+        let keys = TableReader::new(&info, program, target, Order::Any, None);
         Ok(Self { info, indexes, position, keys, is_end: false, stage: Stage::Find, patience })
     }
 
@@ -169,7 +169,7 @@ impl UniqueBackfill {
             if let Some(key) = index.key_of(&self.info, &bytes) {
                 let entry = index.entry_of(&self.info, &bytes);
                 let insert = WriteOperation::Insert { key, row: entry, on_duplicate: OnDuplicate::Ignore };
-                set.add(&index.hidden.definition, insert, Origin::row(rows.len()), cx);
+                set.add(&index.hidden, insert, Origin::row(rows.len()));
                 rows.push(bytes);
             }
         }

@@ -55,14 +55,13 @@ impl LockTablesRun {
         let mut places = Vec::new();
         for (table, mode) in wanted {
             cx.executor().info(table)?;
-            let slots = map.slots_of(table);
+            let slots = map.slots_of(table.id);
             let mut tables = vec![table_ref(table)];
             for hidden in table.hidden_tables() {
                 tables.push(table_ref(&cx.executor().hidden_info(hidden)?.definition));
             }
             for table in tables {
-                let slots = slots.clone().map(SlotId);
-                places.extend(slots.map(|slot| Place { table, slot, mode: *mode }));
+                places.extend(slots.iter().map(|slot| Place { table, slot: *slot, mode: *mode }));
             }
         }
         places.sort_unstable();

@@ -69,7 +69,7 @@ impl PointSelect {
         drop(context);
         let guard = Guard::enter();
         let row = if is_possible {
-            let slot = module.site.map.slot_of_key(definition, &module.key);
+            let slot = info.slot_of_key(&module.key);
             if core.client.transaction.has_written(slot) {
                 return Ok(Answered::No);
             }

@@ -171,6 +171,7 @@ impl Layout {
             auto_increment: None,
             comment: String::new(),
             collation: Collation::Utf8mb4GeneralCi,
+            slots: types::TableSlots::default(),
         }
     }
 }

@@ -53,6 +53,7 @@ fn definition(with_index: bool) -> Arc<FragmentDefinition> {
         auto_increment: None,
         comment: String::new(),
         collation: Collation::Binary,
+        slots: types::TableSlots::ONE_RANK,
     })))
 }
 

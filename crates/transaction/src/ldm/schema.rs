@@ -9,6 +9,7 @@ use super::Job;
 use super::Ldm;
 use super::slot::transaction::HeldStage;
 use super::{Context, region_full};
+use crate::mutants::{self, Mutant};
 use protocol::program::{Refusal, TableRef};
 use protocol::signal::RequestId;
 use protocol::{Address, Budget, Outputs, Signal};
@@ -18,7 +19,7 @@ use stdx::FixedMap;
 use storage::{BackfillProgress, Fragment, FragmentDefinition};
 use types::{
     Epoch, IndexDefinition, IndexId, IndexState, Schema, SlotId, TableChunks, TableDefinition, TableId,
-    TableKind, TransactionId, ViewNumber,
+    TransactionId, ViewNumber,
 };
 
 /// Rows of a backfill that are worked on before its fragment's other users have their turn.
@@ -118,11 +119,17 @@ impl Ldm {
 
     /// Takes out the fragments of tables that are gone.
     fn drop_tables(&mut self, before: &Schema, schema: &Schema, outputs: &mut Outputs<Shared>) {
-        let slots = self.slot_ids();
+        let terms = self.map.view.slot_terms();
         let mut dropped = Vec::new();
-        for (table, _, definition) in before.tables().changes(schema.tables()) {
-            if definition.is_none() {
-                dropped.extend(slots.iter().filter_map(|slot| self.fragments.remove(&(table, *slot))));
+        for (table, definition, newer) in before.tables().changes(schema.tables()) {
+            let slots = definition.map_or_else(Vec::new, |definition| terms.slots_of(definition));
+            let mut take =
+                || dropped.extend(slots.iter().filter_map(|slot| self.fragments.remove(&(table, *slot))));
+            if mutants::is(Mutant::TableLeavesSlot) {
+                take();
+            }
+            if newer.is_none() {
+                take();
             }
         }
         if !dropped.is_empty() {
@@ -168,8 +175,8 @@ impl Ldm {
 
     /// Which of this ldm's slots a table has a fragment in.
     fn slots_of(&self, definition: &TableDefinition) -> Vec<SlotId> {
-        let is_system = definition.kind == TableKind::System;
-        self.slots.iter().map(|slot| slot.id).filter(|slot| (slot.0 == 0) == is_system).collect()
+        let slots = self.map.slots_of(definition.id).iter().copied();
+        slots.filter(|slot| self.slots.get(*slot).is_some()).collect()
     }
 
     // ---- building an index ---------------------------------------------------------------------------------------

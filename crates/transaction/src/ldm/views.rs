@@ -34,7 +34,10 @@ impl Ldm {
         let is_newer = self.map.view.number > before;
         let has_begun = self.map.view.number > before.max(ViewNumber(1));
         self.progress.is_entering = has_begun;
-        let stepped_down = self.install_slots(before);
+        let stepped_down = if is_newer { self.install_slots(before) } else { Vec::new() };
+        for slot in self.slots.iter_mut() {
+            slot.members.is_replica_lost = self.map.is_replica_lost(slot.id);
+        }
         if before == ViewNumber(0) {
             self.backfills.learn_floors(&self.map);
         }
@@ -61,14 +64,14 @@ impl Ldm {
         data_nodes.filter(is_reborn).map(|info| info.node).collect()
     }
 
-    /// Slots as the map's view wants them; `before` is the view that the module was in.
+    /// Slots as the map's newer view wants them; `before` is the view that the module was in.
     /// Gives those whose primary this module was and is no more.
     fn install_slots(&mut self, before: ViewNumber) -> Vec<SlotId> {
         let mut stepped_down = Vec::new();
         let view = &self.map.view;
         let mut known = std::mem::take(&mut self.slots).into_slots().into_iter().peekable();
         let mut slots = Vec::new();
-        for id in (0..u32::try_from(view.slots.len()).unwrap_or(0)).map(SlotId) {
+        for id in view.slots_of_node(self.address.node) {
             let slot = known.next_if(|slot| slot.id == id);
             let is_mine = view.ldm(id, self.address.node) == Some(self.address)
                 && view.written(id).any(|node| node == self.address.node);
@@ -81,15 +84,15 @@ impl Ldm {
             slot.role.lead(is_primary);
             let others = view.written(id).filter(|node| *node != self.address.node);
             slot.members.backups = others.filter_map(|node| view.ldm(id, node)).collect();
-            slot.members.is_replica_lost = self.map.is_replica_lost(id);
+            if mutants::is(Mutant::OwnerByOwnLayout) {
+                slot.members.backups.iter_mut().for_each(|backup| backup.instance = self.address.instance);
+            }
             let is_joining = view.joining(id).contains(&self.address.node);
             slot.copy_in = is_joining.then(|| slot.copy_in.take().unwrap_or_default());
             if was_primary && !is_primary {
                 stepped_down.push(id);
             }
-            if view.number > before {
-                slot.begin_stream(before, view.number, was_primary);
-            }
+            slot.begin_stream(before, view.number, was_primary);
             slots.push(slot);
         }
         self.slots = Slots::new(slots);

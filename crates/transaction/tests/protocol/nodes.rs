@@ -138,7 +138,7 @@ impl Nodes {
 
     /// Ids of rows in a slot.
     pub(crate) fn ids_in(&self, slot: SlotId, count: usize) -> Vec<i64> {
-        let is_there = |id: &i64| self.nodes[0].map.slot_of_key(&table(), &self.key(*id)) == slot;
+        let is_there = |id: &i64| self.nodes[0].map.slot_of_key(TABLE, &self.key(*id)) == slot;
         (1..).filter(is_there).take(count).collect()
     }
 

@@ -135,7 +135,7 @@ impl Survivors {
     }
 
     fn slot(&self, id: i64) -> SlotId {
-        self.map.slot_of_key(&table(), &self.key(id))
+        self.map.slot_of_key(TABLE, &self.key(id))
     }
 
     /// Stages a row.

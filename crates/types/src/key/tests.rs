@@ -24,6 +24,7 @@ fn table(types: &[(SqlType, bool)]) -> TableDefinition {
         auto_increment: None,
         comment: String::new(),
         collation: Collation::Utf8mb40900AiCi,
+        slots: crate::TableSlots::ONE_RANK,
     }
 }
 

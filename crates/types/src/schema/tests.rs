@@ -32,6 +32,7 @@ fn table(id: u32, database: &str, name: &str) -> Arc<TableDefinition> {
         database: database.to_owned(),
         name: name.to_owned(),
         kind: TableKind::User,
+        slots: crate::TableSlots::ONE_RANK,
         columns: Vec::new(),
         indexes: Vec::new(),
         auto_increment: None,

@@ -63,6 +63,7 @@ fn snapshot() -> LogSnapshot {
         members: Vec::new(),
         replica_count: 1,
         partitions_per_node: 1,
+        slots_per_node: 1,
         voter_count: 1,
     };
     let state = crate::control_state::ControlState::founded(GroupId(1), settings, types::NodeId(1), 1);

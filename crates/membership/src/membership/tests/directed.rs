@@ -82,9 +82,10 @@ mod bugs {
     use crate::detector::tests as detector;
     use crate::membership::tests::recovery;
     use crate::mutants::{DIRECTED, Mutant, activate};
+    use crate::succession::tests as succession;
     use stdx::planted::survivors;
 
-    const TESTS: [(Mutant, fn()); 16] = [
+    const TESTS: [(Mutant, fn()); 17] = [
         (Mutant::SuspectsAreGranted, detector::who_is_out_of_reach_is_granted_nothing),
         (Mutant::EarlierGrantsForgotten, detector::what_a_dead_life_was_granted_is_over_in_its_next_life),
         (Mutant::DeadWitnessLeaves, detector::a_dead_witness_hides_nobody_elses_death),
@@ -101,6 +102,7 @@ mod bugs {
         (Mutant::OldLogsStayValid, recovery::old_disks_that_come_back_are_void),
         (Mutant::NumbersGivenTwice, recovery::numbers_are_given_once),
         (Mutant::SurvivorsStayUnbound, recovery::who_takes_part_has_done_with_the_old_founding),
+        (Mutant::HomeIgnored, succession::primaries_go_home),
     ];
 
     #[test]

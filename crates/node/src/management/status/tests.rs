@@ -1,6 +1,6 @@
 use super::*;
 use protocol::control::{GroupId, VoterPlace};
-use protocol::{NodeInfo, View};
+use protocol::{NodeInfo, SlotSizes, View};
 use std::collections::BTreeMap;
 use stdx::Instant;
 use types::Incarnation;
@@ -27,7 +27,7 @@ fn world() -> World {
     (2..=5).for_each(|id| management.set_up(NodeId(id), true));
     World {
         management,
-        view: View::first(GroupId(1), (1..=5).map(info).collect(), 2, 2),
+        view: View::first(GroupId(1), (1..=5).map(info).collect(), 2, SlotSizes::least(2)),
         voters: (1..=5).map(|id| VoterPlace { node: NodeId(id), votes: true }).collect(),
         losses: BTreeMap::new(),
     }
