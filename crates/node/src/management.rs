@@ -655,7 +655,7 @@ impl Management {
             }
             NodeState::Copying => match self.progress.get(&node.node) {
                 Some((copied, partitions)) => {
-                    format!("starting ({copied} of {partitions} partitions are copied to it)")
+                    format!("starting ({copied} of {partitions} slots are copied to it)")
                 }
                 None => "starting (reads the catalogue)".to_owned(),
             },

@@ -184,12 +184,12 @@ impl Follow {
             (_, Stage::Waiting) => "is started again".to_owned(),
             (_, Stage::Copying(copied)) => {
                 let all = node.map_or(0, |node| node.partitions);
-                format!("gets its rows: {copied} of {all} partitions")
+                format!("gets its rows: {copied} of {all} slots")
             }
             (_, Stage::Sharing) => "is in sync".to_owned(),
             (_, Stage::Done) if self.before.role == Role::Data => {
                 let leads = node.map_or(0, |node| node.leads);
-                format!("is in sync and leads {leads} partitions")
+                format!("is in sync and leads {leads} slots")
             }
             (_, Stage::Done) => "is back".to_owned(),
         };

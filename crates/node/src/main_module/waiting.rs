@@ -137,7 +137,7 @@ impl MainModule {
             "the catalogue, which it reads from the others".to_owned()
         } else if self.is_joining() {
             let (copied, partitions) = self.copies();
-            format!("its rows, which the others copy to it: {copied} of {partitions} partitions are here")
+            format!("its rows, which the others copy to it: {copied} of {partitions} slots are here")
         } else if !self.is_connected() {
             let away = self.not_found(self.view.in_sync(SlotId(0)).iter().copied());
             format!("links to data nodes: {}", names(&away))

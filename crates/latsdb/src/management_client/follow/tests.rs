@@ -50,10 +50,10 @@ fn a_restart_from_stage_to_stage() {
             "node 2 (data), 3.0 s: leads nothing any more; its sessions end",
             "node 2 (data), 5.0 s: has stopped; its angel starts it again",
             "node 2 (data), 6.0 s: is started again",
-            "node 2 (data), 7.0 s: gets its rows: 1 of 5 partitions",
-            "node 2 (data), 8.0 s: gets its rows: 4 of 5 partitions",
+            "node 2 (data), 7.0 s: gets its rows: 1 of 5 slots",
+            "node 2 (data), 8.0 s: gets its rows: 4 of 5 slots",
             "node 2 (data), 9.0 s: is in sync",
-            "node 2 (data), 10.0 s: is in sync and leads 2 partitions",
+            "node 2 (data), 10.0 s: is in sync and leads 2 slots",
         ]
     );
 }
@@ -62,7 +62,7 @@ fn a_restart_from_stage_to_stage() {
 fn a_restart_of_which_little_was_seen() {
     let looks = [(BEFORE, true), ("state=started incarnation=15 losses=4 leads=2", true)];
     let news = tell(&mut begin(Wanted::Restart), &looks);
-    assert_eq!(news, ["node 2 (data), 2.0 s: is in sync and leads 2 partitions"]);
+    assert_eq!(news, ["node 2 (data), 2.0 s: is in sync and leads 2 slots"]);
 }
 
 #[test]
