@@ -1,8 +1,9 @@
 //! How large the regions are: NDB's automatic memory configuration, scaled down so that a node also runs in 256 MiB.
 //!
-//! The formulas are NDB's, in MiB, for T threads (AutomaticMemoryConfig). Together they are what a node wants beside
-//! its data; if that were more than half of the total, all of them shrink alike until it is half. The rest is
-//! DataMemory. Disk columns do not exist yet: their regions are empty unless asked for.
+//! The formulas are NDB's, in MiB, for T threads (AutomaticMemoryConfig). One differs: the job buffers of a thread stop
+//! growing with the number of threads. Together they are what a node wants beside its data; if that were more than half
+//! of the total, all of them shrink alike until it is half. The rest is DataMemory. Disk columns do not exist yet:
+//! their regions are empty unless asked for.
 //!
 //! Invariant: the reserves of a `MemoryConfig` fit into its total.
 
@@ -81,6 +82,9 @@ pub struct MemoryConfig {
 pub const TOTAL_MINIMUM: u64 = 64 * MIB;
 /// Regions that do not hold data take at most this part of the total.
 pub const OTHER_THAN_DATA_PERCENT: u64 = 50;
+/// The rings out of one thread have room for so many signals, however many threads there are; NDB's formula grows with
+/// their square.
+const JOB_MIB_PER_THREAD: u64 = 8;
 
 /// Sizes in bytes by NDB's formulas, before scaling.
 struct Wanted {
@@ -101,7 +105,7 @@ impl Wanted {
             shared: (700 + 75 * count + 32 + 12 * (count - 1)) * MIB,
             redo: 32 * u64::from(threads.ldm) * MIB,
             send: (2 * u64::from(nodes) + 2 * count) * MIB,
-            job: (count * (count - 1) + 2 * count) * MIB,
+            job: count * (count + 1).min(JOB_MIB_PER_THREAD) * MIB,
             operating_system: (1200 + 15 * count) * MIB,
         }
     }

@@ -39,6 +39,22 @@ fn a_small_machine_gets_half_of_it_for_data() {
 }
 
 #[test]
+fn job_buffers_grow_with_the_threads_and_not_with_their_square() {
+    let job = |cpus: u32| {
+        // A worker per CPU, and a thread for `main`.
+        let threads = ThreadCounts { ldm: 0, tc: 0, query: 0, main: 1, receive: cpus };
+        let memory = u64::from(cpus) * 16 * 1024 * MIB;
+        let config = MemoryConfig::automatic(memory, &threads, 2, &MemoryOverrides::default()).unwrap();
+        assert!(data_memory(&config) >= config.total / 2, "{cpus} CPUs");
+        config.region(Region::JobBuffer).reserved
+    };
+    assert_eq!([1, 2, 6, 7, 192].map(job), [6, 12, 56, 64, 1544].map(|mib| mib * MIB));
+    for cpus in 2..=192 {
+        assert!((1..=14 * MIB).contains(&(job(cpus) - job(cpus - 1))), "{cpus} CPUs");
+    }
+}
+
+#[test]
 fn what_the_operator_says_holds_or_is_refused() {
     let overrides = MemoryOverrides {
         data_memory: Some(100 * MIB),
