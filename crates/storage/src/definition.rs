@@ -4,7 +4,10 @@
 //! with.
 
 use std::sync::Arc;
-use types::{IndexId, IndexKind, KeyEncoder, KeyPart, RowLayout, TableDefinition};
+use types::{
+    Collation, IndexDefinition, IndexId, IndexKind, IndexState, KeyEncoder, KeyPart, RowLayout,
+    TableDefinition, TableId, TableKind, TableSlots,
+};
 
 /// The id of the primary key among a table's indexes.
 pub(crate) fn primary_id(table: &TableDefinition) -> IndexId {
@@ -55,6 +58,31 @@ impl FragmentDefinition {
             layout,
             secondary,
         }
+    }
+
+    /// A table of which only the id is known: its rows are loaded before the catalogue is.
+    #[must_use]
+    pub fn bare(table: TableId) -> Self {
+        let primary = IndexDefinition {
+            id: IndexId(0),
+            name: String::new(),
+            kind: IndexKind::Primary,
+            parts: Vec::new(),
+            state: IndexState::Public,
+        };
+        Self::new(&Arc::new(TableDefinition {
+            id: table,
+            version: 0,
+            database: String::new(),
+            name: String::new(),
+            kind: TableKind::User,
+            columns: Vec::new(),
+            indexes: vec![primary],
+            auto_increment: None,
+            comment: String::new(),
+            collation: Collation::Binary,
+            slots: TableSlots::ONE_RANK,
+        }))
     }
 
     /// The table.

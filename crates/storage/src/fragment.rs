@@ -22,11 +22,11 @@
     reason = "the fragment is the one that may reach the owner's state; each block says why"
 )]
 
-use crate::arena::{Arena, Purpose, Reclaimed};
+use crate::arena::{Arena, Reclaimed};
 use crate::hash_index::hash_of;
 use crate::ordered_index::{LeafView, Target};
 use crate::row::{Keyed, Row};
-use crate::shared::{Core, Index, IndexSet, Owner, add_entry, version_of};
+use crate::shared::{Core, Index, IndexSet, Owner, add_entry, free_unseen, version_of};
 use crate::version::{Version, VersionState};
 use crate::{FragmentDefinition, Reader, RowHandle};
 use memory::{MemoryManager, PAGE_BYTES, RegionFull, Urgency};
@@ -35,6 +35,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use types::{Epoch, IndexId, TableKind, TransactionId};
+
+mod load;
 
 /// The newest version of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -187,6 +189,16 @@ impl Fragment {
         after_key: Option<&[u8]>,
         rows: u32,
     ) -> Result<BackfillProgress, RegionFull> {
+        self.fill(index, after_key, rows, Urgency::Normal)
+    }
+
+    fn fill(
+        &mut self,
+        index: IndexId,
+        after_key: Option<&[u8]>,
+        rows: u32,
+        urgency: Urgency,
+    ) -> Result<BackfillProgress, RegionFull> {
         let (core, owner) = self.parts();
         // SAFETY: the owner does not reclaim here.
         let set = unsafe { core.index_set() };
@@ -209,7 +221,7 @@ impl Fragment {
                 // SAFETY: the primary index holds rows.
                 let row = unsafe { Row::of(view.get(position)) };
                 for bytes in row.versions().filter_map(Version::row) {
-                    add_entry(owner, index, row, bytes, Urgency::Normal)?;
+                    add_entry(owner, index, row, bytes, urgency)?;
                 }
                 left -= 1;
                 if left == 0 {
@@ -347,9 +359,7 @@ impl Fragment {
                 Ok(owner.slab.insert(row.keyed().as_ptr()))
             }
             Err(full) => {
-                let (piece, bytes) = version.piece();
-                // SAFETY: it was never published.
-                unsafe { owner.arena.free(Purpose::Data, piece, bytes) };
+                free_unseen(owner, version);
                 Err(full)
             }
         }

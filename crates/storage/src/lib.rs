@@ -6,6 +6,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | `fragment` | the owner's operations: stage, prepare, commit, abort |
+//! | `fragment/load` | rows and indexes from disk |
 //! | `shared` | what owner and readers share; how index entries follow the versions |
 //! | `reader` | lookups and scans, what is visible to whom |
 //! | `version`, `row` | bytes of a version, of a row head and of an index entry |

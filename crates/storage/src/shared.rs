@@ -386,7 +386,14 @@ pub(crate) fn add_entry<'a>(
     result.map(|_| ())
 }
 
-fn retire_version(owner: &mut Owner, version: Version<'_>) {
+/// Frees a version that was never linked.
+pub(crate) fn free_unseen(owner: &mut Owner, version: Version<'_>) {
+    let (piece, bytes) = version.piece();
+    // SAFETY: no row has it: nobody has seen it.
+    unsafe { owner.arena.free(Purpose::Data, piece, bytes) };
+}
+
+pub(crate) fn retire_version(owner: &mut Owner, version: Version<'_>) {
     owner.versions -= 1;
     let (piece, bytes) = version.piece();
     // SAFETY: the caller unlinked it, or unlinks its row in the same call.
