@@ -377,7 +377,8 @@ impl ControlLog {
             // Not the log's, but its node's.
             ControlMessage::Joined { .. }
             | ControlMessage::JoinRefused { .. }
-            | ControlMessage::Recovery(_) => {}
+            | ControlMessage::Recovery(_)
+            | ControlMessage::Restart(_) => {}
             ControlMessage::VoterGranted { group, voter, start } => {
                 self.on_granted(group, voter, start, outputs);
             }

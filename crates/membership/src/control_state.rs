@@ -14,12 +14,13 @@ use crate::succession::{self, Illegal};
 use protocol::control::{
     Command, FOUNDINGS_MAX, GroupId, STATE_SIZE_MAX, VOTERS_MAX, VoterChange, VoterId, VoterStep,
 };
+use protocol::restart::RESTARTS_MAX;
 use protocol::signal::JoinRequest;
-use protocol::{NodeInfo, NodeRole, SlotSizes, View};
+use protocol::{NodeInfo, NodeRole, RestartPoint, SlotSizes, View};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stdx::wire::{Decoder, WIRE_VERSION, Wire, WireError, to_bytes};
-use types::{Epoch, Incarnation, NodeId};
+use types::{Incarnation, NodeId};
 use wire_derive::Wire;
 
 /// How much higher the numbers of a new founding begin.
@@ -69,15 +70,6 @@ pub struct VoterInfo {
     pub votes: bool,
 }
 
-/// A start of the whole cluster from disks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
-pub struct Restart {
-    /// Counted from 1.
-    pub number: u32,
-    /// The last epoch that it kept.
-    pub cut: Epoch,
-}
-
 /// An operator's recovery: this log took the place of another founding's.
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
 pub struct RecoveryRecord {
@@ -115,7 +107,8 @@ pub struct ControlState {
     /// By id.
     voters: Vec<VoterInfo>,
     last_voter: VoterId,
-    restart: Option<Restart>,
+    /// The last ones, the newest last.
+    restarts: Vec<RestartPoint>,
     /// The last ones, the newest last. In snapshots they stand behind everything else, and only if there are any: what
     /// was written before there could be any reads the same.
     #[wire(since = 65535)]
@@ -136,7 +129,7 @@ impl ControlState {
             view: Arc::new(View::none()),
             voters: vec![VoterInfo { voter, node: founder, start, votes: true }],
             last_voter: voter,
-            restart: None,
+            restarts: Vec::new(),
             recoveries: Vec::new(),
         }
     }
@@ -249,10 +242,10 @@ impl ControlState {
         VoterId(self.last_voter.0 + 1)
     }
 
-    /// The last start from disks.
+    /// The last starts from disks, the newest last, at most [`RESTARTS_MAX`].
     #[must_use]
-    pub fn restart(&self) -> Option<Restart> {
-        self.restart
+    pub fn restarts(&self) -> &[RestartPoint] {
+        &self.restarts
     }
 
     /// Applies a command.
@@ -260,7 +253,7 @@ impl ControlState {
         match command {
             Command::Join { node, join, replaces } => self.apply_join(*node, join, *replaces),
             Command::ChangeView { next } => self.apply_view(next),
-            Command::RecordRestart { number, cut } => self.apply_restart(*number, *cut),
+            Command::Restart { view } => self.apply_restart(view),
         }
     }
 
@@ -361,9 +354,11 @@ impl ControlState {
         if **next == *self.view {
             return Verdict::Repeated;
         }
-        let lives: BTreeMap<NodeId, Incarnation> =
-            self.lives.iter().map(|life| (life.node, life.incarnation)).collect();
-        let mut checked = succession::check(&self.view, next, &lives);
+        if self.is_lost() {
+            // Only a restart follows: a member of this view holds no rows any more.
+            return Verdict::Void(Illegal::NotViable);
+        }
+        let mut checked = succession::check(&self.view, next, &self.newest_lives());
         if mutants::is(Mutant::ViewsUncompared) && checked == Err(Illegal::Overtaken) {
             checked = Ok(());
         }
@@ -376,16 +371,30 @@ impl ControlState {
         }
     }
 
-    fn apply_restart(&mut self, number: u32, cut: Epoch) -> Verdict {
-        let last = self.restart.map_or(0, |restart| restart.number);
-        if self.restart == Some(Restart { number, cut }) {
-            return Verdict::Repeated;
-        }
-        if last.checked_add(1) != Some(number) {
+    fn apply_restart(&mut self, next: &Arc<View>) -> Verdict {
+        if self.view.number.0 == 0 {
             return Verdict::Void(Illegal::Overtaken);
         }
-        self.restart = Some(Restart { number, cut });
-        Verdict::Done
+        if **next == *self.view {
+            return Verdict::Repeated;
+        }
+        let mut checked = succession::check_restart(&self.view, next, &self.newest_lives());
+        if mutants::is(Mutant::RestartNotCompared) && checked.is_err() {
+            checked = Ok(());
+        }
+        match checked {
+            Ok(()) => {
+                self.view = Arc::clone(next);
+                self.restarts.push(next.restart);
+                self.restarts.drain(..self.restarts.len().saturating_sub(RESTARTS_MAX));
+                Verdict::Done
+            }
+            Err(illegal) => Verdict::Void(illegal),
+        }
+    }
+
+    fn newest_lives(&self) -> BTreeMap<NodeId, Incarnation> {
+        self.lives.iter().map(|life| (life.node, life.incarnation)).collect()
     }
 
     /// Applies a change of voters; true if Raft must apply it too.

@@ -37,6 +37,7 @@ pub mod detector;
 pub mod log_file;
 mod membership;
 pub mod mutants;
+pub mod restart;
 pub mod succession;
 
 pub use membership::{Membership, MembershipConfig, recovery};

@@ -23,6 +23,7 @@ use protocol::module::{Counts, EXIT_LEFT_OUT, EXIT_REFUSED};
 use protocol::signal::{JoinRequest, LeaveStep};
 use protocol::{Address, Envelope, NodeRole, Outputs, RequestToRuntime, Severity, Signal, View};
 use recovery::Recovery;
+use restarting::Restarting;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use stdx::{Duration, Instant, Now};
@@ -33,6 +34,7 @@ mod joining;
 mod laggards;
 mod leaving;
 pub mod recovery;
+mod restarting;
 mod terms;
 mod waits;
 
@@ -52,6 +54,8 @@ pub struct MembershipConfig {
     pub cluster: String,
     /// Itself, as told to the control plane.
     pub join: JoinRequest,
+    /// Its disk is being read: it joins when it knows what that holds.
+    pub awaits_claim: bool,
     /// The whole configured cluster: data, SQL and management nodes.
     pub members: Vec<(NodeId, NodeRole)>,
     /// NoOfReplicas.
@@ -158,8 +162,6 @@ pub struct Membership {
     up: BTreeSet<NodeId>,
     /// When this node asks again for what it has not got yet: an incarnation, to be copied to, to be in sync.
     join_at: Option<Instant>,
-    /// When this node, if it leads the control log, looks for members that have started again.
-    drop_lives_at: Instant,
     /// This node, which joins, has all rows, as it found in this view.
     caught_up: Option<ViewNumber>,
     /// Members whose connection broke since the view was installed.
@@ -186,6 +188,7 @@ pub struct Membership {
     /// The nodes with copies of the control log, and how far the copy that says so was applied.
     voters: (u64, Vec<VoterPlace>),
     recovery: Recovery,
+    restarting: Restarting,
     waits: Waits,
 }
 
@@ -202,7 +205,6 @@ impl Membership {
             incarnation: None,
             up: BTreeSet::new(),
             join_at: None,
-            drop_lives_at: Instant(0),
             caught_up: None,
             broken: BTreeSet::new(),
             renew_at: None,
@@ -217,6 +219,7 @@ impl Membership {
             views_refused: 0,
             voters: (0, Vec::new()),
             recovery: Recovery::default(),
+            restarting: Restarting::default(),
             waits: Waits::default(),
         }
     }
@@ -262,6 +265,9 @@ impl Membership {
                 for (node, _) in self.config.members.iter().filter(|(node, _)| *node != self.config.node) {
                     log.on_link_down(now.monotonic, *node, &mut todo);
                 }
+                for (node, _) in self.config.members.iter().filter(|(node, _)| *node != self.config.node) {
+                    self.restarting.on_link(now.monotonic, *node, false);
+                }
                 self.log = Some(log);
                 self.take_log(now, todo, outputs);
                 self.try_join(now, outputs);
@@ -282,7 +288,7 @@ impl Membership {
             }
         });
         self.install_if_due(now, outputs);
-        if self.drop_lives_at <= now.monotonic {
+        if self.restarting.drop_lives_at <= now.monotonic {
             self.drop_earlier_lives(now, outputs);
         }
         self.with_detector(now, outputs, |detector, todo| {
@@ -307,6 +313,7 @@ impl Membership {
             self.spread_primaries(now, outputs);
         }
         self.on_recovery_deadline(now, outputs);
+        self.look_for_restart(now, outputs);
         self.look_for_waits(now, outputs);
     }
 
@@ -319,6 +326,7 @@ impl Membership {
     /// The links to a node are up.
     pub fn on_link_up<S>(&mut self, now: Now, node: NodeId, outputs: &mut Outputs<S>) {
         self.up.insert(node);
+        self.restarting.on_link(now.monotonic, node, true);
         self.on_recovery_link(now, node, outputs);
         outputs.send(self.me(), Address::main(self.config.node), Signal::PeerFound { node });
         self.hand_on_view(node, outputs);
@@ -341,6 +349,7 @@ impl Membership {
     /// A node is lost: `main` tells every module here that waits for it.
     pub fn on_link_down<S>(&mut self, now: Now, node: NodeId, outputs: &mut Outputs<S>) {
         self.up.remove(&node);
+        self.restarting.on_link(now.monotonic, node, false);
         self.on_recovery_link(now, node, outputs);
         if self.view.is_member(node) && self.view.is_member(self.config.node) {
             self.broken.insert(node);
@@ -388,7 +397,12 @@ impl Membership {
                 self.learn(now, view, outputs);
                 self.compare_terms(terms.as_deref(), outputs);
             }
-            Signal::CaughtUp { .. } | Signal::Leaving { .. } | Signal::RecoverVoters(_)
+            Signal::CaughtUp { .. }
+            | Signal::Leaving { .. }
+            | Signal::RecoverVoters(_)
+            | Signal::DiskRead(_)
+            | Signal::Restored(_)
+            | Signal::DiskCounted { .. }
                 if envelope.from != Address::main(self.config.node) => {}
             Signal::CaughtUp { view } => {
                 self.caught_up = Some(view);
@@ -403,6 +417,14 @@ impl Membership {
                 self.ask_to_leave(now, outputs);
             }
             Signal::RecoverVoters(order) => self.on_operators_order(now, *order, outputs),
+            Signal::DiskRead(claim) => self.on_disk_read(now, claim, outputs),
+            Signal::Restored(order) => {
+                self.on_restored(order, outputs);
+                self.look_for_restart(now, outputs);
+            }
+            Signal::DiskCounted { view, is_durable } => {
+                self.on_disk_counted(now, (view, is_durable), outputs);
+            }
             Signal::ReplicaLags { node, milliseconds } if from == self.config.node => {
                 self.on_laggard(now, envelope.view, (node, milliseconds), outputs);
             }
@@ -426,6 +448,12 @@ impl Membership {
             ControlMessage::Recovery(_) => {
                 if let ControlMessage::Recovery(message) = message {
                     self.on_recovery(now, from, message, outputs);
+                }
+            }
+            ControlMessage::Restart(_) => {
+                if let ControlMessage::Restart(message) = message {
+                    self.on_restart_message(from, message, outputs);
+                    self.look_for_restart(now, outputs);
                 }
             }
             _ => {
@@ -453,6 +481,9 @@ impl Membership {
             is_known = detector.on_heartbeat(now.monotonic, from, incarnation, heartbeat, todo);
         });
         self.heartbeats_refused += u64::from(!is_known);
+        if is_known {
+            self.restarting.on_beat(now.monotonic, from);
+        }
     }
 
     // ---- views ------------------------------------------------------------------------------------------------------
@@ -543,6 +574,9 @@ impl Membership {
     fn enter_view<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
         let Some(incarnation) = self.incarnation else { return };
         if self.view.number == ViewNumber(0) {
+            return;
+        }
+        if self.ends_with_restart(outputs) {
             return;
         }
         if !self.is_in_view() {
@@ -739,7 +773,8 @@ impl Membership {
     /// A data node that starts where no rows are left must not wait for ever.
     fn end_if_lost<S>(&mut self, outputs: &mut Outputs<S>) {
         let is_lost = self.log_state().is_some_and(|state| state.is_lost());
-        if self.config.join.role == NodeRole::Data && is_lost {
+        let keeps_none = self.config.join.claim.is_none() && !self.config.awaits_claim;
+        if self.config.join.role == NodeRole::Data && is_lost && keeps_none {
             let reason = "all nodes that held some of the rows have stopped, and this version keeps rows in memory only: \
                           start all management and data nodes with --initial (the cluster will be empty)";
             self.end(EXIT_REFUSED, (Severity::Error, reason), outputs);

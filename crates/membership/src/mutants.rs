@@ -72,6 +72,26 @@ pub enum Mutant {
     SurvivorsStayUnbound,
     /// Primaries are given to whoever leads the fewest, not to their homes.
     HomeIgnored,
+    /// A restart keeps what some group does not hold.
+    CutTooHigh,
+    /// An epoch above an earlier cut counts again.
+    OldTailReturns,
+    /// The header of a restart that was never recorded counts.
+    UnconfirmedHeaderCounts,
+    /// A disk counts for a life that the last view does not call restorable.
+    LineageIgnored,
+    /// A disk counts that ends before what is known to be durable.
+    DStarIgnored,
+    /// A life becomes restorable while it is being copied to.
+    RestorableBeforeJoined,
+    /// A life that has left stays restorable although another one is.
+    DeadStayRestorable,
+    /// A group's last restorable life does not stay when it leaves.
+    LastLeavesEarly,
+    /// A restart is recorded although another one was, or one of its nodes has started again.
+    RestartNotCompared,
+    /// After a loss of all, the earlier life of the node that comes first is left out.
+    FirstComerLeftOut,
 }
 
 /// Those of an operator's recovery.
@@ -81,6 +101,20 @@ pub const OF_RECOVERY: [Mutant; 5] = [
     Mutant::OldLogsStayValid,
     Mutant::NumbersGivenTwice,
     Mutant::SurvivorsStayUnbound,
+];
+
+/// Those of restarts.
+pub const OF_RESTART: [Mutant; 10] = [
+    Mutant::CutTooHigh,
+    Mutant::OldTailReturns,
+    Mutant::UnconfirmedHeaderCounts,
+    Mutant::LineageIgnored,
+    Mutant::DStarIgnored,
+    Mutant::RestorableBeforeJoined,
+    Mutant::DeadStayRestorable,
+    Mutant::LastLeavesEarly,
+    Mutant::RestartNotCompared,
+    Mutant::FirstComerLeftOut,
 ];
 
 /// Those of the failure detector.

@@ -12,7 +12,11 @@
 //! - a slot is led from home if it can be; else whole tables, whose slots lie in a few ranks, would be led by one node
 //!   after a restart;
 //! - a primary moves *by hand-over*, to the same line (`since`), only from a member that stays in sync; else a new line
-//!   begins.
+//!   begins;
+//! - I7, the part that a view can show: a life becomes restorable while it is in sync. A group's restorable lives go
+//!   only while one of them stays that is in sync. So the disk of the last of them is waited for;
+//! - a restart begins with a view of its own kind ([`check_restart`]): everybody in it is in sync and restorable in the
+//!   newest life, and nothing from before goes on.
 //!
 //! Deliberately not here: adding replica groups (they need their own steps), and suspicion of nodes (`detector`).
 
@@ -20,7 +24,7 @@ use crate::mutants::{self, Mutant};
 use protocol::control::GroupId;
 use protocol::{GroupView, NodeInfo, SlotPlace, View};
 use std::collections::BTreeMap;
-use types::{Incarnation, NodeId, SlotId, ViewNumber};
+use types::{Epoch, Incarnation, NodeId, SlotId, ViewNumber};
 
 /// Why a view may not follow another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,8 +37,12 @@ pub enum Illegal {
     NotJoined,
     /// A member would change its life, or have one that nobody was given.
     WrongLife,
+    /// A group would lose its last restorable life (I7).
+    NotRestorable,
     /// Groups, replicas or slots do not fit together.
     Malformed,
+    /// The cluster is stopped: only a restart follows.
+    Stopped,
 }
 
 /// Whether `next` may follow `view`; `lives` are the newest incarnations that were given out.
@@ -43,13 +51,7 @@ pub fn check(view: &View, next: &View, lives: &BTreeMap<NodeId, Incarnation>) ->
         return Err(Illegal::Overtaken);
     }
     check_lives(next, lives)?;
-    let is_alike = next.founding == view.founding
-        && next.groups.len() == view.groups.len()
-        && next.slots.len() == view.slots.len()
-        && next.slot_terms() == view.slot_terms();
-    let stays =
-        |(before, after): (&SlotPlace, &SlotPlace)| before.group == after.group && before.rank == after.rank;
-    if !is_alike || !view.slots.iter().zip(&next.slots).all(stays) {
+    if !is_alike(view, next) || next.restart != view.restart || next.begun != view.begun {
         return Err(Illegal::Malformed);
     }
     for (before, after) in view.groups.iter().zip(&next.groups) {
@@ -64,6 +66,46 @@ pub fn check(view: &View, next: &View, lives: &BTreeMap<NodeId, Incarnation>) ->
         }
     }
     if next.is_well_formed() { Ok(()) } else { Err(Illegal::Malformed) }
+}
+
+/// The same slots in the same groups of the same founding.
+fn is_alike(view: &View, next: &View) -> bool {
+    let stays =
+        |(before, after): (&SlotPlace, &SlotPlace)| before.group == after.group && before.rank == after.rank;
+    next.founding == view.founding
+        && next.groups.len() == view.groups.len()
+        && next.slots.len() == view.slots.len()
+        && next.slot_terms() == view.slot_terms()
+        && view.slots.iter().zip(&next.slots).all(stays)
+}
+
+/// Whether a restart may begin with `next`. Its members are in sync in the newest life that their nodes were given: a
+/// life that has ended has nothing in memory any more.
+pub fn check_restart(view: &View, next: &View, lives: &BTreeMap<NodeId, Incarnation>) -> Result<(), Illegal> {
+    let is_next = view.number.0.checked_add(1) == Some(next.number.0);
+    if !is_next || view.restart.next(next.restart.cut) != next.restart {
+        return Err(Illegal::Overtaken);
+    }
+    check_lives(next, lives)?;
+    let is_new = |place: &SlotPlace| place.since == next.number;
+    if !is_alike(view, next) || next.begun != next.number || !next.slots.iter().all(is_new) {
+        return Err(Illegal::Malformed);
+    }
+    for (before, after) in view.groups.iter().zip(&next.groups) {
+        let life = |node: &NodeId| next.node(*node).map(|info| info.incarnation);
+        if after.in_sync.is_empty() {
+            return Err(Illegal::NotViable);
+        }
+        if after.in_sync.iter().any(|node| life(node).is_none() || life(node) != lives.get(node).copied()) {
+            return Err(Illegal::WrongLife);
+        }
+        let named = after.in_sync.iter().filter_map(|node| Some((*node, life(node)?)));
+        let is_whole = before.replicas == after.replicas && after.joining.is_empty();
+        if !is_whole || !named.eq(after.restorable.iter().copied()) {
+            return Err(Illegal::Malformed);
+        }
+    }
+    if next.is_well_formed() && next.leaving.is_empty() { Ok(()) } else { Err(Illegal::Malformed) }
 }
 
 fn check_lives(next: &View, lives: &BTreeMap<NodeId, Incarnation>) -> Result<(), Illegal> {
@@ -90,11 +132,24 @@ fn check_group(view: &View, next: &View, before: &GroupView, after: &GroupView) 
             return Err(Illegal::WrongLife);
         }
     }
-    let newly_restorable = after.restorable.iter().filter(|node| !before.restorable.contains(node));
-    if newly_restorable.clone().any(|node| !after.in_sync.contains(node)) {
+    let is_new = |named: &&(NodeId, Incarnation)| !before.restorable.contains(named);
+    let is_joined = |(node, named): &(NodeId, Incarnation)| {
+        before.in_sync.contains(node) && after.in_sync.contains(node) && life(next, *node) == Some(*named)
+    };
+    if !after.restorable.iter().filter(is_new).all(is_joined) {
         return Err(Illegal::NotJoined);
     }
+    let is_kept = |named: &(NodeId, Incarnation)| after.restorable.contains(named);
+    let stays = |named: &(NodeId, Incarnation)| is_kept(named) && is_in_sync(next, after, *named);
+    if !before.restorable.iter().all(is_kept) && !before.restorable.iter().any(stays) {
+        return Err(Illegal::NotRestorable);
+    }
     Ok(())
+}
+
+/// A life is in sync in a group.
+fn is_in_sync(view: &View, group: &GroupView, (node, life): (NodeId, Incarnation)) -> bool {
+    group.in_sync.contains(&node) && view.node(node).is_some_and(|info| info.incarnation == life)
 }
 
 /// The view that follows when these nodes are gone; None if a group would be left without an in-sync member (I5).
@@ -106,6 +161,18 @@ pub fn without(view: &View, gone: &[NodeId]) -> Option<View> {
         group.joining.retain(|node| !gone.contains(node));
         if group.in_sync.is_empty() {
             return None;
+        }
+        // A group's last restorable lives stay, though they have left: what they have on disk is waited for.
+        let stays = group.restorable.iter().any(|named| is_in_sync(view, group, *named));
+        let mut is_left = stays;
+        if mutants::is(Mutant::LastLeavesEarly) {
+            is_left = true;
+        }
+        if mutants::is(Mutant::DeadStayRestorable) {
+            is_left = false;
+        }
+        if is_left {
+            group.restorable.retain(|(node, _)| !gone.contains(node));
         }
     }
     for slot in
@@ -156,7 +223,7 @@ pub fn renewed(view: &View) -> View {
 }
 
 /// The view in which a node, in its newest life, is being copied to in all its groups. None while a group still counts
-/// it as in sync.
+/// it as in sync. An earlier life that is restorable still stays so: either disk counts until one of them does.
 #[must_use]
 pub fn with_joining(view: &View, info: &NodeInfo) -> Option<View> {
     let mut next = follow(view);
@@ -164,7 +231,6 @@ pub fn with_joining(view: &View, info: &NodeInfo) -> Option<View> {
         return None;
     }
     for group in next.groups.iter_mut().filter(|group| group.replicas.contains(&info.node)) {
-        group.restorable.retain(|node| *node != info.node);
         if !group.joining.contains(&info.node) {
             group.joining.push(info.node);
         }
@@ -189,6 +255,79 @@ pub fn with_in_sync(view: &View, node: NodeId) -> Option<View> {
         group.in_sync.sort_by_key(|member| order.iter().position(|replica| replica == member));
     }
     is_joining.then_some(next)
+}
+
+/// The view in which a node in sync is restorable in all its groups; None if it is, or is not in sync. The proposer
+/// knows that its log is on disk, behind its *joined* mark, and that an epoch was said that counts it.
+#[must_use]
+pub fn with_restorable(view: &View, node: NodeId) -> Option<View> {
+    let named = (node, view.node(node)?.incarnation);
+    let mut next = follow(view);
+    let mut is_new = false;
+    for group in &mut next.groups {
+        let mut is_joined = group.in_sync.contains(&node);
+        if mutants::is(Mutant::RestorableBeforeJoined) {
+            is_joined |= group.joining.contains(&node);
+        }
+        if is_joined && !group.restorable.contains(&named) {
+            is_new = true;
+            group.restorable.push(named);
+            let order = group.replicas.clone();
+            group.restorable.sort_by_key(|(node, _)| order.iter().position(|replica| replica == node));
+        }
+    }
+    is_new.then_some(next)
+}
+
+/// The view without the restorable lives that have left, in groups where this node is restorable and in sync; None if
+/// there are none. The proposer knows that an epoch was said to be durable that counts its disk.
+#[must_use]
+pub fn with_durable(view: &View, node: NodeId) -> Option<View> {
+    let named = (node, view.node(node)?.incarnation);
+    let mut next = follow(view);
+    for group in &mut next.groups {
+        if group.restorable.contains(&named) && group.in_sync.contains(&node) {
+            let in_sync = group.in_sync.clone();
+            let is_here = |(node, life): &(NodeId, Incarnation)| {
+                in_sync.contains(node) && view.node(*node).is_some_and(|info| info.incarnation == *life)
+            };
+            group.restorable.retain(is_here);
+        }
+    }
+    (next.groups != view.groups).then_some(next)
+}
+
+/// The first view of a restart: these lives are in sync and restorable, and nobody else is there. None if a group would
+/// have no member.
+#[must_use]
+pub fn restarted(view: &View, cut: Epoch, members: &[NodeInfo]) -> Option<View> {
+    let mut next = follow(view);
+    (next.restart, next.begun) = (view.restart.next(cut), next.number);
+    next.leaving.clear();
+    for info in members {
+        next.nodes.iter_mut().find(|known| known.node == info.node)?.clone_from(info);
+    }
+    for group in &mut next.groups {
+        let life = |node: &NodeId| members.iter().find(|info| info.node == *node);
+        let named = group.replicas.iter().filter_map(life).map(|info| (info.node, info.incarnation));
+        group.restorable = named.collect();
+        group.in_sync = group.restorable.iter().map(|(node, _)| *node).collect();
+        group.joining.clear();
+        if group.in_sync.is_empty() {
+            return None;
+        }
+    }
+    let is_orphan = |next: &View, place: &SlotPlace| {
+        !next.groups[usize::from(place.group)].in_sync.contains(&place.primary)
+    };
+    for slot in orphans(&next, is_orphan) {
+        next.slots[slot.0 as usize].primary = heir(&next, slot, false)?;
+    }
+    spread(&mut next);
+    for place in &mut next.slots {
+        place.since = next.number;
+    }
+    Some(next)
 }
 
 /// The view in which a node that was about to stop stays, and gets its share of primaries again; None if it was not.

@@ -160,11 +160,13 @@ pub fn build(
         tc_count: count(ModuleKind::Tc),
         query_count: count(ModuleKind::Query),
         sql_count: count(ModuleKind::Sql),
+        claim: None,
     };
     let membership = MembershipConfig {
         node: settings.node,
         cluster: settings.cluster.clone(),
         join,
+        awaits_claim: false,
         members: settings.members.clone(),
         replica_count: settings.replica_count,
         partitions_per_node: settings.partitions_per_node,

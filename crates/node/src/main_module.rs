@@ -407,8 +407,9 @@ impl MainModule {
                 self.answer_last_words(outputs);
             }
             Signal::StoodDown | Signal::Drained => self.on_stopped(from, outputs),
-            // A new view begins every reservation again, and nobody waits for the answer to a hint.
-            Signal::Returned(_) | Signal::WaitMoved { .. } | Signal::Failed { .. } => {}
+            // A new view begins every reservation again, and nobody waits for the answer to a hint. A node whose
+            // JoinRequest has no claim is told to restore nothing.
+            Signal::Returned(_) | Signal::WaitMoved { .. } | Signal::Failed { .. } | Signal::Restore(_) => {}
         }
     }
 

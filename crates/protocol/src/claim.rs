@@ -58,12 +58,16 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// The newest point that the recorded restarts leave, lowered to their cuts. `None` if there is none, or if it is
-    /// so old that `restarts` does not reach back to it.
+    /// The newest point that counts and that the recorded restarts leave, lowered to their cuts. `None` if there is
+    /// none, or if it is so old that `restarts` does not reach back to it.
     ///
     /// `restarts` are the last recorded ones, oldest first, without gaps.
     #[must_use]
-    pub fn confirmed(&self, restarts: &[RestartPoint]) -> Option<ClaimPoint> {
+    pub fn confirmed(
+        &self,
+        restarts: &[RestartPoint],
+        counts: impl Fn(&ClaimPoint) -> bool,
+    ) -> Option<ClaimPoint> {
         let founding = RestartPoint::default();
         let of_number = |number: RestartNumber| match number {
             RestartNumber(0) => Some(founding),
@@ -73,7 +77,7 @@ impl Claim {
             of_number(point.restart)
                 .is_some_and(|restart| point.flushed == restart.cut || point.flushed >= restart.first)
         };
-        let point = *self.points.iter().find(is_recorded)?;
+        let point = *self.points.iter().filter(|point| counts(point)).find(is_recorded)?;
         let mut later = restarts.iter().skip_while(|restart| restart.number <= point.restart).peekable();
         if later.peek().is_some_and(|next| next.number.0 > point.restart.0 + 1) {
             return None;

@@ -7,9 +7,10 @@
 //! was founded anew never answer those of the old one.
 
 use crate::View;
+use crate::restart::RestartMessage;
 use crate::signal::JoinRequest;
 use std::sync::Arc;
-use types::{Epoch, Incarnation, NodeId};
+use types::{Incarnation, NodeId};
 use wire_derive::Wire;
 
 /// Most entries in one message.
@@ -62,12 +63,11 @@ pub enum Command {
         /// The whole next view; its number is one more than that of the view it was made from.
         next: Arc<View>,
     },
-    /// Compare-and-set: the `number`-th system restart begins from this cut.
-    RecordRestart {
-        /// One more than the last.
-        number: u32,
-        /// Commits above it are cut off at every replica.
-        cut: Epoch,
+    /// Compare-and-set on both numbers: a restart from disks begins with this view. Its members have restored.
+    Restart {
+        /// The first view of it: its number, and that of its restart, are one more than those of the last view. Commits
+        /// above its cut are gone at every replica.
+        view: Arc<View>,
     },
 }
 
@@ -313,6 +313,8 @@ pub enum ControlMessage {
     },
     /// The control log is founded anew from one of its copies.
     Recovery(RecoveryMessage),
+    /// The cluster starts from disks.
+    Restart(RestartMessage),
 }
 
 /// Most nodes that an operator may name as gone.

@@ -41,6 +41,7 @@ pub use takeover::{
 use crate::control::{ControlMessage, RecoveryOrder, VoterPlace};
 use crate::heartbeat::Heartbeat;
 use crate::program::{Refusal, TableRef};
+use crate::restart::RestoreOrder;
 use crate::view::View;
 use crate::{Address, SqlError};
 use std::sync::Arc;
@@ -681,5 +682,25 @@ pub enum Signal {
     EpochWhole {
         /// The epoch.
         epoch: Epoch,
+    },
+
+    // ---- disks and restarts (`restart`) -----------------------------------------------------------------------------
+    /// main -> membership of the same data node, before it joins: what its disk holds.
+    #[signal(to = membership, fence = none)]
+    DiskRead(Box<crate::Claim>),
+    /// membership -> main of the same data node, which no view names yet: restore, then answer.
+    #[signal(to = main, fence = none)]
+    Restore(RestoreOrder),
+    /// Back: the rows are there, and a file header on disk says so.
+    #[signal(to = membership, fence = none)]
+    Restored(RestoreOrder),
+    /// main -> membership of the same data node: an epoch was said in this view that this node's disk holds. It was
+    /// said to be flushed everywhere or, if `is_durable`, to be durable.
+    #[signal(to = membership, fence = none)]
+    DiskCounted {
+        /// The view.
+        view: ViewNumber,
+        /// Durable.
+        is_durable: bool,
     },
 }

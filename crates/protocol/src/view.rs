@@ -9,10 +9,11 @@
 //!
 //! Invariant: a view has the slots that its terms say, each at its place.
 
+use crate::claim::RestartPoint;
 use crate::control::GroupId;
 use crate::{Address, ModuleKind};
 use stdx::wire::{Decoder, Encoder, Wire, WireError};
-use types::{Incarnation, NodeId, SlotId, SlotPosition, SlotTerms, TransactionId, ViewNumber};
+use types::{Epoch, Incarnation, NodeId, SlotId, SlotPosition, SlotTerms, TransactionId, ViewNumber};
 use wire_derive::Wire;
 
 /// The role of a node.
@@ -57,8 +58,9 @@ pub struct GroupView {
     /// Those that are being copied to: they get every write, and their answers count, but they answer no reads and are
     /// never primaries.
     pub joining: Vec<NodeId>,
-    /// Those whose own disk holds everything acknowledged as durable: a full restart begins from one of them (I7).
-    pub restorable: Vec<NodeId>,
+    /// The lives whose disk holds everything acknowledged as durable: a full restart begins from one of them (I7). One
+    /// that has left stays named while it is the last, so a node may be named in an earlier life than it has now.
+    pub restorable: Vec<(NodeId, Incarnation)>,
 }
 
 /// Where a slot lives.
@@ -111,6 +113,10 @@ pub struct View {
     pub slots: Vec<SlotPlace>,
     /// Data nodes that are about to stop: they get no primaries.
     pub leaving: Vec<NodeId>,
+    /// The restart in which it is.
+    pub restart: RestartPoint,
+    /// The first view of that restart: its members are in sync from the beginning, and nothing from before goes on.
+    pub begun: ViewNumber,
 }
 
 impl View {
@@ -126,6 +132,8 @@ impl View {
             partitions_per_node: 0,
             slots: Vec::new(),
             leaving: Vec::new(),
+            restart: RestartPoint::FOUNDING,
+            begun: ViewNumber(0),
         }
     }
 
@@ -150,7 +158,9 @@ impl View {
         let slots_per_node = sizes.slots_per_node.max(partitions_per_node);
         let none = Self::none();
         let number = ViewNumber(1);
-        let view = Self { number, founding, nodes, groups, slots_per_node, partitions_per_node, ..none };
+        let begun = number;
+        let view =
+            Self { number, founding, nodes, groups, slots_per_node, partitions_per_node, begun, ..none };
         let place = |(group, rank, primary)| SlotPlace { group, rank, primary, since: number };
         let slots = view.homes().map(place).collect();
         Self { slots, ..view }
@@ -198,14 +208,43 @@ impl View {
         system.chain(own).filter(move |slot| *slot < count).map(SlotId)
     }
 
+    /// Whether nothing goes on from the view before: it is the first one of the cluster, or of a restart.
+    #[must_use]
+    pub fn is_first(&self) -> bool {
+        self.number == self.begun
+    }
+
+    /// Whether the cluster began without rows: the system tables begin with the same rows everywhere.
+    #[must_use]
+    pub fn began_empty(&self) -> bool {
+        self.restart.cut == Epoch(0)
+    }
+
+    /// Whether a group names a node as restorable, in the life that the view has of it.
+    #[must_use]
+    pub fn is_restorable(&self, group: &GroupView, node: NodeId) -> bool {
+        self.node(node).is_some_and(|info| group.restorable.contains(&(node, info.incarnation)))
+    }
+
+    /// Whether every group has a restorable member in sync: only then what all of them have flushed is durable.
+    #[must_use]
+    pub fn keeps_durable(&self) -> bool {
+        let keeps = |group: &GroupView| group.in_sync.iter().any(|node| self.is_restorable(group, *node));
+        self.groups.iter().all(keeps)
+    }
+
     /// Whether its parts fit together, whatever came before: nodes in order, members that are replicas, each counted
     /// once, primaries in sync.
     #[must_use]
     pub fn is_well_formed(&self) -> bool {
         let is_set = |nodes: &[NodeId]| (1..nodes.len()).all(|index| !nodes[..index].contains(&nodes[index]));
         let is_group = |group: &GroupView| {
-            let members = [&group.in_sync, &group.joining, &group.restorable];
+            let members = [&group.in_sync, &group.joining];
+            let is_restorable = |(node, _): &(NodeId, Incarnation)| group.replicas.contains(node);
+            let restorable = &group.restorable;
             is_set(&group.replicas)
+                && restorable.iter().all(is_restorable)
+                && (1..restorable.len()).all(|index| !restorable[..index].contains(&restorable[index]))
                 && members.iter().all(|nodes| is_set(nodes))
                 && members.iter().all(|nodes| nodes.iter().all(|node| group.replicas.contains(node)))
                 && !group.joining.iter().any(|node| group.in_sync.contains(node))
@@ -347,6 +386,8 @@ impl Wire for View {
             runs.map(|run| (u32::try_from(run.len()).unwrap_or(u32::MAX), run[0].since)).collect();
         runs.encode(encoder);
         self.leaving.encode(encoder);
+        self.restart.encode(encoder);
+        self.begun.encode(encoder);
     }
 
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, WireError> {
@@ -360,12 +401,12 @@ impl Wire for View {
             groups: Wire::decode(decoder)?,
             slots_per_node: Wire::decode(decoder)?,
             partitions_per_node: Wire::decode(decoder)?,
-            slots: Vec::new(),
-            leaving: Vec::new(),
+            ..Self::none()
         };
         let away: Vec<(SlotId, NodeId)> = Wire::decode(decoder)?;
         let runs: Vec<(u32, ViewNumber)> = Wire::decode(decoder)?;
         let leaving = Wire::decode(decoder)?;
+        let (restart, begun) = (Wire::decode(decoder)?, Wire::decode(decoder)?);
         let is_large = |group: &GroupView| group.replicas.len() > REPLICAS_MAX;
         if view.slots_per_node > SLOTS_PER_NODE_MAX || view.groups.iter().skip(1).any(is_large) {
             return Err(WireError::TooLarge);
@@ -385,7 +426,7 @@ impl Wire for View {
             return Err(WireError::Malformed);
         }
         drop(rest);
-        Ok(Self { slots, leaving, ..view })
+        Ok(Self { slots, leaving, restart, begun, ..view })
     }
 }
 

@@ -18,9 +18,13 @@ use protocol::program::{
     Access, Assignment, DeleteFilter, KeyRange, LockMode, LockWait, OnDuplicate, OperationResult, ReadOutput,
     ReadProgram, ReadProgress, Refusal, RowBatch, StatementContext, TableRef, UpdateProgram, WriteOperation,
 };
+use protocol::restart::{RestartMessage, RestoreOrder};
 use protocol::signal::*;
 use protocol::transport::{Hello, decode_envelope, decode_hello, encode_envelope, encode_hello, next_frame};
-use protocol::{Address, Envelope, ModuleKind, NodeInfo, NodeRole, Signal, SlotSizes, SqlError, View};
+use protocol::{
+    Address, ClaimPoint, Envelope, ModuleKind, NodeInfo, NodeRole, RestartPoint, Signal, SlotSizes, SqlError,
+    View,
+};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -30,8 +34,8 @@ use std::sync::Arc;
 use stdx::Prng;
 use stdx::wire::{WIRE_VERSION, WireError, from_bytes, to_bytes};
 use types::{
-    ColumnIndex, Date, DateTime, Decimal, Epoch, Incarnation, IndexId, NodeId, SchemaVersion, Sequence,
-    SlotId, SqlType, TableId, Time, TransactionId, Value, ViewNumber,
+    ColumnIndex, Date, DateTime, Decimal, Epoch, Incarnation, IndexId, NodeId, RestartNumber, SchemaVersion,
+    Sequence, SlotId, SqlType, TableId, Time, TransactionId, Value, ViewNumber,
 };
 
 const PINNED: &str = include_str!("wire.txt");
@@ -515,6 +519,40 @@ fn management() -> Vec<Signal> {
     ]
 }
 
+/// Disks and restarts.
+fn restarts() -> Vec<Signal> {
+    let restart = RestartPoint { number: RestartNumber(2), cut: Epoch(30), first: Epoch(40) };
+    let order = RestoreOrder { restart, source: Incarnation(3) };
+    let life = Incarnation(9);
+    let messages = [
+        RestartMessage::Restore { life, order },
+        RestartMessage::Restored { life, order },
+        RestartMessage::Lost { view: ViewNumber(4) },
+    ];
+    let mut signals =
+        messages.map(|message| Signal::Control(Box::new(ControlMessage::Restart(message)))).to_vec();
+    let command = Box::new(Command::Restart { view: view() });
+    signals.push(Signal::Control(Box::new(ControlMessage::Propose { command, is_forwarded: false })));
+    signals.extend([
+        Signal::DiskRead(Box::new(claim())),
+        Signal::Restore(order),
+        Signal::Restored(order),
+        Signal::DiskCounted { view: ViewNumber(4), is_durable: true },
+    ]);
+    signals
+}
+
+fn claim() -> protocol::Claim {
+    let point = ClaimPoint {
+        restart: RestartNumber(1),
+        lineage: Incarnation(3),
+        flushed: Epoch(30),
+        closed_at_us: 31,
+    };
+    let (founding, low, durable) = (GroupId(5), Epoch(11), Epoch(29));
+    protocol::Claim { founding, low, durable, is_damaged: true, points: vec![point] }
+}
+
 fn join() -> JoinRequest {
     JoinRequest {
         role: NodeRole::Sql,
@@ -524,11 +562,12 @@ fn join() -> JoinRequest {
         tc_count: 2,
         query_count: 3,
         sql_count: 4,
+        claim: Some(Box::new(claim())),
     }
 }
 
 fn every_signal() -> Vec<Signal> {
-    [reads(), writes(), commits(), takeover(), control(), management()].concat()
+    [reads(), writes(), commits(), takeover(), control(), management(), restarts()].concat()
 }
 
 fn envelope(signal: Signal) -> Envelope {

@@ -24,7 +24,7 @@ use membership::control_state::ClusterSettings;
 use membership::succession;
 use protocol::control::{Command, ControlMessage, GroupId};
 use protocol::signal::JoinRequest;
-use protocol::{NodeRole, View};
+use protocol::{NodeInfo, NodeRole, View};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
@@ -500,11 +500,11 @@ impl World {
             return Ok(());
         }
         let Some(command) = self.command(node) else { return Ok(()) };
-        if let Command::ChangeView { next } = &command {
+        if let Command::ChangeView { next } | Command::Restart { view: next } = &command {
             if let Some(state) = self.machines[&node].log.as_ref().and_then(|log| log.state()) {
                 self.checker.on_proposed(&state.view, next);
             }
-            if self.prng.chance(1, 4) {
+            if self.prng.chance(1, 4) && matches!(command, Command::ChangeView { .. }) {
                 self.stale = Some(Arc::clone(next));
             }
         }
@@ -531,8 +531,13 @@ impl World {
         }
         let state = state?;
         if self.prng.chance(1, 10) {
-            let number = state.restart().map_or(1, |restart| restart.number + 1);
-            return Some(Command::RecordRestart { number, cut: Epoch(u64::from(number)) });
+            // Nobody has ended for it: the control log asks for lives, not why.
+            let data = self.candidates[1..].iter().filter(|node| state.life(**node).is_some());
+            let members: Vec<NodeInfo> = data.map(|node| state.info(*node, NodeRole::Data)).collect();
+            let cut = Epoch(u64::from(state.view.restart.number.0) + 1);
+            let view =
+                succession::restarted(&state.view, cut, &members).filter(|_| state.view.number.0 > 0)?;
+            return Some(Command::Restart { view: Arc::new(view) });
         }
         let view = &state.view;
         let data: Vec<NodeId> = self.candidates[1..].to_vec();
@@ -730,5 +735,6 @@ fn join_request(role: NodeRole, start: u64) -> JoinRequest {
         tc_count: 1,
         query_count: 0,
         sql_count: 1,
+        claim: None,
     }
 }

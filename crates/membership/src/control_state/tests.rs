@@ -1,7 +1,7 @@
 mod every_cpu;
 
 use super::*;
-use types::ViewNumber;
+use types::{Epoch, ViewNumber};
 
 fn settings() -> ClusterSettings {
     ClusterSettings {
@@ -31,6 +31,7 @@ fn join_after(node: u16, start: u64, replaces: u32) -> Command {
         tc_count: 1,
         query_count: 0,
         sql_count: 1,
+        claim: None,
     };
     Command::Join { node: NodeId(node), join: Box::new(join), replaces: Incarnation(replaces) }
 }
@@ -78,14 +79,38 @@ fn of_two_views_made_from_the_same_one_the_first_wins() {
 }
 
 #[test]
-fn restarts_are_counted_one_by_one() {
+pub(crate) fn restarts_are_counted_one_by_one() {
     let mut state = running();
-    let restart = |number, cut| Command::RecordRestart { number, cut: Epoch(cut) };
-    assert_eq!(state.apply(&restart(2, 5)), Verdict::Void(Illegal::Overtaken));
-    assert_eq!(state.apply(&restart(1, 5)), Verdict::Done);
-    assert_eq!(state.apply(&restart(1, 5)), Verdict::Repeated);
-    assert_eq!(state.apply(&restart(1, 6)), Verdict::Void(Illegal::Overtaken));
-    assert_eq!(state.restart(), Some(Restart { number: 1, cut: Epoch(5) }));
+    let restart = |state: &ControlState, cut| {
+        let members: Vec<NodeInfo> =
+            [NodeId(1), NodeId(2)].iter().map(|node| state.info(*node, NodeRole::Data)).collect();
+        succession::restarted(&state.view, Epoch(cut), &members).unwrap()
+    };
+    let apply = |state: &mut ControlState, view: &View| {
+        state.apply(&Command::Restart { view: Arc::new(view.clone()) })
+    };
+    let (first, rival) = (restart(&state, 5), restart(&state, 6));
+    let mut skipped = first.clone();
+    skipped.restart = skipped.restart.next(Epoch(7));
+    assert_eq!(apply(&mut state, &skipped), Verdict::Void(Illegal::Overtaken));
+    assert_eq!(apply(&mut state, &first), Verdict::Done);
+    assert_eq!(apply(&mut state, &first), Verdict::Repeated);
+    assert_eq!(apply(&mut state, &rival), Verdict::Void(Illegal::Overtaken));
+    let second = restart(&state, 9);
+    // One of its nodes has started again meanwhile: what it had restored is gone.
+    let life = state.incarnation(NodeId(2));
+    assert_eq!(state.apply(&join_after(2, 21, life.0)), Verdict::Done);
+    assert_eq!(apply(&mut state, &second), Verdict::Void(Illegal::WrongLife));
+    let second = restart(&state, 9);
+    assert_eq!(apply(&mut state, &second), Verdict::Done);
+    assert_eq!(state.restarts(), [first.restart, second.restart]);
+    assert_eq!(second.restart, first.restart.next(Epoch(9)));
+    for cut in 10..80 {
+        let next = restart(&state, cut);
+        assert_eq!(apply(&mut state, &next), Verdict::Done);
+    }
+    assert_eq!(state.restarts().len(), RESTARTS_MAX);
+    assert_eq!(state.restarts().last().map(|last| (last.number.0, last.cut)), Some((72, Epoch(79))));
 }
 
 #[test]

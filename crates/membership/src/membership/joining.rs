@@ -10,7 +10,7 @@ use crate::control_log::ControlLog;
 use crate::mutants::{self, Mutant};
 use crate::succession;
 use protocol::control::Command;
-use protocol::{Address, NodeInfo, NodeRole, Outputs, Severity, Signal, View};
+use protocol::{Address, GroupView, NodeInfo, NodeRole, Outputs, Severity, Signal, View};
 use stdx::{Duration, Now};
 use types::{Incarnation, NodeId, ViewNumber};
 
@@ -22,7 +22,7 @@ const DROP_LIVES_RETRY: Duration = Duration::from_millis(200);
 impl Membership {
     /// Asks for an incarnation until there is one.
     pub(crate) fn try_join<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
-        if self.incarnation.is_some() || self.is_ending {
+        if self.incarnation.is_some() || self.is_ending || self.config.awaits_claim {
             return;
         }
         self.join_at = Some(now.monotonic + JOIN_RETRY);
@@ -107,8 +107,10 @@ impl Membership {
         }
     }
 
-    /// The view without earlier lives of data nodes that have started again. The leader of the control log asks for it.
-    fn without_earlier_lives(&self) -> Option<View> {
+    /// The view without earlier lives of data nodes that have started again. The leader of the control log asks for it,
+    /// while it hears a member of their group that goes on. After a loss of all there is none. The node that comes
+    /// first is not left out then, because its disk may hold what the others' do not.
+    fn without_earlier_lives(&self, now: Now) -> Option<View> {
         if mutants::is(Mutant::EarlierLifeStays) {
             return None;
         }
@@ -120,12 +122,26 @@ impl Membership {
             .filter(|info| state.incarnation(info.node) > info.incarnation)
             .map(|info| info.node)
             .collect();
-        if earlier.is_empty() { None } else { succession::without(view, &earlier) }
+        let silence_max = self.config.detector.silence_max();
+        let goes_on = |node: &NodeId| {
+            let is_it = *node == self.config.node && self.is_in_view();
+            let is_heard = self.restarting.beats(now.monotonic, *node, silence_max);
+            (is_it || is_heard) && !earlier.contains(node)
+        };
+        let is_kept = |group: &GroupView| {
+            let has_lost = group.in_sync.iter().any(|node| earlier.contains(node));
+            !has_lost || group.in_sync.iter().any(goes_on)
+        };
+        let mut is_safe = view.groups.iter().all(is_kept);
+        if mutants::is(Mutant::FirstComerLeftOut) {
+            is_safe = true;
+        }
+        if earlier.is_empty() || !is_safe { None } else { succession::without(view, &earlier) }
     }
 
     pub(crate) fn drop_earlier_lives<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
-        self.drop_lives_at = now.monotonic + DROP_LIVES_RETRY;
-        if let Some(next) = self.without_earlier_lives() {
+        self.restarting.drop_lives_at = now.monotonic + DROP_LIVES_RETRY;
+        if let Some(next) = self.without_earlier_lives(now) {
             self.propose(now, next, outputs);
         }
     }

@@ -1,12 +1,15 @@
 //! Three voters with their disks and an SQL node, and what strangers say to them.
 
 use super::*;
+use protocol::Claim;
 use protocol::control::{LogPlace, LogWrite};
 use protocol::heartbeat::LinkRow;
+use protocol::restart::RestoreOrder;
 use stdx::WallTime;
 
 mod directed;
 mod recovery;
+mod restarting;
 
 const MANAGEMENT: NodeId = NodeId(65);
 const DATA: NodeId = NodeId(1);
@@ -25,6 +28,8 @@ struct Node {
     disk: Vec<u8>,
     events: Vec<String>,
     exit: Option<u8>,
+    /// The order that its main was given.
+    restore: Option<RestoreOrder>,
 }
 
 fn config(node: NodeId, start: u64, disk: &[u8]) -> MembershipConfig {
@@ -40,7 +45,9 @@ fn config(node: NodeId, start: u64, disk: &[u8]) -> MembershipConfig {
             tc_count: 1,
             query_count: 0,
             sql_count: 1,
+            claim: None,
         },
+        awaits_claim: false,
         members: MEMBERS.to_vec(),
         replica_count: 2,
         partitions_per_node: 1,
@@ -64,10 +71,17 @@ type Input<'a> = Box<dyn FnOnce(&mut Membership, Now, &mut Outputs<()>) + 'a>;
 impl World {
     /// All start with empty disks; `seed` decides what the founding is called.
     fn start(seed: u8) -> Self {
-        let node = |(id, _): (NodeId, NodeRole)| {
+        Self::start_with(seed, None)
+    }
+
+    /// The same with a claim of each data node.
+    fn start_with(seed: u8, claim: Option<Claim>) -> Self {
+        let node = |(id, role): (NodeId, NodeRole)| {
             let start = u64::from(seed) * 100 + u64::from(id.0);
-            let block = Membership::new(config(id, start, &[]), Arc::default());
-            (id, Node { block, disk: Vec::new(), events: Vec::new(), exit: None })
+            let mut config = config(id, start, &[]);
+            config.join.claim = claim.clone().filter(|_| role == NodeRole::Data).map(Box::new);
+            let block = Membership::new(config, Arc::default());
+            (id, Node { block, disk: Vec::new(), events: Vec::new(), exit: None, restore: None })
         };
         let mut world = Self { nodes: MEMBERS.map(node).into(), now: 1_000_000_000, asleep: None };
         for (id, _) in MEMBERS {
@@ -95,7 +109,7 @@ impl World {
     /// Another life of a node begins.
     fn begin(&mut self, id: NodeId, config: MembershipConfig, disk: Vec<u8>) {
         let block = Membership::new(config, Arc::default());
-        *self.node(id) = Node { block, disk, events: Vec::new(), exit: None };
+        *self.node(id) = Node { block, disk, events: Vec::new(), exit: None, restore: None };
         self.input(id, |block, now, outputs| block.on_start(now, &[3; 32], outputs));
         for (node, _) in MEMBERS.into_iter().filter(|(node, _)| *node != id) {
             self.input(node, |block, now, outputs| block.on_link_down(now, id, outputs));
@@ -146,6 +160,9 @@ impl World {
             self.apply(id, Box::new(move |block, now, outputs| block.on_log_written(now, ticket, outputs)));
         }
         for envelope in outputs.signals {
+            if let Signal::Restore(order) = envelope.signal {
+                self.node(id).restore = Some(order);
+            }
             if envelope.to.kind == protocol::ModuleKind::Membership && envelope.to.node != id {
                 self.now += 1_000;
                 let to = envelope.to.node;
@@ -217,7 +234,7 @@ fn a_disk_of_another_founding_is_said_so() {
     let mut world = founded(2);
     // The data node is started with the wrong disk.
     let wrong = Membership::new(config(DATA, 999, &foreign), Arc::default());
-    *world.node(DATA) = Node { block: wrong, disk: foreign, events: Vec::new(), exit: None };
+    *world.node(DATA) = Node { block: wrong, disk: foreign, events: Vec::new(), exit: None, restore: None };
     world.input(DATA, |block, now, outputs| block.on_start(now, &[3; 32], outputs));
     assert_eq!(world.node(DATA).exit, None, "nobody has said it yet");
     world.link(DATA);

@@ -71,7 +71,10 @@ fn illegal_steps_are_refused() {
     assert_eq!(change(|next| next.groups[1].joining.push(NodeId(3))), Err(Illegal::Malformed));
     assert_eq!(change(|next| next.groups[1].in_sync.push(NodeId(1))), Err(Illegal::Malformed));
     assert_eq!(change(|next| next.groups[1].joining.push(NodeId(1))), Err(Illegal::Malformed));
-    assert_eq!(change(|next| next.groups[1].restorable.push(NodeId(2))), Err(Illegal::NotJoined));
+    assert_eq!(
+        change(|next| next.groups[1].restorable.push((NodeId(2), Incarnation(2)))),
+        Err(Illegal::NotJoined)
+    );
     assert_eq!(change(|next| drop(next.groups.pop())), Err(Illegal::Malformed));
     assert_eq!(change(|next| next.nodes.reverse()), Err(Illegal::Malformed));
 }

@@ -1,5 +1,6 @@
 //! Membership: how a node joins, what it learns of the cluster then, and how it leaves.
 
+use crate::claim::Claim;
 use crate::view::NodeRole;
 use types::NodeId;
 use wire_derive::Wire;
@@ -21,6 +22,8 @@ pub struct JoinRequest {
     pub query_count: u8,
     /// Modules.
     pub sql_count: u8,
+    /// The contents of a data node's disk; None: it keeps no rows on disk.
+    pub claim: Option<Box<Claim>>,
 }
 
 /// The terms that all nodes of a cluster must have in common, whatever each one's config.ini says.

@@ -160,6 +160,7 @@ pub(super) fn name_of(message: &ControlMessage) -> String {
         ControlMessage::VoterCheck { voter, .. } => format!("check of {voter}"),
         ControlMessage::VoterRemoved { voter, .. } => format!("removed {voter}"),
         ControlMessage::Recovery(message) => format!("{message:?}"),
+        ControlMessage::Restart(message) => format!("{message:?}"),
         ControlMessage::NoLog { .. } => "no log".to_owned(),
         ControlMessage::Joined { incarnation, .. } => format!("joined {incarnation}"),
         ControlMessage::JoinRefused { reason, .. } => format!("join refused: {reason}"),

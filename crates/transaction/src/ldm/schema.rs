@@ -83,8 +83,10 @@ impl Context<'_> {
 impl Ldm {
     /// Makes the fragments that `map` wants, and answers with their readers.
     pub(super) fn install_tables(&mut self, map: Arc<NodeMap>, outputs: &mut Outputs<Shared>) {
-        // A member that is in sync without having joined was so from the beginning, whichever view it hears of first.
+        // A member that is in sync without having joined was so from the beginning, whichever view it hears of first. A
+        // restart that kept rows has them all in its first view.
         let is_first_view = self.map.view.number == ViewNumber(0) && map.view.is_in_sync(self.address.node);
+        let is_founded = is_first_view && map.view.began_empty();
         let is_older = map.schema.version < self.map.schema.version;
         stdx::require!(!is_older, "an index that an older schema lacks would be empty when it is back");
         let before = Arc::clone(&self.map.schema);
@@ -101,7 +103,7 @@ impl Ldm {
                 self.make_fragments(definition, &mut made);
             }
         }
-        if is_first_view {
+        if is_founded {
             self.bootstrap(&made);
         }
         let published = |place: &(TableId, SlotId)| {

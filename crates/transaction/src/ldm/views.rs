@@ -32,7 +32,8 @@ impl Ldm {
         let before = self.map.view.number;
         self.map = map;
         let is_newer = self.map.view.number > before;
-        let has_begun = self.map.view.number > before.max(ViewNumber(1));
+        // Nothing goes on from before the first view.
+        let has_begun = is_newer && !self.map.view.is_first();
         self.progress.is_entering = has_begun;
         let stepped_down = if is_newer { self.install_slots(before) } else { Vec::new() };
         for slot in self.slots.iter_mut() {
@@ -92,7 +93,7 @@ impl Ldm {
             if was_primary && !is_primary {
                 stepped_down.push(id);
             }
-            slot.begin_stream(before, view.number, was_primary);
+            slot.begin_stream(before, view, was_primary);
             slots.push(slot);
         }
         self.slots = Slots::new(slots);

@@ -32,7 +32,7 @@ fn next_view(view: &View) -> View {
     next.number = ViewNumber(view.number.0 + 1);
     for group in &mut next.groups {
         group.in_sync.retain(|node| *node != DEAD);
-        group.restorable.retain(|node| *node != DEAD);
+        group.restorable.retain(|(node, _)| *node != DEAD);
     }
     for place in next.slots.iter_mut().filter(|place| place.primary == DEAD) {
         place.primary = NodeId(1);

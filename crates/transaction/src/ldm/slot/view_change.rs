@@ -49,7 +49,7 @@ use gather::Gathering;
 use opening::Opening;
 use orphans::Orphans;
 use protocol::signal::{Claim, HandOver};
-use protocol::{Address, Signal};
+use protocol::{Address, Signal, View};
 use std::collections::BTreeMap;
 use takeover::{Dropping, Resending};
 use types::{NodeId, Sequence, TransactionId, ViewNumber};
@@ -222,13 +222,14 @@ impl Slot {
     }
 
     /// A new view's stream begins; primary and backups are those of the new view already.
-    pub(in crate::ldm) fn begin_stream(&mut self, before: ViewNumber, view: ViewNumber, was_primary: bool) {
+    pub(in crate::ldm) fn begin_stream(&mut self, before: ViewNumber, view: &View, was_primary: bool) {
         let is_primary = self.is_primary();
+        let (view, is_first) = (view.number, view.is_first());
         let takeover = &mut self.takeover;
         if before == ViewNumber(0) {
             takeover.line.since = view;
         }
-        if view == ViewNumber(1) {
+        if is_first {
             takeover.line.acquired = is_primary.then_some(view);
             return;
         }

@@ -1,0 +1,386 @@
+//! How the cluster starts from disks when all rows of a group are gone from memory.
+//!
+//! The leader of the control log plans (`crate::restart`), the planned nodes restore, and a command of the log makes it
+//! so.
+//!
+//! ```text
+//! leader: some group is lost       -> Lost to each life that still runs: it ends, and starts again with a claim
+//! leader: all data nodes are there, or START_PARTIAL_TIMEOUT has passed, and the leases of earlier lives have run out
+//!                                  -> Restore to each planned node  -> its main: Signal::Restore
+//! planned node: Signal::Restored   -> Restored to the leader
+//! leader: all have                 -> Command::Restart
+//! ```
+//! The leader keeps no promise: what it asks for is asked again at each look until the log has it. Another leader plans
+//! anew from the same claims. A node that is planned in another way than it has restored ends and starts again.
+//!
+//! Invariant: a node that keeps no rows on disk has no part in this. Where no node keeps any, a cluster that lost its
+//! rows stays lost (`end_if_lost`).
+//!
+//! Deliberately not here: which disks count and what the cut is (`crate::restart`), and restoring (`node`).
+
+use super::Membership;
+use crate::control_state::ControlState;
+use crate::restart::{Lack, Missing, Plan, START_PARTIAL_TIMEOUT, Standing, plan, runs_still, standing};
+use crate::succession;
+use protocol::control::{Command, ControlMessage};
+use protocol::module::EXIT_LEFT_OUT;
+use protocol::restart::{RestartMessage, RestoreOrder};
+use protocol::{Address, Claim, NodeRole, Outputs, Severity, Signal, View};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use stdx::{Duration, Instant, Now};
+use types::{Incarnation, NodeId, RestartNumber, ViewNumber};
+
+/// How often the leader looks, and asks again.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How often it says what it waits for.
+const SAY_EVERY: Duration = Duration::from_secs(10);
+
+/// The plan that a leader has told.
+#[derive(Debug)]
+struct Underway {
+    plan: Plan,
+    restored: BTreeSet<NodeId>,
+}
+
+/// The leader's part: it is forgotten when the group is not lost any more.
+#[derive(Debug, Default)]
+struct Leading {
+    /// A group is lost, and that was said.
+    is_lost: bool,
+    /// The process starts that are there, and since when.
+    there: Vec<(NodeId, Incarnation)>,
+    there_since: Instant,
+    underway: Option<Underway>,
+    say_at: Option<Instant>,
+}
+
+/// A node's part in restarts.
+#[derive(Debug, Default)]
+pub(crate) struct Restarting {
+    look_at: Instant,
+    /// When this node, if it may, asks for a view without lives that have ended.
+    pub(crate) drop_lives_at: Instant,
+    /// Nodes to which no link is up, and since when.
+    absent: BTreeMap<NodeId, Instant>,
+    /// Members whose own heartbeat came over the link that is up, and when it did last.
+    beats: BTreeMap<NodeId, Instant>,
+    leading: Leading,
+    /// The order that this node was given, the node that gave it, and whether it is carried out.
+    told: Option<(RestoreOrder, NodeId, bool)>,
+    /// The restart of the view that this node has entered.
+    entered: Option<RestartNumber>,
+}
+
+impl Restarting {
+    pub(crate) fn on_link(&mut self, now: Instant, node: NodeId, is_up: bool) {
+        self.beats.remove(&node);
+        if is_up {
+            self.absent.remove(&node);
+        } else {
+            self.absent.entry(node).or_insert(now);
+        }
+    }
+
+    pub(crate) fn on_beat(&mut self, now: Instant, node: NodeId) {
+        self.beats.insert(node, now);
+    }
+
+    /// Whether a life that the view names has beaten lately, over the link that is up.
+    pub(crate) fn beats(&self, now: Instant, node: NodeId, silence_max: Duration) -> bool {
+        self.beats.get(&node).is_some_and(|beat| now.since(*beat) < silence_max)
+    }
+}
+
+fn list(nodes: impl IntoIterator<Item = NodeId>) -> String {
+    nodes.into_iter().map(|node| node.to_string()).collect::<Vec<String>>().join(", ")
+}
+
+/// In words, which disks are missing.
+fn describe(missing: &[Missing]) -> String {
+    let lack = |(node, lack): &(NodeId, Lack)| match lack {
+        Lack::Away => format!("node {node} is not there"),
+        Lack::NoRows => format!("the disk of node {node} does not hold what its last life wrote"),
+        Lack::TooOld { flushed, durable } => {
+            format!("the disk of node {node} ends at epoch {flushed}, and {durable} was durable")
+        }
+        Lack::TooNew => format!("the disk of node {node} holds no epoch that all groups can be brought to"),
+    };
+    let group = |missing: &Missing| {
+        let nodes: Vec<String> = missing.nodes.iter().map(lack).collect();
+        format!("node group {} has no disk to start from: {}", missing.group - 1, nodes.join(", "))
+    };
+    missing.iter().map(group).collect::<Vec<String>>().join("; ")
+}
+
+impl Membership {
+    // ---- the node that restores -------------------------------------------------------------------------------------
+
+    /// This node knows what its disk holds: it joins with that.
+    pub(crate) fn on_disk_read<S>(&mut self, now: Now, claim: Box<Claim>, outputs: &mut Outputs<S>) {
+        if self.config.awaits_claim {
+            self.config.awaits_claim = false;
+            self.config.join.claim = Some(claim);
+            self.try_join(now, outputs);
+        }
+    }
+
+    fn on_restore_order<S>(
+        &mut self,
+        from: NodeId,
+        life: Incarnation,
+        order: RestoreOrder,
+        outputs: &mut Outputs<S>,
+    ) {
+        let is_meant = self.incarnation == Some(life) && self.config.join.claim.is_some();
+        if !is_meant || self.is_in_view() {
+            return;
+        }
+        match self.restarting.told {
+            None => {
+                let (restart, me) = (order.restart, self.config.node);
+                let text =
+                    format!("restores the rows up to epoch {} for restart {}", restart.cut, restart.number);
+                outputs.event(Severity::Info, text);
+                self.restarting.told = Some((order, from, false));
+                outputs.send(self.me(), Address::main(me), Signal::Restore(order));
+            }
+            Some((told, _, is_restored)) if told == order => {
+                self.restarting.told = Some((told, from, is_restored));
+                self.say_restored(outputs);
+            }
+            Some(_) => {
+                let text =
+                    "the restart is planned in another way than this node has begun to restore: it ends";
+                self.end(EXIT_LEFT_OUT, (Severity::Warning, text), outputs);
+            }
+        }
+    }
+
+    /// The rows are there, and the disk says so.
+    pub(crate) fn on_restored<S>(&mut self, order: RestoreOrder, outputs: &mut Outputs<S>) {
+        if let Some((told, _, is_restored)) = &mut self.restarting.told
+            && *told == order
+        {
+            *is_restored = true;
+            self.say_restored(outputs);
+        }
+    }
+
+    fn say_restored<S>(&mut self, outputs: &mut Outputs<S>) {
+        if let (Some((order, leader, true)), Some(life)) = (self.restarting.told, self.incarnation) {
+            self.say_restart(leader, RestartMessage::Restored { life, order }, outputs);
+        }
+    }
+
+    fn say_restart<S>(&mut self, to: NodeId, message: RestartMessage, outputs: &mut Outputs<S>) {
+        if to == self.config.node {
+            self.on_restart_message(to, message, outputs);
+        } else {
+            let message = Signal::Control(Box::new(ControlMessage::Restart(message)));
+            outputs.send(self.me(), Address::membership(to), message);
+        }
+    }
+
+    /// Another member, or this one itself, speaks about a restart.
+    pub(crate) fn on_restart_message<S>(
+        &mut self,
+        from: NodeId,
+        message: RestartMessage,
+        outputs: &mut Outputs<S>,
+    ) {
+        match message {
+            RestartMessage::Restore { life, order } => self.on_restore_order(from, life, order, outputs),
+            RestartMessage::Restored { life, order } => {
+                let Some(underway) = &mut self.restarting.leading.underway else { return };
+                let is_its = |(info, planned): &(protocol::NodeInfo, RestoreOrder)| {
+                    (info.node, info.incarnation) == (from, life) && *planned == order
+                };
+                if underway.plan.nodes.iter().any(is_its) {
+                    underway.restored.insert(from);
+                    self.restarting.look_at = Instant(0);
+                }
+            }
+            RestartMessage::Lost { view } => {
+                if view == self.view.number && self.is_in_view() && self.config.join.role == NodeRole::Data {
+                    let text = "all rows of some node group are gone from memory: this node ends, to start from its disk";
+                    self.end(EXIT_LEFT_OUT, (Severity::Error, text), outputs);
+                }
+            }
+        }
+    }
+
+    /// This node sees a view that it is not in, or one of another restart than it has entered. True if it ends.
+    pub(crate) fn ends_with_restart<S>(&mut self, outputs: &mut Outputs<S>) -> bool {
+        let number = self.view.restart.number;
+        let is_passed_over = !self.is_in_view()
+            && self.restarting.told.is_some_and(|(order, ..)| order.restart.number <= number);
+        // The schema and the open work of SQL nodes may be of epochs that the restart has cut off.
+        let is_cut_off = self.config.join.role == NodeRole::Sql
+            && self.restarting.entered.is_some_and(|entered| entered < number);
+        if self.is_in_view() {
+            self.restarting.entered = Some(number);
+        }
+        if is_passed_over || is_cut_off {
+            let text =
+                format!("view {}: the cluster has started from disks: this node ends", self.view.number);
+            self.end(EXIT_LEFT_OUT, (Severity::Warning, &text), outputs);
+        }
+        is_passed_over || is_cut_off
+    }
+
+    // ---- the leader -------------------------------------------------------------------------------------------------
+
+    /// Looks whether a group is lost, and goes on with the restart. A leader is called at each tick of its log.
+    pub(crate) fn look_for_restart<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
+        if self.restarting.look_at > now.monotonic || self.is_ending {
+            return;
+        }
+        self.restarting.look_at = now.monotonic + LOOK_EVERY;
+        if !self.leads_lost(now) {
+            self.restarting.leading = Leading::default();
+            return;
+        }
+        if !std::mem::replace(&mut self.restarting.leading.is_lost, true) {
+            let text = "all rows of some node group are gone from memory: the cluster starts from disks";
+            outputs.event(Severity::Warning, text);
+        }
+        if !self.end_those_that_run(now, outputs) {
+            self.go_on_with_restart(now, outputs);
+        }
+    }
+
+    /// Whether this node leads, some data node keeps rows on disk, and a group is lost.
+    fn leads_lost(&self, now: Now) -> bool {
+        let state = self.log_state().filter(|state| self.leads() && state.view.number > ViewNumber(0));
+        let keeps = |state: &ControlState| {
+            let claims = |(node, _): &(NodeId, NodeRole)| {
+                state.life(*node).is_some_and(|life| life.join.claim.is_some())
+            };
+            state.settings.members.iter().any(claims)
+        };
+        let is_heard = |node| self.is_heard(now, node);
+        state.is_some_and(|state| keeps(state) && standing(state, is_heard) == Standing::Lost)
+    }
+
+    fn is_heard(&self, now: Now, node: NodeId) -> bool {
+        let absent = self.restarting.absent.get(&node);
+        absent.is_none_or(|since| now.monotonic.since(*since) < START_PARTIAL_TIMEOUT)
+    }
+
+    /// Lives that still run have to end first. True if there are any.
+    fn end_those_that_run<S>(&mut self, now: Now, outputs: &mut Outputs<S>) -> bool {
+        let Some(state) = self.log_state() else { return true };
+        let (view, still) = (state.view.number, runs_still(state, |node| self.is_heard(now, node)));
+        for node in &still {
+            self.say_restart(*node, RestartMessage::Lost { view }, outputs);
+        }
+        if !still.is_empty() {
+            self.restarting.leading.underway = None;
+        }
+        !still.is_empty()
+    }
+
+    fn go_on_with_restart<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
+        let Some(state) = self.log_state() else { return };
+        let there = self.there(state);
+        let view = Arc::clone(&state.view);
+        let is_valid = |underway: &Underway| {
+            let is_there = |(info, _): &(protocol::NodeInfo, RestoreOrder)| {
+                there.contains(&(info.node, info.incarnation))
+            };
+            underway.plan.restart == view.restart.next(underway.plan.restart.cut)
+                && underway.plan.nodes.iter().all(is_there)
+        };
+        let is_underway = self.restarting.leading.underway.as_ref().is_some_and(is_valid);
+        if !is_underway {
+            self.restarting.leading.underway = None;
+            self.plan_restart(now, there, outputs);
+        }
+        let Some(underway) = &self.restarting.leading.underway else { return };
+        let open: Vec<(NodeId, RestartMessage)> = underway
+            .plan
+            .nodes
+            .iter()
+            .filter(|(info, _)| !underway.restored.contains(&info.node))
+            .map(|(info, order)| {
+                (info.node, RestartMessage::Restore { life: info.incarnation, order: *order })
+            })
+            .collect();
+        let next = underway.plan.view(&view).filter(|_| open.is_empty()).map(Arc::new);
+        for (node, message) in open {
+            self.say_restart(node, message, outputs);
+        }
+        if let Some(view) = next {
+            self.with_log(now, outputs, |log, todo| log.propose(Command::Restart { view }, todo));
+        }
+    }
+
+    /// The process starts of data nodes that are connected and that no view names.
+    fn there(&self, state: &ControlState) -> Vec<(NodeId, Incarnation)> {
+        let data = state.settings.members.iter().filter(|(_, role)| *role == NodeRole::Data);
+        let is_here = |node: &NodeId| *node == self.config.node || self.up.contains(node);
+        let nodes = data.map(|(node, _)| *node).filter(is_here);
+        let lives = nodes.map(|node| (node, state.incarnation(node)));
+        let in_view = |node| state.view.node(node).map_or(Incarnation(0), |info| info.incarnation);
+        lives.filter(|(node, life)| *life > in_view(*node)).collect()
+    }
+
+    fn plan_restart<S>(&mut self, now: Now, there: Vec<(NodeId, Incarnation)>, outputs: &mut Outputs<S>) {
+        let Some(state) = self.log_state() else { return };
+        let data = state.settings.members.iter().filter(|(_, role)| *role == NodeRole::Data);
+        let is_awaited =
+            |node: NodeId| there.iter().all(|(here, _)| *here != node) && self.is_heard(now, node);
+        let is_complete = !data.map(|(node, _)| *node).any(is_awaited);
+        let nodes: Vec<NodeId> = there.iter().map(|(node, _)| *node).collect();
+        let planned = plan(state, &nodes);
+        let lease = self.config.detector.silence_max();
+        let leading = &mut self.restarting.leading;
+        if leading.there != there {
+            (leading.there, leading.there_since) = (there, now.monotonic);
+        }
+        let is_settled = now.monotonic.since(leading.there_since) >= lease;
+        match planned {
+            Ok(plan) if is_settled && is_complete => {
+                let (restart, nodes) = (plan.restart, list(plan.nodes.iter().map(|(info, _)| info.node)));
+                let text =
+                    format!("restart {}: node {nodes} restore up to epoch {}", restart.number, restart.cut);
+                leading.underway = Some(Underway { plan, restored: BTreeSet::new() });
+                outputs.event(Severity::Warning, text);
+            }
+            Ok(_) => {}
+            Err(missing) => {
+                let say_at = *leading.say_at.get_or_insert(now.monotonic + SAY_EVERY);
+                if say_at <= now.monotonic {
+                    leading.say_at = Some(now.monotonic + SAY_EVERY);
+                    let text = format!("the cluster cannot start from disks yet: {}", describe(&missing));
+                    outputs.event(Severity::Warning, text);
+                }
+            }
+        }
+    }
+
+    // ---- who is restorable ------------------------------------------------------------------------------------------
+
+    /// An epoch was said in this view that this node's disk holds: it is restorable, or those before it are not needed
+    /// any more. Asked again when the next epoch is said.
+    pub(crate) fn on_disk_counted<S>(
+        &mut self,
+        now: Now,
+        (view, is_durable): (ViewNumber, bool),
+        outputs: &mut Outputs<S>,
+    ) {
+        if view != self.view.number {
+            return;
+        }
+        let node = self.config.node;
+        let named = succession::with_restorable(&self.view, node);
+        let next: Option<View> = match named {
+            None if is_durable => succession::with_durable(&self.view, node),
+            named => named,
+        };
+        if let Some(next) = next {
+            self.propose(now, next, outputs);
+        }
+    }
+}

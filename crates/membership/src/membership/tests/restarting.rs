@@ -1,0 +1,213 @@
+//! All processes are gone, and the nodes come back with what their disks hold.
+
+use super::*;
+use crate::restart::START_PARTIAL_TIMEOUT;
+use protocol::ClaimPoint;
+use types::{Epoch, RestartNumber};
+
+const DATA_NODES: [NodeId; 2] = [DATA, OTHER];
+
+impl World {
+    /// The main of a node says something to its membership.
+    fn tell(&mut self, id: NodeId, signal: Signal) {
+        let envelope = Envelope::unstamped(Address::main(id), Address::membership(id), signal);
+        self.input(id, |block, now, outputs| block.on_signal(now, envelope, outputs));
+    }
+
+    /// The processes of these nodes end, all at once; the others see it.
+    fn end(&mut self, ids: &[NodeId]) {
+        for id in ids {
+            self.node(*id).exit = Some(9);
+        }
+        for (node, _) in MEMBERS {
+            for id in ids {
+                self.input(node, |block, now, outputs| block.on_link_down(now, *id, outputs));
+            }
+        }
+    }
+
+    /// A node starts again, with its control log and a disk that holds this.
+    fn come_back(&mut self, id: NodeId, claim: Claim) {
+        let disk = self.node(id).disk.clone();
+        let start = 1_000 + self.now / 1_000;
+        let config = MembershipConfig { awaits_claim: true, ..config(id, start, &disk) };
+        self.begin(id, config, disk);
+        self.tell(id, Signal::DiskRead(Box::new(claim)));
+        self.run(50);
+    }
+
+    fn life(&mut self, id: NodeId) -> Incarnation {
+        self.node(id).block.incarnation.expect("a life")
+    }
+
+    /// The disk that the newest life of a node has left.
+    fn left(&mut self, id: NodeId, flushed: u64) -> Claim {
+        let (life, view) = (self.life(id), Arc::clone(&self.node(id).block.view));
+        let restart = view.restart.number;
+        let (flushed, closed_at_us) = (Epoch(flushed), flushed * 1_000);
+        let point = ClaimPoint { restart, lineage: life, flushed, closed_at_us };
+        let claim = Claim { founding: view.founding, durable: Epoch(1), ..Claim::default() };
+        Claim { points: vec![point], ..claim }
+    }
+
+    /// An epoch was said that counts this node's disk.
+    fn count_disk(&mut self, id: NodeId, is_durable: bool) {
+        let view = self.node(id).block.view.number;
+        self.tell(id, Signal::DiskCounted { view, is_durable });
+        self.run(10);
+    }
+
+    /// Its main has restored what it was told.
+    fn restore(&mut self, id: NodeId) -> RestoreOrder {
+        let order = self.node(id).restore.expect("an order");
+        self.tell(id, Signal::Restored(order));
+        order
+    }
+}
+
+/// A cluster whose data nodes keep rows on disk, and are restorable.
+fn durable() -> World {
+    let mut world = World::start_with(1, Some(Claim::default()));
+    world.run(2_000);
+    for node in DATA_NODES {
+        world.count_disk(node, false);
+    }
+    let view = Arc::clone(&world.node(DATA).block.view);
+    assert!(view.keeps_durable(), "{view:?}");
+    world
+}
+
+#[test]
+fn a_node_joins_when_it_knows_what_its_disk_holds() {
+    let mut world = founded(1);
+    let disk = world.node(OTHER).disk.clone();
+    let config = MembershipConfig { awaits_claim: true, ..config(OTHER, 888, &disk) };
+    world.begin(OTHER, config, disk);
+    world.run(1_000);
+    assert_eq!(world.node(OTHER).block.incarnation, None);
+    world.tell(OTHER, Signal::DiskRead(Box::default()));
+    world.run(1_000);
+    let life = world.node(OTHER).block.incarnation;
+    assert!(life.is_some());
+    assert_eq!(world.node(DATA).block.view.node(OTHER).map(|info| info.incarnation), life);
+}
+
+#[test]
+fn a_disk_that_was_counted_makes_its_node_restorable() {
+    let mut world = durable();
+    let view = world.node(DATA).block.view.number;
+    world.count_disk(DATA, true);
+    assert_eq!(world.node(DATA).block.view.number, view, "nothing is new");
+    world.tell(DATA, Signal::DiskCounted { view: ViewNumber(1), is_durable: false });
+    assert_eq!(world.node(DATA).block.view.number, view, "an older view");
+}
+
+#[test]
+fn after_a_loss_of_all_the_cluster_starts_from_disks() {
+    let mut world = durable();
+    let before = Arc::clone(&world.node(DATA).block.view);
+    let disks = [world.left(DATA, 30), world.left(OTHER, 20)];
+    world.end(&DATA_NODES);
+    for (node, disk) in DATA_NODES.into_iter().zip(disks) {
+        world.come_back(node, disk);
+    }
+    world.run(1_000);
+    for node in DATA_NODES {
+        let order = world.restore(node);
+        // Ten milliseconds less, and both disks count.
+        assert_eq!((order.restart.number, order.restart.cut), (RestartNumber(1), Epoch(20)));
+        let source = before.node(node).map(|info| info.incarnation);
+        assert_eq!(Some(order.source), source);
+    }
+    world.run(1_000);
+    for node in DATA_NODES {
+        let view = Arc::clone(&world.node(node).block.view);
+        assert_eq!((view.begun, view.restart.number.0), (ViewNumber(before.number.0 + 1), 1));
+        assert!(view.is_in_sync(node) && view.keeps_durable());
+        assert_eq!(world.node(node).exit, None);
+    }
+    // An SQL node may know of epochs that were cut off.
+    assert_eq!(world.node(SQL).exit, Some(EXIT_LEFT_OUT));
+}
+
+#[test]
+pub(crate) fn after_a_loss_of_all_who_comes_first_is_not_left_out() {
+    let mut world = durable();
+    let disk = world.left(OTHER, 30);
+    world.end(&DATA_NODES);
+    world.come_back(OTHER, disk);
+    world.run(5_000);
+    let (view, named) = {
+        let view = Arc::clone(&world.node(OTHER).block.view);
+        let named = view.groups[1].restorable.clone();
+        (view, named)
+    };
+    assert!(view.is_in_sync(OTHER), "nobody lives who could go on without it");
+    assert_eq!(named.len(), 2);
+    assert_eq!(world.node(OTHER).restore, None, "the other one may come yet");
+    world.run(u64::try_from(START_PARTIAL_TIMEOUT.as_millis()).unwrap());
+    assert_eq!(world.restore(OTHER).restart.cut, Epoch(30));
+    world.run(1_000);
+    let view = Arc::clone(&world.node(OTHER).block.view);
+    assert_eq!((view.restart.number.0, view.groups[1].in_sync.as_slice()), (1, [OTHER].as_slice()));
+}
+
+#[test]
+fn a_group_that_is_lost_is_waited_for_by_name() {
+    let mut world = durable();
+    world.end(&DATA_NODES);
+    for node in DATA_NODES {
+        world.come_back(node, Claim::default());
+    }
+    world.run(40_000);
+    let events = world.node(MANAGEMENT).events.join("\n");
+    let text =
+        "node group 0 has no disk to start from: the disk of node 1 does not hold what its last life wrote";
+    assert!(events.contains(text), "{events}");
+    assert!(DATA_NODES.iter().all(|node| world.node(*node).restore.is_none()));
+}
+
+#[test]
+fn a_planned_node_that_ends_is_planned_anew() {
+    let mut world = durable();
+    let disks = [world.left(DATA, 30), world.left(OTHER, 30)];
+    world.end(&DATA_NODES);
+    for (node, disk) in DATA_NODES.into_iter().zip(disks.clone()) {
+        world.come_back(node, disk);
+    }
+    world.run(1_000);
+    world.restore(DATA);
+    world.end(&[OTHER]);
+    let [_, disk] = disks;
+    world.come_back(OTHER, disk);
+    world.run(1_000);
+    assert_eq!(world.node(DATA).block.view.restart.number.0, 0, "nothing is recorded without it");
+    world.restore(OTHER);
+    world.run(1_000);
+    let view = Arc::clone(&world.node(DATA).block.view);
+    assert!(view.restart.number.0 == 1 && view.is_in_sync(DATA) && view.is_in_sync(OTHER));
+}
+
+#[test]
+fn a_node_that_the_restart_passed_over_ends() {
+    let mut world = durable();
+    let disks = [world.left(DATA, 30), world.left(OTHER, 30)];
+    world.end(&DATA_NODES);
+    for (node, disk) in DATA_NODES.into_iter().zip(disks) {
+        world.come_back(node, disk);
+    }
+    world.run(1_000);
+    world.restore(DATA);
+    for node in [DATA, MANAGEMENT, SQL] {
+        world.input(node, |block, now, outputs| block.on_link_down(now, OTHER, outputs));
+    }
+    world.run(40_000);
+    world.restore(DATA);
+    world.run(1_000);
+    assert_eq!(world.node(DATA).block.view.groups[1].in_sync, [DATA]);
+    for node in [DATA, MANAGEMENT] {
+        world.input(node, |block, now, outputs| block.on_link_up(now, OTHER, outputs));
+    }
+    world.run(1_000);
+    assert_eq!(world.node(OTHER).exit, Some(EXIT_LEFT_OUT), "what it has restored is void");
+}

@@ -1,0 +1,285 @@
+//! Claims in, plans out. Four nodes in two groups, each in the life of its number times ten.
+
+use super::*;
+use crate::control_state::{ClusterSettings, Verdict};
+use protocol::control::{Command, GroupId};
+use protocol::signal::JoinRequest;
+use std::sync::Arc;
+
+const ALL: [NodeId; 4] = [NodeId(1), NodeId(2), NodeId(3), NodeId(4)];
+const FOUNDING: GroupId = GroupId(5);
+
+fn join(state: &mut ControlState, node: NodeId, claim: Option<Claim>) -> Incarnation {
+    let replaces = state.incarnation(node);
+    let join = JoinRequest {
+        role: NodeRole::Data,
+        start: u64::from(node.0) * 1_000 + u64::from(replaces.0),
+        host: String::new(),
+        ldm_count: 1,
+        tc_count: 1,
+        query_count: 0,
+        sql_count: 1,
+        claim: claim.map(Box::new),
+    };
+    assert_eq!(state.apply(&Command::Join { node, join: Box::new(join), replaces }), Verdict::Done);
+    state.incarnation(node)
+}
+
+/// A running cluster whose nodes keep rows on disk.
+pub(crate) fn running() -> ControlState {
+    let settings = ClusterSettings {
+        members: ALL.map(|node| (node, NodeRole::Data)).to_vec(),
+        replica_count: 2,
+        partitions_per_node: 1,
+        slots_per_node: 1,
+        voter_count: 1,
+    };
+    let mut state = ControlState::founded(FOUNDING, settings, NodeId(1), 1);
+    for node in ALL {
+        join(&mut state, node, Some(Claim::default()));
+    }
+    assert_eq!(state.view.number.0, 1);
+    state
+}
+
+fn change(state: &mut ControlState, next: impl FnOnce(&ControlState) -> Option<View>) {
+    let next = Arc::new(next(state).expect("a view"));
+    assert_eq!(state.apply(&Command::ChangeView { next }), Verdict::Done);
+}
+
+fn make_restorable(state: &mut ControlState, nodes: &[NodeId]) {
+    for node in nodes {
+        change(state, |state| succession::with_restorable(&state.view, *node));
+    }
+}
+
+/// The newest life of a node has left everything up to `flushed`.
+fn point(state: &ControlState, node: NodeId, flushed: u64) -> ClaimPoint {
+    let (restart, lineage) = (state.view.restart.number, state.incarnation(node));
+    ClaimPoint { restart, lineage, flushed: Epoch(flushed), closed_at_us: flushed * 10_000 }
+}
+
+/// A disk with these points that knows what was durable.
+fn claim(durable: u64, points: &[ClaimPoint]) -> Claim {
+    let claim = Claim { founding: FOUNDING, durable: Epoch(durable), ..Claim::default() };
+    Claim { points: points.to_vec(), ..claim }
+}
+
+/// All nodes start again, each with a disk that holds what its last life wrote.
+fn lose_all(state: &mut ControlState, disks: [(u64, u64); 4]) {
+    for (node, (flushed, durable)) in ALL.into_iter().zip(disks) {
+        let left = claim(durable, &[point(state, node, flushed)]);
+        join(state, node, Some(left));
+    }
+}
+
+fn restart(state: &mut ControlState, plan: &Plan) {
+    let view = Arc::new(plan.view(&state.view).expect("a view"));
+    assert_eq!(state.apply(&Command::Restart { view }), Verdict::Done);
+}
+
+fn nodes(plan: &Plan) -> Vec<NodeId> {
+    plan.nodes.iter().map(|(info, _)| info.node).collect()
+}
+
+#[test]
+pub(crate) fn the_cut_is_what_a_disk_of_each_group_holds() {
+    let mut state = running();
+    make_restorable(&mut state, &ALL);
+    // Marks are 10 ms apart: 100 ms are ten epochs.
+    lose_all(&mut state, [(90, 50), (50, 50), (70, 50), (71, 50)]);
+    assert_eq!(standing(&state, |_| true), Standing::Lost);
+    assert_eq!(runs_still(&state, |_| true), []);
+    let planned = plan(&state, &ALL).unwrap();
+    // 71 is the highest; one epoch less, and node 3 counts, too. Node 2 would cost 200 ms.
+    assert_eq!(planned.restart, RestartPoint::FOUNDING.next(Epoch(70)));
+    assert_eq!(nodes(&planned), [NodeId(1), NodeId(3), NodeId(4)]);
+    // Without node 1, node 2 decides.
+    let planned = plan(&state, &ALL[1..]).unwrap();
+    assert_eq!((planned.restart.cut, nodes(&planned)), (Epoch(50), ALL[1..].to_vec()));
+    restart(&mut state, &planned);
+    let view = &state.view;
+    assert!(view.is_first() && view.keeps_durable() && !view.is_member(NodeId(1)));
+    assert!(view.slots.iter().all(|place| place.since == view.number && place.primary != NodeId(1)));
+    assert_eq!(standing(&state, |_| true), Standing::Runs);
+}
+
+#[test]
+pub(crate) fn a_disk_that_ends_before_what_is_durable_is_no_source() {
+    let mut state = running();
+    make_restorable(&mut state, &ALL);
+    lose_all(&mut state, [(40, 30), (90, 60), (95, 60), (95, 60)]);
+    // Node 1 has lost synced writes. Node 2 is away, and somebody else knows better.
+    let there = [NodeId(1), NodeId(3), NodeId(4)];
+    let lack = Lack::TooOld { flushed: Epoch(40), durable: Epoch(60) };
+    let missing = Missing { group: 1, nodes: vec![(NodeId(1), lack), (NodeId(2), Lack::Away)] };
+    assert_eq!(plan(&state, &there), Err(vec![missing]));
+    assert_eq!(plan(&state, &ALL).unwrap().restart.cut, Epoch(90));
+}
+
+#[test]
+pub(crate) fn only_the_disk_of_a_life_that_the_view_names_counts() {
+    let mut state = running();
+    make_restorable(&mut state, &ALL);
+    // Node 1 leaves, and comes back. It dies while it is copied to, and the others go on, and all die.
+    let first = point(&state, NodeId(1), 40);
+    change(&mut state, |state| succession::without(&state.view, &[NodeId(1)]));
+    assert_eq!(state.view.groups[1].restorable, [(NodeId(2), Incarnation(2))]);
+    join(&mut state, NodeId(1), Some(claim(30, &[first])));
+    let second = point(&state, NodeId(1), 80);
+    for node in &ALL[1..] {
+        let left = claim(30, &[point(&state, *node, 80)]);
+        join(&mut state, *node, Some(left));
+    }
+    join(&mut state, NodeId(1), Some(claim(30, &[second, first])));
+    let there = [NodeId(1), NodeId(3), NodeId(4)];
+    let missing = Missing { group: 1, nodes: vec![(NodeId(2), Lack::Away)] };
+    assert_eq!(plan(&state, &there), Err(vec![missing]));
+    assert_eq!(nodes(&plan(&state, &ALL).unwrap()), ALL[1..]);
+}
+
+#[test]
+pub(crate) fn the_last_restorable_life_is_waited_for_while_another_one_joins() {
+    let mut state = running();
+    make_restorable(&mut state, &ALL[1..]);
+    // Node 1 is in sync and not restorable; node 2, which is, leaves.
+    change(&mut state, |state| succession::without(&state.view, &[NodeId(2)]));
+    let named = (NodeId(2), Incarnation(2));
+    assert_eq!(state.view.groups[1].restorable, [named]);
+    assert!(!state.view.keeps_durable());
+    let old = point(&state, NodeId(2), 40);
+    let life = join(&mut state, NodeId(2), Some(claim(30, &[old])));
+    change(&mut state, |state| succession::with_joining(&state.view, &state.info(NodeId(2), NodeRole::Data)));
+    assert_eq!(succession::with_restorable(&state.view, NodeId(2)), None, "it is being copied to");
+    change(&mut state, |state| succession::with_in_sync(&state.view, NodeId(2)));
+    change(&mut state, |state| succession::with_restorable(&state.view, NodeId(2)));
+    assert_eq!(state.view.groups[1].restorable, [named, (NodeId(2), life)], "either disk counts");
+    change(&mut state, |state| succession::with_durable(&state.view, NodeId(2)));
+    assert_eq!(state.view.groups[1].restorable, [(NodeId(2), life)]);
+    assert_eq!(succession::with_durable(&state.view, NodeId(2)), None);
+}
+
+#[test]
+pub(crate) fn what_was_above_a_cut_never_comes_back() {
+    let mut state = running();
+    make_restorable(&mut state, &ALL);
+    // Node 1 has 90, and is away when the others start from 50.
+    let first = point(&state, NodeId(1), 90);
+    lose_all(&mut state, [(90, 50), (50, 50), (50, 50), (50, 50)]);
+    let planned = plan(&state, &ALL[1..]).unwrap();
+    restart(&mut state, &planned);
+    let begun = state.view.restart;
+    assert_eq!(begun.cut, Epoch(50));
+    // All are lost at once. Node 1 still has what was above the cut.
+    let header = |state: &ControlState, node| {
+        let point = ClaimPoint { restart: begun.number, ..point(state, node, 50) };
+        claim(50, &[point])
+    };
+    let disk = claim(60, &[first]);
+    assert_eq!(disk.confirmed(state.restarts(), |_| true).map(|point| point.flushed), Some(Epoch(50)));
+    for node in &ALL[1..] {
+        let left = header(&state, *node);
+        join(&mut state, *node, Some(left));
+    }
+    join(&mut state, NodeId(1), Some(disk));
+    // The epoch that it knows to have been durable was cut off by that restart. So the cut is the same again, and new
+    // epochs are such that nobody has stamped.
+    let planned = plan(&state, &ALL).unwrap();
+    assert_eq!((planned.restart.cut, nodes(&planned)), (Epoch(50), ALL[1..].to_vec()));
+    assert!(planned.restart.first > begun.first);
+}
+
+#[test]
+pub(crate) fn the_header_of_a_restart_that_was_never_recorded_is_void() {
+    let mut state = running();
+    make_restorable(&mut state, &ALL);
+    let old = ALL.map(|node| point(&state, node, 90));
+    lose_all(&mut state, [(90, 50); 4]);
+    let planned = plan(&state, &ALL).unwrap();
+    // Node 1 writes its header, and all die again before the restart is recorded; then it is away.
+    let header = ClaimPoint {
+        restart: planned.restart.number,
+        lineage: state.incarnation(NodeId(1)),
+        flushed: planned.restart.cut,
+        closed_at_us: 1,
+    };
+    for (node, old) in ALL.into_iter().zip(old).skip(1) {
+        let left = claim(50, &[ClaimPoint { flushed: Epoch(80), ..old }]);
+        join(&mut state, node, Some(left));
+    }
+    let disk = claim(50, &[header, old[0]]);
+    join(&mut state, NodeId(1), Some(disk.clone()));
+    let order = plan(&state, &ALL).unwrap().nodes[0].1;
+    assert_eq!(order.source, old[0].lineage, "what was there before counts");
+    let second = plan(&state, &ALL[1..]).unwrap();
+    assert_eq!(second.restart, state.view.restart.next(Epoch(80)));
+    assert_eq!(second.restart.number, planned.restart.number);
+    restart(&mut state, &second);
+    let left = disk.confirmed(state.restarts(), |_| true);
+    assert_eq!(left, Some(ClaimPoint { flushed: Epoch(80), ..old[0] }), "another restart took its number");
+}
+
+#[test]
+fn checkpoints_that_are_too_new_are_said_so() {
+    let mut state = running();
+    make_restorable(&mut state, &ALL);
+    let newer = |state: &ControlState, node| Claim { low: Epoch(80), ..claim(20, &[point(state, node, 90)]) };
+    for node in [NodeId(1), NodeId(2)] {
+        let left = newer(&state, node);
+        join(&mut state, node, Some(left));
+    }
+    for node in [NodeId(3), NodeId(4)] {
+        let left = claim(20, &[point(&state, node, 70)]);
+        join(&mut state, node, Some(left));
+    }
+    let missing = plan(&state, &ALL).unwrap_err();
+    assert_eq!(missing.len(), 2);
+    assert!(missing.iter().all(|missing| missing.nodes.iter().all(|(_, lack)| *lack == Lack::TooNew)));
+}
+
+#[test]
+fn a_cluster_that_never_was_durable_begins_empty() {
+    let mut state = running();
+    make_restorable(&mut state, &ALL[..2]);
+    lose_all(&mut state, [(9, 0), (9, 0), (9, 0), (9, 0)]);
+    let planned = plan(&state, &ALL).unwrap();
+    assert_eq!((planned.restart.cut, planned.nodes.len()), (Epoch(0), 4));
+    assert!(planned.nodes.iter().all(|(_, order)| order.source == Incarnation(0)));
+    restart(&mut state, &planned);
+    assert!(state.view.began_empty() && state.view.keeps_durable());
+    let missing = plan(&running(), &ALL).unwrap_err();
+    assert_eq!(missing.len(), 2, "nobody has started again");
+}
+
+#[test]
+fn a_disk_of_another_founding_or_of_long_ago_holds_nothing() {
+    let mut state = running();
+    make_restorable(&mut state, &ALL);
+    let left = Claim { founding: GroupId(6), ..claim(90, &[point(&state, NodeId(1), 90)]) };
+    lose_all(&mut state, [(90, 50), (50, 50), (70, 50), (71, 50)]);
+    join(&mut state, NodeId(1), Some(left));
+    assert_eq!(plan(&state, &ALL).unwrap().restart.cut, Epoch(50));
+    let ancient = claim(90, &[point(&state, NodeId(1), 90)]);
+    for _ in 0..protocol::restart::RESTARTS_MAX + 1 {
+        let members: Vec<NodeInfo> = ALL.map(|node| state.info(node, NodeRole::Data)).to_vec();
+        let view = succession::restarted(&state.view, Epoch(100), &members).map(Arc::new).unwrap();
+        assert_eq!(state.apply(&Command::Restart { view }), Verdict::Done);
+    }
+    assert_eq!(ancient.confirmed(state.restarts(), |_| true), None);
+}
+
+#[test]
+fn a_group_is_lost_when_nobody_of_it_can_go_on() {
+    let mut state = running();
+    assert_eq!(standing(&state, |_| true), Standing::Runs);
+    assert_eq!(standing(&state, |_| false), Standing::Runs, "this node may be cut off itself");
+    join(&mut state, NodeId(1), Some(Claim::default()));
+    assert_eq!(standing(&state, |_| true), Standing::Runs);
+    assert_eq!(standing(&state, |node| node != NodeId(2)), Standing::Lost);
+    // The other group lives, and ends: even out of earshot nobody may take its place yet.
+    assert_eq!(runs_still(&state, |node| node.0 > 2), [NodeId(3), NodeId(4)]);
+    assert_eq!(runs_still(&state, |_| false), [NodeId(3), NodeId(4)]);
+    join(&mut state, NodeId(3), Some(Claim::default()));
+    assert_eq!(runs_still(&state, |_| true), [NodeId(2), NodeId(4)]);
+    assert_eq!(runs_still(&state, |_| false), []);
+}
