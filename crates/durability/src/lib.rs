@@ -11,6 +11,10 @@
 //! | `file` | the header of a file |
 //! | `writer` | blocks and marks into files: order, flushes, room |
 //! | `recovery` | which blocks of the files that are found count, and their entries |
+//! | `piece` | rows of a checkpoint |
+//! | `manifest` | which checkpoints a slot has, and from where on the log completes them |
+//! | `checkpoint` | the reading of a fragment's checkpoint |
+//! | `pace` | which fragment is checkpointed next, and how fast |
 //!
 //! Invariants:
 //! - every byte that is read is covered by a checksum that names its place, or counts as absent;
@@ -20,8 +24,12 @@
 //! node a restart begins from (`membership`).
 
 pub mod block;
+pub mod checkpoint;
 pub mod file;
+pub mod manifest;
 pub mod mutants;
+pub mod pace;
+pub mod piece;
 pub mod record;
 pub mod recovery;
 pub mod writer;
@@ -32,7 +40,10 @@ mod bugs;
 mod simulated_disk;
 
 pub use block::{Block, BlockError, Content, Heading, Mark, OpenBlock, Position, SealedBlock};
+pub use checkpoint::{CheckpointError, CheckpointReader};
 pub use file::{FileError, FileHeader};
+pub use manifest::{FragmentCheckpoint, Manifest, ManifestError};
+pub use piece::{Piece, PieceBuilder, PieceError, PiecePlace, PieceRow, SealedPiece};
 pub use record::{Entry, RecordError};
 pub use recovery::{Found, LogReader, Point, Replay, ReplayError, Rewrite, Scan, ScanError};
 pub use writer::{LogEnd, LogFailure, LogFile, LogIdentity, LogLevel, LogSize, Writer};

@@ -64,7 +64,7 @@ impl Entry<'_> {
     /// Appends the entry to those of a block with this base.
     #[inline]
     pub(crate) fn encode(&self, base: Epoch, bytes: &mut Vec<u8>) {
-        let mut head = Head { bytes: [0; HEAD_BYTES_MAX], length: 0 };
+        let mut head = Head::new();
         head.push(if self.row.is_some() { PUT } else { DELETE });
         head.varint(u64::from(self.slot.0));
         head.varint(u64::from(self.table.0));
@@ -73,7 +73,7 @@ impl Entry<'_> {
         if let Some(row) = self.row {
             head.varint(row.len() as u64);
         }
-        bytes.extend_from_slice(&head.bytes[..head.length]);
+        bytes.extend_from_slice(head.bytes());
         bytes.extend_from_slice(self.key);
         bytes.extend_from_slice(self.row.unwrap_or_default());
     }
@@ -94,19 +94,32 @@ impl<'a> Entry<'a> {
         let epoch = Epoch(epoch.ok_or(RecordError::OutOfRange)?);
         let key_size = narrow(varint(&mut rest)?)? as usize;
         let row_size = if kind == PUT { Some(narrow(varint(&mut rest)?)? as usize) } else { None };
-        let (key, rest) = rest.split_at_checked(key_size).ok_or(RecordError::Truncated)?;
-        let (row, rest) = rest.split_at_checked(row_size.unwrap_or(0)).ok_or(RecordError::Truncated)?;
+        let key = take_bytes(&mut rest, key_size)?;
+        let row = take_bytes(&mut rest, row_size.unwrap_or(0))?;
         Ok((Self { slot, table, epoch, key, row: row_size.map(|_| row) }, rest))
     }
 }
 
-/// The head of an entry in the making: put into the block in one piece.
-struct Head {
+/// The numbers in front of a key and a row: put into a block or a piece at once.
+pub(crate) struct Head {
     bytes: [u8; HEAD_BYTES_MAX],
     length: usize,
 }
 
 impl Head {
+    /// As many bytes as the longest head has.
+    pub(crate) const SIZE_MAX: usize = HEAD_BYTES_MAX;
+
+    #[inline]
+    pub(crate) fn new() -> Self {
+        Self { bytes: [0; HEAD_BYTES_MAX], length: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+
     #[inline]
     fn push(&mut self, byte: u8) {
         self.bytes[self.length] = byte;
@@ -114,7 +127,7 @@ impl Head {
     }
 
     #[inline]
-    fn varint(&mut self, mut number: u64) {
+    pub(crate) fn varint(&mut self, mut number: u64) {
         while number >= 0x80 {
             self.push(low_byte(number) | 0x80);
             number >>= 7;
@@ -128,11 +141,11 @@ fn low_byte(number: u64) -> u8 {
     number.to_le_bytes()[0]
 }
 
-fn zigzag(number: i64) -> u64 {
+pub(crate) fn zigzag(number: i64) -> u64 {
     ((number << 1) ^ (number >> 63)).cast_unsigned()
 }
 
-fn unzigzag(number: u64) -> i64 {
+pub(crate) fn unzigzag(number: u64) -> i64 {
     (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
 }
 
@@ -142,7 +155,14 @@ fn byte(rest: &mut &[u8]) -> Result<u8, RecordError> {
     Ok(*first)
 }
 
-fn varint(rest: &mut &[u8]) -> Result<u64, RecordError> {
+/// The next so many bytes.
+pub(crate) fn take_bytes<'a>(rest: &mut &'a [u8], size: usize) -> Result<&'a [u8], RecordError> {
+    let (taken, behind) = rest.split_at_checked(size).ok_or(RecordError::Truncated)?;
+    *rest = behind;
+    Ok(taken)
+}
+
+pub(crate) fn varint(rest: &mut &[u8]) -> Result<u64, RecordError> {
     let mut number = 0;
     for shift in (0..64).step_by(7) {
         let byte = byte(rest)?;
@@ -158,7 +178,7 @@ fn varint(rest: &mut &[u8]) -> Result<u64, RecordError> {
     Err(RecordError::OutOfRange)
 }
 
-fn narrow(number: u64) -> Result<u32, RecordError> {
+pub(crate) fn narrow(number: u64) -> Result<u32, RecordError> {
     u32::try_from(number).map_err(|_| RecordError::OutOfRange)
 }
 

@@ -306,8 +306,15 @@ impl Writer {
     /// Bytes of the space that are held.
     #[must_use]
     pub fn held_bytes(&self) -> u64 {
+        self.held_from(self.files.released)
+    }
+
+    /// Bytes that would be held if all blocks from the position on were needed, by whole files.
+    #[must_use]
+    pub fn held_from(&self, position: Position) -> u64 {
         let files = &self.files;
-        let held = files.full.iter().enumerate().filter(|(index, _)| !files.is_free(*index));
+        let held = files.full.iter().enumerate();
+        let held = held.filter(|(index, _)| files.behind(*index).is_none_or(|first| first > position));
         let current = files.current.as_ref().map_or(0, |current| current.offset);
         held.map(|(_, file)| file.size).sum::<u64>() + current + self.queued_bytes as u64
     }
@@ -482,12 +489,16 @@ impl Writer {
 }
 
 impl Files {
+    /// The first block behind the full file at this index.
+    fn behind(&self, index: usize) -> Option<Position> {
+        let current = self.current.as_ref().map(|current| &current.file);
+        self.full.get(index + 1).or(current).map(|file| file.first)
+    }
+
     /// Whether nothing in the full file at this index is needed.
     fn is_free(&self, index: usize) -> bool {
-        let current = self.current.as_ref().map(|current| &current.file);
-        let next = self.full.get(index + 1).or(current);
-        index < self.full.len()
-            && next.is_some_and(|next| next.first <= self.released || mutants::is(Mutant::NeededFileRecycled))
+        let is_behind = |first: Position| first <= self.released || mutants::is(Mutant::NeededFileRecycled);
+        index < self.full.len() && self.behind(index).is_some_and(is_behind)
     }
 }
 

@@ -1,0 +1,261 @@
+//! A piece of a checkpoint: rows of one fragment, in the order of their keys, behind a header that names their place.
+//!
+//! ```text
+//! header   72 bytes, see `docs/formats/checkpoint.md`
+//! payload  rows: epoch (varint, difference to the base, zigzag), sizes of key and row (varints), key, row
+//! zeros    up to the next multiple of 4 096 bytes
+//! ```
+//! A checkpoint of a fragment is a run of pieces, numbered from 0, that stand behind each other in one file. The
+//! checksum is the CRC-32C of the payload and then of the header.
+//!
+//! Invariants: a piece that is decoded stands where its header says: file, offset, slot, table and number fit what the
+//! manifest names. Keys ascend within a piece and from piece to piece. Decoding is total and allocates nothing.
+//!
+//! Deliberately not here: which rows are in a checkpoint, and from which position on the log completes it (`manifest`).
+
+use crate::block::PAGE_SIZE;
+use crate::record::{Head, RecordError, narrow, take_bytes, unzigzag, varint, zigzag};
+use protocol::control::GroupId;
+use types::{Epoch, NodeId, SlotId, TableId};
+
+/// A piece of several rows is at most so long. One row may be longer, and then has a piece for itself.
+pub const PIECE_SIZE_MAX: usize = 1 << 20;
+const HEADER_SIZE: usize = 72;
+const MAGIC: u32 = u32::from_le_bytes(*b"LRCP");
+const CHECKSUM_END: usize = 8;
+/// The payload as it is.
+const PLAIN: u8 = 0;
+
+/// A committed row, as storage has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PieceRow<'a> {
+    /// The primary key.
+    pub key: &'a [u8],
+    /// The epoch of its commit.
+    pub epoch: Epoch,
+    /// Its bytes.
+    pub row: &'a [u8],
+}
+
+/// Where a piece stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PiecePlace {
+    /// The founding.
+    pub founding: GroupId,
+    /// The node.
+    pub node: NodeId,
+    /// The number of the file.
+    pub file: u64,
+    /// Where it begins in the file.
+    pub offset: u64,
+}
+
+/// A piece that is complete but for its place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SealedPiece {
+    bytes: Vec<u8>,
+    payload_checksum: u32,
+}
+
+/// The pieces of one fragment in the making.
+#[derive(Debug)]
+pub struct PieceBuilder {
+    slot: SlotId,
+    table: TableId,
+    /// The number of the piece in the making.
+    number: u32,
+    rows: u32,
+    base: Epoch,
+    highest: Epoch,
+    bytes: Vec<u8>,
+}
+
+impl PieceBuilder {
+    /// For a checkpoint of this fragment.
+    #[must_use]
+    pub fn new(slot: SlotId, table: TableId) -> Self {
+        let (base, highest) = (Epoch(0), Epoch(0));
+        Self { slot, table, number: 0, rows: 0, base, highest, bytes: vec![0; HEADER_SIZE] }
+    }
+
+    /// Adds the row with the next key. If there is no room for it, the piece as it was is answered, and the row is the
+    /// first one of the next.
+    pub fn add(&mut self, row: &PieceRow<'_>) -> Option<SealedPiece> {
+        let size = Head::SIZE_MAX + row.key.len() + row.row.len();
+        let sealed = if self.bytes.len() + size > PIECE_SIZE_MAX { self.seal() } else { None };
+        if self.rows == 0 {
+            self.base = row.epoch;
+            self.highest = row.epoch;
+        }
+        self.highest = self.highest.max(row.epoch);
+        self.rows += 1;
+        let mut head = Head::new();
+        head.varint(zigzag(row.epoch.0.wrapping_sub(self.base.0).cast_signed()));
+        head.varint(row.key.len() as u64);
+        head.varint(row.row.len() as u64);
+        self.bytes.extend_from_slice(head.bytes());
+        self.bytes.extend_from_slice(row.key);
+        self.bytes.extend_from_slice(row.row);
+        sealed
+    }
+
+    /// Ends the piece, if it has rows.
+    pub fn seal(&mut self) -> Option<SealedPiece> {
+        if self.rows == 0 {
+            return None;
+        }
+        let mut bytes = std::mem::replace(&mut self.bytes, vec![0; HEADER_SIZE]);
+        let payload = &bytes[HEADER_SIZE..];
+        let payload_checksum = stdx::crc32c(payload);
+        let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
+        stdx::require!(length < u32::MAX, "a piece of a checkpoint is too long");
+        put(&mut bytes, 0, &MAGIC.to_le_bytes());
+        put(&mut bytes, 8, &length.to_le_bytes());
+        put(&mut bytes, 12, &[PLAIN]);
+        put(&mut bytes, 32, &self.base.0.to_le_bytes());
+        put(&mut bytes, 40, &self.highest.0.to_le_bytes());
+        put(&mut bytes, 56, &self.slot.0.to_le_bytes());
+        put(&mut bytes, 60, &self.table.0.to_le_bytes());
+        put(&mut bytes, 64, &self.number.to_le_bytes());
+        put(&mut bytes, 68, &self.rows.to_le_bytes());
+        bytes.resize(bytes.len().next_multiple_of(PAGE_SIZE), 0);
+        self.number += 1;
+        self.rows = 0;
+        Some(SealedPiece { bytes, payload_checksum })
+    }
+
+    /// How many pieces were sealed.
+    #[must_use]
+    pub fn pieces(&self) -> u32 {
+        self.number
+    }
+}
+
+impl SealedPiece {
+    /// Bytes that it takes on disk.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The piece as it is written.
+    #[must_use]
+    pub fn finish(self, place: &PiecePlace) -> Vec<u8> {
+        let Self { mut bytes, payload_checksum } = self;
+        put(&mut bytes, 14, &place.node.0.to_le_bytes());
+        put(&mut bytes, 16, &place.founding.0.to_le_bytes());
+        put(&mut bytes, 24, &place.file.to_le_bytes());
+        put(&mut bytes, 48, &place.offset.to_le_bytes());
+        let checksum = stdx::crc32c_append(payload_checksum, &bytes[CHECKSUM_END..HEADER_SIZE]);
+        put(&mut bytes, 4, &checksum.to_le_bytes());
+        bytes
+    }
+}
+
+fn put(bytes: &mut [u8], at: usize, field: &[u8]) {
+    bytes[at..at + field.len()].copy_from_slice(field);
+}
+
+/// A piece that was read, and whose checksum is right.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Piece<'a> {
+    /// Where it stands.
+    pub place: PiecePlace,
+    /// The slot.
+    pub slot: SlotId,
+    /// The table.
+    pub table: TableId,
+    /// Its number among the pieces of the fragment.
+    pub number: u32,
+    /// How many rows it has.
+    pub rows: u32,
+    /// The highest epoch of its rows.
+    pub highest: Epoch,
+    base: Epoch,
+    payload: &'a [u8],
+}
+
+/// Why there is no piece.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PieceError {
+    /// The bytes are none of a piece, or damaged.
+    Bad,
+    /// It may be a piece; to know it, so many bytes are needed.
+    Short(usize),
+}
+
+impl<'a> Piece<'a> {
+    /// Reads the piece at the beginning of `bytes`.
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, PieceError> {
+        let Some(header) = bytes.first_chunk::<HEADER_SIZE>() else {
+            return Err(PieceError::Short(HEADER_SIZE));
+        };
+        if word(header, 0) != MAGIC || header[12] != PLAIN {
+            return Err(PieceError::Bad);
+        }
+        let end = HEADER_SIZE + word(header, 8) as usize;
+        let payload = bytes.get(HEADER_SIZE..end).ok_or(PieceError::Short(end))?;
+        let checksum = stdx::crc32c_append(stdx::crc32c(payload), &header[CHECKSUM_END..]);
+        let (base, highest) = (long(header, 32), long(header, 40));
+        if checksum != word(header, 4) || base >= Epoch::LIMIT || highest >= Epoch::LIMIT {
+            return Err(PieceError::Bad);
+        }
+        let node = header[14..].first_chunk().map_or(0, |chunk| u16::from_le_bytes(*chunk));
+        Ok(Self {
+            place: PiecePlace {
+                founding: GroupId(long(header, 16)),
+                node: NodeId(node),
+                file: long(header, 24),
+                offset: long(header, 48),
+            },
+            slot: SlotId(word(header, 56)),
+            table: TableId(word(header, 60)),
+            number: word(header, 64),
+            rows: word(header, 68),
+            highest: Epoch(highest),
+            base: Epoch(base),
+            payload,
+        })
+    }
+
+    /// Bytes that it takes on disk.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        (HEADER_SIZE + self.payload.len()).next_multiple_of(PAGE_SIZE)
+    }
+
+    /// Its rows, in order. The first error is the last item.
+    pub fn rows(&self) -> impl Iterator<Item = Result<PieceRow<'a>, RecordError>> + use<'a> {
+        let (mut rest, base) = (self.payload, self.base);
+        std::iter::from_fn(move || {
+            if rest.is_empty() {
+                return None;
+            }
+            let read = read_row(&mut rest, base);
+            if read.is_err() {
+                rest = &[];
+            }
+            Some(read)
+        })
+    }
+}
+
+fn read_row<'a>(rest: &mut &'a [u8], base: Epoch) -> Result<PieceRow<'a>, RecordError> {
+    let difference = unzigzag(varint(rest)?);
+    let epoch = base.0.checked_add_signed(difference).filter(|epoch| *epoch < Epoch::LIMIT);
+    let epoch = Epoch(epoch.ok_or(RecordError::OutOfRange)?);
+    let key_size = narrow(varint(rest)?)? as usize;
+    let row_size = narrow(varint(rest)?)? as usize;
+    Ok(PieceRow { key: take_bytes(rest, key_size)?, epoch, row: take_bytes(rest, row_size)? })
+}
+
+fn word(header: &[u8; HEADER_SIZE], at: usize) -> u32 {
+    header[at..].first_chunk().map_or(0, |chunk| u32::from_le_bytes(*chunk))
+}
+
+fn long(header: &[u8; HEADER_SIZE], at: usize) -> u64 {
+    header[at..].first_chunk().map_or(0, |chunk| u64::from_le_bytes(*chunk))
+}
+
+#[cfg(test)]
+mod tests;
