@@ -695,7 +695,7 @@ impl MainModule {
             Shared::Readers { version, readers } => self.on_readers(from, version, readers, outputs),
             Shared::Installed { version } => self.on_installed(from, version, outputs),
             Shared::Map(_) => self.enter_view(outputs),
-            Shared::Tables(_) | Shared::Account(_) => {}
+            Shared::Tables(_) | Shared::Account(_) | Shared::Redo { .. } => {}
         }
     }
 

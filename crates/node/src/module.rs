@@ -330,7 +330,9 @@ impl NodeModule {
         let (installed, is_complete) = match &shared {
             Shared::Map(map) => (Some(Arc::clone(map)), true),
             Shared::Tables(map) => (Some(Arc::clone(map)), false),
-            Shared::Readers { .. } | Shared::Installed { .. } | Shared::Account(_) => (None, false),
+            Shared::Readers { .. } | Shared::Installed { .. } | Shared::Account(_) | Shared::Redo { .. } => {
+                (None, false)
+            }
         };
         match &mut self.block {
             Block::Sql(sql) => sql.handle(now, Input::Shared { from, shared }, budget, outputs),

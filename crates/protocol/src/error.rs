@@ -1,6 +1,7 @@
 //! The one error that a client sees: MySQL's number, SQLSTATE and message.
 
 use crate::program::ROW_SIZE_MAX;
+use crate::redo_room::REDO_LOG;
 use wire_derive::Wire;
 
 /// A report for a human and a number for a program.
@@ -75,9 +76,13 @@ impl SqlError {
         Self::new(1153, "Got a packet bigger than 'max_allowed_packet' bytes")
     }
 
-    /// 1114: a memory region is full.
+    /// 1114: a memory region is full; 1297: the redo log is.
     #[must_use]
     pub fn region_full(table: &str, region: &str) -> Self {
+        if region == REDO_LOG {
+            let text = "Got temporary error 410 'REDO log files overloaded, increase NoOfFragmentLogFiles' from LatsDB";
+            return Self::new(1297, text);
+        }
         Self::new(1114, format!("The table '{table}' is full ({region} exhausted)"))
     }
 }

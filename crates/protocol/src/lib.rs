@@ -19,6 +19,7 @@ pub mod layout;
 pub mod lease;
 pub mod module;
 pub mod program;
+pub mod redo_room;
 pub mod restart;
 pub mod signal;
 pub mod transport;

@@ -5,6 +5,7 @@
 //! every table of the schema has its access info, and readers are only there for tables of the schema.
 
 use crate::{AccountNews, Readers};
+use durability::SealedBlock;
 use protocol::lease::Lease;
 use protocol::program::ROW_SIZE_MAX;
 use protocol::{Address, ModuleKind, NodeInfo, NodeRole, View};
@@ -13,12 +14,11 @@ use std::sync::Arc;
 use stdx::{IdRange, Instant, hash64};
 use storage::Reader;
 use types::{
-    BUCKET_COUNT, Incarnation, IndexId, KeyEncoder, NodeId, RowLayout, Schema, SlotId, SlotTerms,
+    BUCKET_COUNT, Epoch, Incarnation, IndexId, KeyEncoder, NodeId, RowLayout, Schema, SlotId, SlotTerms,
     TableChunks, TableDefinition, TableId, TableKind,
 };
 
 /// Values that modules of a node send each other by reference.
-#[derive(Clone)]
 pub enum Shared {
     /// main -> everyone: the newest map.
     Map(Arc<NodeMap>),
@@ -38,6 +38,13 @@ pub enum Shared {
     },
     /// sql -> the other sql modules: what was seen of an account.
     Account(Arc<AccountNews>),
+    /// ldm -> disk: what it has published since the last time.
+    Redo {
+        /// Its blocks, in their order.
+        blocks: Vec<SealedBlock>,
+        /// Everything that was ever decided there with an epoch up to this one is in these or earlier blocks.
+        whole: Option<Epoch>,
+    },
 }
 
 /// A fragment that can be read on this node.

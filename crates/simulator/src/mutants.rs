@@ -184,7 +184,10 @@ impl Bug {
     #[must_use]
     pub fn is_directed(self) -> bool {
         match self {
-            Self::Transaction(mutant) => transaction::mutants::DIRECTED.contains(&mutant),
+            Self::Transaction(mutant) => {
+                use transaction::mutants::{BY_OWN_TEST, DIRECTED};
+                DIRECTED.contains(&mutant) || BY_OWN_TEST.contains(&mutant)
+            }
             Self::Membership(mutant) => membership::mutants::DIRECTED.contains(&mutant),
             Self::Node(mutant) => node::mutants::DIRECTED.contains(&mutant),
             Self::Durability(_) => true,

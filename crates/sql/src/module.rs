@@ -365,7 +365,9 @@ impl SqlModule {
         let map = match shared {
             Shared::Map(map) => map,
             Shared::Account(news) => return self.state.accounts.take(&news, now),
-            Shared::Tables(_) | Shared::Installed { .. } | Shared::Readers { .. } => return,
+            Shared::Tables(_) | Shared::Installed { .. } | Shared::Readers { .. } | Shared::Redo { .. } => {
+                return;
+            }
         };
         let is_new_view = map.view.number > self.state.site.map.view.number;
         let is_new_schema = map.schema.version > self.state.site.map.schema.version;

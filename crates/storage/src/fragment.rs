@@ -47,6 +47,34 @@ pub struct Newest<'a> {
     pub row: Option<&'a [u8]>,
 }
 
+/// The version that a transaction is about to publish on a row.
+#[derive(Clone, Copy)]
+pub struct Decided<'a> {
+    row: Row<'a>,
+    version: Version<'a>,
+}
+
+impl<'a> Decided<'a> {
+    /// The row's primary key.
+    #[must_use]
+    pub fn key(&self) -> &'a [u8] {
+        self.row.key()
+    }
+
+    /// The bytes; `None` for a delete.
+    #[must_use]
+    pub fn row(&self) -> Option<&'a [u8]> {
+        self.version.row()
+    }
+
+    /// The other transactions whose outcome is open and that have a version below this one.
+    pub fn open_below(&self) -> impl Iterator<Item = TransactionId> + use<'a> {
+        let own = self.version.state().transaction();
+        let below = std::iter::successors(self.version.previous(), |version| version.previous());
+        below.filter_map(|version| version.state().transaction()).filter(move |other| Some(*other) != own)
+    }
+}
+
 /// How far a backfill came.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum BackfillProgress {
@@ -422,6 +450,15 @@ impl Fragment {
     pub fn staged_row(&self, handle: RowHandle, transaction: TransactionId) -> Option<Option<&[u8]>> {
         let (_, version) = version_of(row_of(&self.core, self.owner(), handle)?, transaction)?;
         Some(version.row())
+    }
+
+    /// The version that `transaction` is about to publish on a row: its newest there, if it has one.
+    #[must_use]
+    #[inline]
+    pub fn decided(&self, handle: RowHandle, transaction: TransactionId) -> Option<Decided<'_>> {
+        let row = row_of(&self.core, self.owner(), handle)?;
+        let (_, version) = version_of(row, transaction)?;
+        Some(Decided { row, version })
     }
 
     /// The versions that `transaction` staged on a row, the newest first (None: it deleted it).

@@ -38,7 +38,7 @@ mod version;
 
 pub use arena::Reclaimed;
 pub use definition::FragmentDefinition;
-pub use fragment::{BackfillProgress, Fragment, FragmentStatistics, LockTally, Newest, Tally};
+pub use fragment::{BackfillProgress, Decided, Fragment, FragmentStatistics, LockTally, Newest, Tally};
 pub use reader::{Cursor, Direction, KeyBounds, Lookup, NoSuchIndex, Reader, ScanItem, Visibility};
 pub use slab::RowHandle;
 pub use version::{ROW_BYTES_MAX, VersionState};

@@ -11,9 +11,9 @@
 //! - [`Context`] is what slots see of all this.
 //!
 //! `views` installs maps, in the order that a view change needs. `schema` makes and drops fragments, `stamps` are its
-//! epochs, `deadlock` finds cycles, `reclaim` frees memory that nobody needs any more. `lease` keeps requests while the
-//! node may not read, `information` answers ndbinfo, `lag` looks how late other replicas' answers are. `digest` tells
-//! checkers apart what they have seen.
+//! epochs, `redo` is what it logs, `deadlock` finds cycles, `reclaim` frees memory that nobody needs any more. `lease`
+//! keeps requests while the node may not read, `information` answers ndbinfo, `lag` looks how late other replicas'
+//! answers are. `digest` tells checkers apart what they have seen.
 //!
 //! Invariant: epoch stamps come from primaries only and are never below the highest epoch this module has heard of.
 
@@ -22,6 +22,7 @@ mod information;
 mod lag;
 mod lease;
 mod reclaim;
+mod redo;
 mod schema;
 mod slot;
 mod stamps;
@@ -31,10 +32,12 @@ use crate::locks::{Locks, WaitId};
 use lag::Lag;
 use memory::{Ledger, MemoryManager, Region};
 use protocol::program::{Refusal, TableRef};
+use protocol::redo_room::RedoRoom;
 use protocol::signal::{CommitDone, CommitOutcome};
 use protocol::{Address, Budget, Envelope, Outputs, Signal};
 use query::{NodeMap, Shared};
 use reclaim::{Reclaim, Visits};
+use redo::Redo;
 use schema::{Backfill, Backfills};
 use slot::Slots;
 use slot::commit::prepared;
@@ -181,6 +184,7 @@ struct Context<'a> {
     map: &'a Arc<NodeMap>,
     transaction_memory: &'a mut Ledger,
     stamps: &'a mut Stamps,
+    redo: &'a mut Redo,
     fragments: &'a mut Fragments,
     backfills: &'a mut Backfills,
     locks: &'a mut Locks,
@@ -262,6 +266,7 @@ pub struct Ldm {
     fragments: Fragments,
     transaction_memory: Ledger,
     stamps: Stamps,
+    redo: Redo,
     backfills: Backfills,
     locks: Locks,
     waits: Waits,
@@ -296,6 +301,7 @@ impl Ldm {
             fragments: Fragments::default(),
             transaction_memory: Ledger::new(Arc::clone(&memory), Region::TransactionMemory),
             stamps: Stamps::default(),
+            redo: Redo::default(),
             backfills: Backfills::default(),
             locks: Locks::default(),
             waits: Waits::default(),
@@ -316,6 +322,12 @@ impl Ldm {
     #[must_use]
     pub fn with_sizes(self, sizes: Sizes) -> Self {
         Self { sizes, ..self }
+    }
+
+    /// The same with a log: what it publishes goes to the module `disk` of its node.
+    #[must_use]
+    pub fn with_redo(self, room: Arc<RedoRoom>) -> Self {
+        Self { redo: Redo::with_log(self.address.instance, room), ..self }
     }
 
     /// The highest epoch heard of; the wrapper stamps it on every message and raises it by `adopt`.
@@ -346,7 +358,7 @@ impl Ldm {
         match shared {
             Shared::Tables(map) => self.install_tables(map, outputs),
             Shared::Map(map) => self.install_map(map, outputs),
-            Shared::Readers { .. } | Shared::Installed { .. } | Shared::Account(_) => {}
+            Shared::Readers { .. } | Shared::Installed { .. } | Shared::Account(_) | Shared::Redo { .. } => {}
         }
         self.resume_waits(outputs);
         self.watch_markers();
@@ -405,6 +417,9 @@ impl Ldm {
         if !self.waits.to_serve.is_empty() {
             self.serve(outputs);
         }
+        if self.redo.is_full() {
+            self.parts(outputs).1.hand_over_redo(None);
+        }
         self.reclaim.plan(self.now);
         if self.standing_down.main.is_some() {
             self.stand_down(outputs);
@@ -422,6 +437,7 @@ impl Ldm {
             map: &self.map,
             transaction_memory: &mut self.transaction_memory,
             stamps: &mut self.stamps,
+            redo: &mut self.redo,
             fragments: &mut self.fragments,
             backfills: &mut self.backfills,
             locks: &mut self.locks,

@@ -149,10 +149,14 @@ pub enum Mutant {
     SessionsNotTold,
     /// Operations of a transaction that its session knows of are not missed.
     LostOperationsUnnoticed,
+    /// A row is logged behind a newer entry of it with the same epoch.
+    SameEpochOutOfOrder,
+    /// A delete is not logged again behind an older entry of its row.
+    EntryNotRepeated,
 }
 
 /// All of them.
-pub const ALL: [Mutant; 71] = [
+pub const ALL: [Mutant; 73] = [
     Mutant::OwnerByOwnLayout,
     Mutant::TableLeavesSlot,
     Mutant::AckBeforeBackup,
@@ -224,7 +228,12 @@ pub const ALL: [Mutant; 71] = [
     Mutant::OwedRepliesForgotten,
     Mutant::SessionsNotTold,
     Mutant::LostOperationsUnnoticed,
+    Mutant::SameEpochOutOfOrder,
+    Mutant::EntryNotRepeated,
 ];
+
+/// Those that a test of their own file catches: `ldm/redo/tests.rs`.
+pub const BY_OWN_TEST: [Mutant; 2] = [Mutant::SameEpochOutOfOrder, Mutant::EntryNotRepeated];
 
 /// Those that no seed catches soon, and a schedule that is written down does: `tests/protocol/directed.rs`.
 pub const DIRECTED: [Mutant; 22] = [

@@ -36,11 +36,11 @@ pub(super) const TABLE: &[(&str, &[&str])] = &[
     ("protocol", &["stdx", "types", "expression", "wire_derive"]),
     ("memory", &["stdx"]),
     ("storage", &["stdx", "types", "memory"]),
-    ("query", &["stdx", "types", "expression", "protocol", "memory", "storage"]),
+    ("query", &["stdx", "types", "expression", "protocol", "memory", "storage", "durability"]),
     ("catalogue", &["stdx", "types", "expression", "wire_derive", "protocol", "memory"]),
     ("membership", &["stdx", "types", "wire_derive", "protocol"]),
     ("durability", &["stdx", "types", "wire_derive", "protocol", "memory", "storage"]),
-    ("transaction", &["stdx", "types", "protocol", "memory", "storage", "query", "catalogue"]),
+    ("transaction", &["stdx", "types", "protocol", "memory", "storage", "query", "catalogue", "durability"]),
     ("mysql_protocol", &["stdx"]),
     ("planner", &["stdx", "types", "expression", "protocol", "catalogue"]),
     (

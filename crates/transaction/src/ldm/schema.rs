@@ -131,6 +131,7 @@ impl Ldm {
                 take();
             }
             if newer.is_none() {
+                self.redo.forget_table(table);
                 take();
             }
         }
@@ -170,6 +171,11 @@ impl Ldm {
             let staged = fragment.stage(&write.key, transaction, write.row.as_deref());
             stdx::require!(staged.is_ok(), "the node's memory does not hold the system tables");
             if let Ok(handle) = staged {
+                if let Some(log) = self.redo.log()
+                    && let Some(first) = fragment.decided(handle, transaction)
+                {
+                    log.put(place, &first, Epoch(1));
+                }
                 fragment.commit(handle, transaction, Epoch(1));
             }
         }

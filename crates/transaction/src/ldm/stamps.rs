@@ -131,6 +131,7 @@ impl Context<'_> {
         let epoch = self.stamps.newest_whole();
         if epoch > self.stamps.whole {
             self.stamps.whole = epoch;
+            self.hand_over_redo(Some(epoch));
             self.send(Address::main(self.address.node), Signal::EpochWhole { epoch });
         }
     }

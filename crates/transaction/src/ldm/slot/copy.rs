@@ -500,6 +500,11 @@ impl Slot {
         let Some(copy) = &mut self.copy_in else { return Ok(()) };
         if copy.is_new(row, fragment) {
             let handle = fragment.stage_copied(&row.key, COPIER, &row.row, later)?;
+            if let Some(log) = context.redo.log()
+                && let Some(copied) = fragment.decided(handle, COPIER)
+            {
+                log.put(place, &copied, row.epoch);
+            }
             fragment.commit(handle, COPIER, row.epoch);
             copy.lacks_entries |= !later.is_empty();
             context.reclaim.note(place);

@@ -14,6 +14,7 @@ use crate::locks::{self, LockKey, Locks};
 use crate::mutants::{self, Mutant};
 use memory::RegionFull;
 use protocol::program::{LockMode, LockWait, OnDuplicate, OperationResult, Refusal, WriteOperation};
+use protocol::redo_room::{REDO_LOG, Room};
 use protocol::signal::{HandedWait, WriteDone, WriteFailure, WriteRequest, WriteSummary};
 use protocol::{Address, Signal, SqlError};
 use query::{
@@ -154,6 +155,14 @@ impl Slot {
         }
         if let Err(refusal) = self.check_write(&run, context) {
             return self.refuse_write(run, refusal, context);
+        }
+        match context.redo.room_for(&run.request) {
+            Room::Free => {}
+            Room::Awaited => return self.pause_write(run, context),
+            Room::Full => {
+                let refusal = Refusal::RegionFull { region: REDO_LOG.to_owned() };
+                return self.refuse_write(run, refusal, context);
+            }
         }
         while run.results.len() < run.request.operations.len() {
             let place = locks::Place::taken(&mut run.is_first);

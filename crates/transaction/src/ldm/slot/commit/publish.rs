@@ -206,9 +206,19 @@ impl Slot {
             Some(epoch) => {
                 #[cfg(debug_assertions)]
                 check_epoch(fragment, row, transaction, epoch);
+                if let Some(log) = context.redo.log()
+                    && let Some(decided) = fragment.decided(row, transaction)
+                {
+                    log.publish((table, self.id), &decided, transaction, epoch);
+                }
                 fragment.commit(row, transaction, epoch);
             }
-            None => fragment.abort(row, transaction),
+            None => {
+                if let Some(log) = context.redo.log() {
+                    log.undo((table, self.id), fragment.key_of(row), transaction);
+                }
+                fragment.abort(row, transaction);
+            }
         }
     }
 
