@@ -5,6 +5,7 @@
 //! gives the same transcript, always.
 //!
 //! - `world`: nodes, queues, the clock, the network; what happens next is drawn from the seed.
+//! - `disk`: the disks of its nodes, and their faults.
 //! - `control`: a world of its own, of control logs only.
 //! - `detect`: and one of failure detectors only.
 //! - `mutants`: deliberate bugs, and the seeds that catch them.
@@ -19,6 +20,7 @@ pub mod check;
 pub mod client;
 pub mod control;
 pub mod detect;
+pub mod disk;
 pub mod exhaustive;
 #[cfg(feature = "mutants")]
 pub mod mutants;
