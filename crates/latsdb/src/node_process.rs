@@ -29,7 +29,7 @@ use node::management::{Authority, ConfiguredNode, StartCheck};
 use node::{Globals, NodeModule, NodeSettings};
 use protocol::layout::{CpuShare, Layout, LayoutRequest, ThreadKind};
 use protocol::{Address, ModuleKind, NodeRole};
-use runtime::log_file::LogFile;
+use runtime::disk::NodeFolder;
 use runtime::{BoxedModule, Limits, Listeners, PeerConfig, Runtime, RuntimeConfig, SpinMethod, TlsIdentity};
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -143,7 +143,7 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> R
     let (huge_pages, requests) = runtime::resident::huge_pages();
     let memory = MemoryManager::prepared(memory, Box::new(huge_pages));
     runtime::resident::look_after(&memory, requests);
-    let (log_file, control_log) = open_control_log(me, start.is_initial).map_err(&of_node)?;
+    let (folder, control_log) = open_folder(me, start.is_initial).map_err(&of_node)?;
     let authority = authority(me).map_err(&of_node)?;
     let check = || start_check::of_member(config.clone(), me.clone(), start.tls.clone(), Arc::clone(&memory));
     let start_check = Some(start.check.unwrap_or_else(check));
@@ -174,7 +174,7 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> R
     };
     let certificate = runtime_config.tls.as_ref().map(|identity| identity.certificate_pem().to_owned());
     let runtime =
-        Runtime::start(runtime_config, modules, log_file).map_err(|error| of_node(error.to_string()))?;
+        Runtime::start(runtime_config, modules, folder).map_err(|error| of_node(error.to_string()))?;
     write_certificate(me, certificate);
     runtime.stop_on_signals();
     log_addresses(&runtime, me);
@@ -199,18 +199,18 @@ fn authority(me: &NodeConfig) -> Result<Option<Authority>, String> {
     }
 }
 
-/// The file of the node's copy of the control log, and what it holds. SQL nodes have none.
-fn open_control_log(me: &NodeConfig, is_initial: bool) -> Result<(Option<LogFile>, Vec<u8>), String> {
+/// The right to the node's files, and the bytes of its control log. SQL nodes have no files.
+fn open_folder(me: &NodeConfig, is_initial: bool) -> Result<(Option<NodeFolder>, Vec<u8>), String> {
     let directory = Path::new(&me.data_dir);
     let opened = match me.role {
         NodeRole::Sql => return Ok((None, Vec::new())),
         NodeRole::Data | NodeRole::Management if is_initial => {
-            LogFile::open_anew(directory).map(|file| (file, Vec::new()))
+            NodeFolder::open_anew(directory).map(|folder| (folder, Vec::new()))
         }
-        NodeRole::Data | NodeRole::Management => LogFile::open(directory),
+        NodeRole::Data | NodeRole::Management => NodeFolder::open(directory),
     };
-    let (file, bytes) = opened.map_err(|error| format!("cannot open the control log: {error}"))?;
-    Ok((Some(file), bytes))
+    let (folder, bytes) = opened.map_err(|error| format!("cannot use DataDir: {error}"))?;
+    Ok((Some(folder), bytes))
 }
 
 /// Kinds of modules that `node::build` makes for a role, besides `main` and `membership`.

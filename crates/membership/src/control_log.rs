@@ -45,9 +45,9 @@ use crate::control_state::{ClusterSettings, ControlState, Life, NUMBERS_LEAP};
 use crate::log_file::{Durable, LogWriter, Recovery, recover};
 use duty::Duty;
 use protocol::control::{
-    Command, ControlMessage, GroupId, HardState, LogSnapshot, LogWrite, VOTERS_MAX, VoterId, VoterMessage,
+    Command, ControlMessage, GroupId, HardState, LogSnapshot, VOTERS_MAX, VoterId, VoterMessage,
 };
-use protocol::{Event, Severity, View};
+use protocol::{DiskRequest, Event, Severity, View};
 use raft::eraftpb::Message;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -105,7 +105,7 @@ pub struct ControlOutputs {
     /// To other nodes.
     pub messages: Vec<(NodeId, ControlMessage)>,
     /// To the file of the log, at most one until it is done.
-    pub writes: Vec<LogWrite>,
+    pub writes: Vec<DiskRequest>,
     /// The decisions, in order.
     pub decided: Vec<Decided>,
     /// For the log of the node.

@@ -1,5 +1,5 @@
-//! The file of a control log: what its bytes mean. The owner of the file (the runtime, the simulator) reads and writes
-//! it as told.
+//! The file of a control log: what its bytes mean. The driver (the runtime, the simulator) reads it at a start, and
+//! writes it as asked ([`DiskRequest`], lane *control*).
 //!
 //! ```text
 //! file:    record*  then zeros, or what a torn write left
@@ -9,8 +9,9 @@
 //! payload: the first record is a Base: the voter, hard state, snapshot, entries;
 //!          each later one is a Batch: hard state, entries
 //! ```
-//! A file is begun anew (another generation) with every snapshot, all or nothing. Otherwise it grows by one record at a
-//! time: the next record is written when the last one is on disk. An entry replaces those of its index and above.
+//! A file is begun anew (another generation) with every snapshot, all or nothing, with zeros behind its first record:
+//! the records that go there later need no metadata on disk. The next record is written when the last one is on disk.
+//! An entry replaces those of its index and above.
 //!
 //! Invariants:
 //! - No block is written twice, so a torn write damages nothing that was on disk before it.
@@ -22,7 +23,8 @@
 //! is known: when the *last* record rots after it was acknowledged, it cannot be told from a torn one.
 
 use crate::mutants::{self, Mutant};
-use protocol::control::{GroupId, HardState, LogEntry, LogPlace, LogSnapshot, LogWrite, VoterId};
+use protocol::control::{GroupId, HardState, LogEntry, LogSnapshot, VoterId};
+use protocol::{DiskLane, DiskOperation, DiskRequest, FileName};
 use stdx::wire::{Wire, from_bytes, to_bytes};
 use wire_derive::Wire;
 
@@ -30,6 +32,8 @@ use wire_derive::Wire;
 pub const BLOCK_SIZE: usize = 4_096;
 /// A file that grows beyond this is begun anew with a snapshot.
 pub const FILE_SIZE_LIMIT: u64 = 4 << 20;
+/// Zeros behind the first record of a new file: room for the records of some hundred changes.
+pub const ROOM_SIZE: usize = 1 << 20;
 /// A longer file is not one of ours.
 pub const FILE_SIZE_MAX: usize = 64 << 20;
 const HEADER_SIZE: usize = 32;
@@ -105,7 +109,7 @@ impl LogWriter {
     }
 
     /// A new file that holds everything.
-    pub fn begin(&mut self, ticket: u64, durable: &Durable) -> LogWrite {
+    pub fn begin(&mut self, ticket: u64, durable: &Durable) -> DiskRequest {
         let base = Base {
             format: FORMAT,
             cluster: self.cluster.clone(),
@@ -117,19 +121,20 @@ impl LogWriter {
         };
         self.generation += 1;
         self.sequence = 0;
-        let bytes = self.record(&base);
+        let mut bytes = self.record(&base);
         self.end = bytes.len() as u64;
-        LogWrite { ticket, place: LogPlace::NewFile, bytes }
+        bytes.resize(bytes.len() + ROOM_SIZE, 0);
+        request(ticket, DiskOperation::Replace { file: FileName::ControlLog, bytes })
     }
 
     /// The next record.
-    pub fn append(&mut self, ticket: u64, hard: Option<HardState>, entries: Vec<LogEntry>) -> LogWrite {
+    pub fn append(&mut self, ticket: u64, hard: Option<HardState>, entries: Vec<LogEntry>) -> DiskRequest {
         stdx::require!(self.end > 0, "a control log appends to a file that was not begun");
         self.sequence += 1;
         let bytes = self.record(&Batch { hard, entries });
-        let place = LogPlace::At(self.end);
+        let offset = self.end;
         self.end += bytes.len() as u64;
-        LogWrite { ticket, place, bytes }
+        request(ticket, DiskOperation::Write { file: FileName::ControlLog, offset, bytes, sync: true })
     }
 
     fn record<T: Wire>(&self, payload: &T) -> Vec<u8> {
@@ -149,6 +154,10 @@ impl LogWriter {
         bytes.resize(bytes.len().next_multiple_of(BLOCK_SIZE), 0);
         bytes
     }
+}
+
+fn request(ticket: u64, operation: DiskOperation) -> DiskRequest {
+    DiskRequest { ticket, lane: DiskLane::Control, operation }
 }
 
 /// A record that is whole.
@@ -273,4 +282,4 @@ impl Durable {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

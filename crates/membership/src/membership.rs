@@ -19,9 +19,12 @@ use leaving::SPREAD_PAUSE;
 use protocol::control::{Command, ControlMessage, GroupId, VoterPlace};
 use protocol::heartbeat::Heartbeat;
 use protocol::lease::Lease;
-use protocol::module::{Counts, EXIT_LEFT_OUT, EXIT_REFUSED};
+use protocol::module::{Counts, EXIT_DISK, EXIT_LEFT_OUT, EXIT_REFUSED};
 use protocol::signal::{JoinRequest, LeaveStep};
-use protocol::{Address, Envelope, NodeRole, Outputs, RequestToRuntime, Severity, Signal, View};
+use protocol::{
+    Address, DiskAnswer, DiskError, Envelope, FileName, NodeRole, Outputs, RequestToRuntime, Severity,
+    Signal, View,
+};
 use recovery::Recovery;
 use restarting::Restarting;
 use std::collections::{BTreeMap, BTreeSet};
@@ -379,8 +382,19 @@ impl Membership {
         });
     }
 
-    /// A write of the control log is on disk.
-    pub fn on_log_written<S>(&mut self, now: Now, ticket: u64, outputs: &mut Outputs<S>) {
+    /// A write of the control log is on disk. If it failed, nobody knows what the file holds: this life ends.
+    pub fn on_disk_done<S>(
+        &mut self,
+        now: Now,
+        ticket: u64,
+        result: &Result<DiskAnswer, DiskError>,
+        outputs: &mut Outputs<S>,
+    ) {
+        if let Err(error) = result {
+            let why = error.about(FileName::ControlLog);
+            outputs.event(Severity::Error, format!("the control log cannot be written: {why}"));
+            return outputs.request(RequestToRuntime::Exit(EXIT_DISK));
+        }
         self.want.on_written(now.monotonic, ticket);
         self.with_log(now, outputs, |log, todo| log.on_written(ticket, todo));
     }
@@ -744,7 +758,7 @@ impl Membership {
     fn take_log<S>(&mut self, now: Now, todo: ControlOutputs, outputs: &mut Outputs<S>) {
         let me = self.me();
         self.want.writes.extend(todo.writes.iter().map(|write| (write.ticket, now.monotonic)));
-        outputs.log_writes.extend(todo.writes);
+        outputs.disk_requests.extend(todo.writes);
         outputs.events.extend(todo.events);
         for (node, message) in todo.messages {
             outputs.send(me, Address::membership(node), Signal::Control(Box::new(message)));

@@ -411,7 +411,6 @@ impl Module for NodeModule {
             | Input::LinkUp { .. }
             | Input::LinkDown { .. }
             | Input::ProcessExited { .. }
-            | Input::LogWritten { .. }
             | Input::DiskDone { .. }
             | Input::Report(_)
             | Input::PasswordKey { .. }
@@ -461,7 +460,7 @@ fn handle_membership(
         Input::LinkUp { node } => membership.on_link_up(now, *node, outputs),
         Input::LinkDown { node } => membership.on_link_down(now, *node, outputs),
         Input::ProcessExited { node, start } => membership.on_process_exited(now, *node, *start, outputs),
-        Input::LogWritten { ticket } => membership.on_log_written(now, *ticket, outputs),
+        Input::DiskDone { ticket, result } => membership.on_disk_done(now, *ticket, result, outputs),
         _ => {}
     }
 }

@@ -412,23 +412,3 @@ pub enum RecoveryMessage {
         replaced: Vec<GroupId>,
     },
 }
-
-/// A write to the file of the control log. One is on its way at a time; it is done when it is on disk.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LogWrite {
-    /// Named again when it is done.
-    pub ticket: u64,
-    /// Where.
-    pub place: LogPlace,
-    /// Whole blocks.
-    pub bytes: Vec<u8>,
-}
-
-/// Where a write goes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LogPlace {
-    /// Behind what is there: nothing that was written before is touched.
-    At(u64),
-    /// In place of the whole file, all or nothing.
-    NewFile,
-}

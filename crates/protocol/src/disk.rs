@@ -183,6 +183,17 @@ pub enum DiskError {
     Failed(String),
 }
 
+impl DiskError {
+    /// One line for people, about this file.
+    #[must_use]
+    pub fn about(&self, file: FileName) -> String {
+        match self {
+            Self::Full | Self::Absent => format!("{file}: {self}"),
+            Self::Failed(_) => self.to_string(),
+        }
+    }
+}
+
 impl fmt::Display for DiskError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -116,7 +116,7 @@ impl ThreadKind {
             Self::Main | Self::Ldm | Self::Query | Self::Tc | Self::Recv | Self::Membership => None,
             Self::Rep => Some("change streams need no thread of their own yet"),
             Self::Send => Some("each thread sends what it produced"),
-            Self::Io => Some("disk I/O is asked for by modules and needs no thread of its own yet"),
+            Self::Io => Some("each lane of the disk has one thread in any case"),
             Self::Watchdog => Some("the thread of membership watches the others"),
             Self::IndexBuild => Some("indexes are built by the ldm threads"),
             Self::Recover => Some("the ldm threads restore their own slots"),

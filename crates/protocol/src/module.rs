@@ -4,7 +4,6 @@
 //! module's state and its arguments. Nothing borrowed from storage outlives a call. A driver calls `handle(Deadline)`
 //! no earlier than `deadline()` and, unless it is late, soon after; spurious `Deadline` inputs are harmless.
 
-use crate::control::LogWrite;
 use crate::disk::{DiskAnswer, DiskError, DiskRequest};
 use crate::{Address, Envelope, Signal};
 use std::sync::Arc;
@@ -157,11 +156,6 @@ pub enum Input<'a, S> {
         /// The process start.
         start: u64,
     },
-    /// A write of the control log is on disk (to `membership` only).
-    LogWritten {
-        /// From the write.
-        ticket: u64,
-    },
     /// The answer to a request of this module to the disk.
     DiskDone {
         /// From the request.
@@ -282,6 +276,8 @@ pub enum ConnectionAction {
 pub const EXIT_LEFT_OUT: u8 = 3;
 /// The exit code of a node that must not start: the cluster has said so.
 pub const EXIT_REFUSED: u8 = 1;
+/// The exit code of a node whose disk has failed: in this life it writes nothing more.
+pub const EXIT_DISK: u8 = 4;
 /// The exit code of a data node that has too little memory for the rows of the others: whoever starts it again lets
 /// time pass.
 pub const EXIT_CANNOT_JOIN: u8 = 5;
@@ -454,8 +450,6 @@ pub struct Outputs<S> {
     pub events: Vec<Event>,
     /// Questions and orders to the driver.
     pub requests: Vec<RequestToRuntime>,
-    /// Writes to the file of the control log, in order: each is answered by `Input::LogWritten`.
-    pub log_writes: Vec<LogWrite>,
     /// Requests to the disk, in order: each is answered by `Input::DiskDone` to this module.
     pub disk_requests: Vec<DiskRequest>,
     buffers: FixedMap<ConnectionId, SendBuffer>,
@@ -479,7 +473,6 @@ impl<S> Default for Outputs<S> {
             actions: Vec::new(),
             events: Vec::new(),
             requests: Vec::new(),
-            log_writes: Vec::new(),
             disk_requests: Vec::new(),
             buffers: FixedMap::default(),
             dirty: Vec::new(),

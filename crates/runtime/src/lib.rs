@@ -16,7 +16,7 @@
 //! | `links`, `supervisor` | which links there are, and frames on them |
 //! | `shared_memory` | rings of bytes between two nodes of one machine |
 //! | `process`, `statistics`, `report` | what threads share; what they count; the report of it |
-//! | `log_file` | the file of the control log |
+//! | `disk` | the files of modules |
 //! | `crash` | traces of a node that dies |
 //! | `machine`, `clock` | CPUs, priorities, time |
 //! | `resident` | memory that the process takes from the system and gives back |
@@ -33,11 +33,11 @@ mod clock;
 pub mod config;
 mod connections;
 pub mod crash;
+pub mod disk;
 mod exchange;
 pub mod keys;
 mod links;
 mod listeners;
-pub mod log_file;
 pub mod machine;
 mod password_key;
 mod placement;

@@ -10,7 +10,9 @@ use crate::password_key::PasswordKey;
 use crate::placement::{Candidate, Placement};
 use crate::statistics::{RuntimeCounters, ThreadStatistics};
 use crate::wake::Waker;
-use protocol::{Address, ConnectionId, Event, ModuleKind, PasswordKeyAnswer, PeerReport, Severity};
+use protocol::{
+    Address, ConnectionId, DiskAnswer, DiskError, Event, ModuleKind, PasswordKeyAnswer, PeerReport, Severity,
+};
 use rustix::fd::OwnedFd;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -71,8 +73,8 @@ pub(crate) struct ThreadShared {
 pub(crate) enum External {
     /// SIGTERM, Ctrl-C or the embedding program.
     StopRequested,
-    /// A write of the control log is on disk.
-    LogWritten { ticket: u64 },
+    /// The answer to a module's request to the disk.
+    DiskDone { module: usize, ticket: u64, result: Result<DiskAnswer, DiskError> },
     /// The addresses of a peer's host name, for the supervisor.
     Resolved { peer: usize, set: u64, addresses: Vec<SocketAddr> },
     /// The same, for strangers that say that they are this peer.

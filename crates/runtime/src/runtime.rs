@@ -1,10 +1,10 @@
 //! Starting, stopping and asking a node's threads: what the binary sees.
 
 use crate::config::{RuntimeConfig, StartError};
+use crate::disk::{self, NodeFolder};
 use crate::exchange::exchanges;
 use crate::keys::NodeKeys;
 use crate::listeners::{Listener, ListenerKind};
-use crate::log_file::{self, LogFile};
 use crate::process::{External, Process, ThreadShared, unpoisoned};
 use crate::statistics::RuntimeCounters;
 use crate::supervisor::{PeerPlan, Supervisor, SupervisorLimits};
@@ -27,8 +27,8 @@ type Remains = Box<dyn Any + Send>;
 pub struct Runtime {
     process: Arc<Process>,
     threads: Vec<JoinHandle<Remains>>,
-    /// The thread that has the file of the control log.
-    io: Option<JoinHandle<()>>,
+    /// The threads of the disk's lanes.
+    io: Vec<JoinHandle<()>>,
     addresses: BoundAddresses,
 }
 
@@ -64,21 +64,23 @@ impl Runtime {
     /// Binds all addresses, then starts the threads of the layout with these modules on them.
     ///
     /// The modules must be exactly those of the layout, with this node's addresses; anything else is a bug of the
-    /// caller. `log_file` is where `membership` keeps its log; a node whose `membership` writes nothing needs none.
+    /// caller. `folder` is where its files are; a node whose modules ask nothing of the disk needs none.
     pub fn start<S: Send + 'static>(
         config: RuntimeConfig,
         modules: Vec<(Address, BoxedModule<S>)>,
-        log_file: Option<LogFile>,
+        folder: Option<NodeFolder>,
     ) -> Result<Self, StartError> {
         let (process, mut parts, addresses) = prepare(config, modules)?;
         crash::register(&process);
-        let mut runtime = Self { process, threads: Vec::new(), io: None, addresses };
-        if let Some(file) = log_file {
-            let begun = log_file::begin(file, Arc::clone(&runtime.process));
-            let (writer, thread) =
+        let mut runtime = Self { process, threads: Vec::new(), io: Vec::new(), addresses };
+        if let Some(folder) = folder {
+            let begun = disk::begin(folder, &runtime.process);
+            let (disk, threads) =
                 begun.map_err(|error| StartError::System { what: "start a thread", error })?;
-            runtime.io = Some(thread);
-            parts[runtime.process.supervisor].log_writer = Some(writer);
+            runtime.io = threads;
+            for part in &mut parts {
+                part.disk = Some(disk.clone());
+            }
         }
         for part in parts.drain(..) {
             let process = Arc::clone(&runtime.process);
@@ -162,7 +164,7 @@ impl Runtime {
     fn join(&mut self) -> Vec<Remains> {
         // A thread that panicked has set the exit code (see `EndTogether`) and leaves nothing.
         let remains = self.threads.drain(..).filter_map(|thread| thread.join().ok()).collect();
-        if let Some(thread) = self.io.take() {
+        for thread in self.io.drain(..) {
             let _ = thread.join();
         }
         for path in unpoisoned(&self.process.unix_paths).drain(..) {
@@ -238,7 +240,7 @@ fn prepare<S>(
             exchange,
             listeners: Vec::new(),
             supervisor: (index == process.supervisor).then(|| supervisor(&process)),
-            log_writer: None,
+            disk: None,
             spin: config.spin,
             memory: config.memory.clone(),
             threads_have_cpus,

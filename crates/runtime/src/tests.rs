@@ -263,7 +263,7 @@ impl Module for Toy {
             }
             Input::LinkUp { node } => drop(self.seen.send(Seen::LinkUp(node))),
             Input::LinkDown { node } => drop(self.seen.send(Seen::LinkDown(node))),
-            Input::LogWritten { .. } | Input::DiskDone { .. } | Input::PasswordKey { .. } => {}
+            Input::DiskDone { .. } | Input::PasswordKey { .. } => {}
             Input::ProcessExited { node, start } => {
                 drop(self.seen.send(Seen::ProcessExited(node, start)));
             }

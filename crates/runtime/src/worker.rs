@@ -25,10 +25,10 @@ use crate::clock;
 use crate::config::SpinMethod;
 use crate::connections::{Clients, READ_SIZE};
 use crate::crash;
+use crate::disk::Disk;
 use crate::exchange::{Control, Exchange, Parcel};
 use crate::links::{LinkOrder, Links};
 use crate::listeners::Listener;
-use crate::log_file::LogWriter;
 use crate::password_key::{self, Wanted};
 use crate::placement::Placement;
 use crate::process::{External, Process, ThreadShared};
@@ -138,7 +138,7 @@ pub(crate) struct WorkerParts<S> {
     pub(crate) exchange: Exchange<S>,
     pub(crate) listeners: Vec<Listener>,
     pub(crate) supervisor: Option<Supervisor>,
-    pub(crate) log_writer: Option<LogWriter>,
+    pub(crate) disk: Option<Disk>,
     pub(crate) spin: SpinMethod,
     pub(crate) threads_have_cpus: bool,
     pub(crate) memory: Option<Arc<MemoryManager>>,
@@ -169,8 +169,8 @@ pub(crate) struct Worker<S> {
     orders: VecDeque<LinkOrder>,
     /// A link is being read, or an order carried out: further orders wait.
     are_orders_held: bool,
-    /// On the thread of `membership`.
-    log_writer: Option<LogWriter>,
+    /// If this node has files.
+    disk: Option<Disk>,
     poller: Poller,
     readiness: Vec<Readiness>,
     timers: Deadlines<Timer>,
@@ -241,7 +241,7 @@ impl<S: Send + 'static> Worker<S> {
             supervisor: parts.supervisor,
             orders: VecDeque::new(),
             are_orders_held: false,
-            log_writer: parts.log_writer,
+            disk: parts.disk,
             poller: parts.poller,
             readiness: Vec::new(),
             timers: Deadlines::default(),
@@ -552,7 +552,9 @@ impl<S: Send + 'static> Worker<S> {
         for external in self.shared().take_external() {
             match external {
                 External::StopRequested => self.on_stop_requested(),
-                External::LogWritten { ticket } => self.notify_membership(Input::LogWritten { ticket }),
+                External::DiskDone { module, ticket, result } => {
+                    self.notify(module, Input::DiskDone { ticket, result });
+                }
                 External::Resolved { peer, set, addresses } => self.on_resolved(peer, set, &addresses),
                 External::HostFound { peer, addresses } => self.on_host_found(peer, &addresses),
                 External::PasswordKey { module, connection, answer } => {
@@ -684,7 +686,6 @@ impl<S: Send + 'static> Worker<S> {
         }
         let rare = self.outputs.shared.is_empty()
             && self.outputs.events.is_empty()
-            && self.outputs.log_writes.is_empty()
             && self.outputs.disk_requests.is_empty()
             && self.outputs.requests.is_empty();
         if !rare {
@@ -712,13 +713,12 @@ impl<S: Send + 'static> Worker<S> {
         for event in std::mem::take(&mut self.outputs.events) {
             self.process.log_event(&event);
         }
-        for write in std::mem::take(&mut self.outputs.log_writes) {
-            match &self.log_writer {
-                Some(writer) => writer.write(write),
-                None => stdx::require!(false, "this node has no file for its control log"),
+        for request in std::mem::take(&mut self.outputs.disk_requests) {
+            match &self.disk {
+                Some(disk) => disk.ask(self.index, module, request),
+                None => stdx::require!(false, "this node has no files"),
             }
         }
-        stdx::require!(self.outputs.disk_requests.is_empty(), "no module of this node uses the disk");
         for request in std::mem::take(&mut self.outputs.requests) {
             match request {
                 RequestToRuntime::Report => {

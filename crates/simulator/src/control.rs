@@ -213,7 +213,7 @@ impl World {
         };
         for node in candidates {
             let skew = 990 + world.prng.below(21);
-            world.machines.insert(node, Machine::new(skew));
+            world.machines.insert(node, Machine::new(node, skew));
             world.later(0, Delivery::Restart(node));
             world.later(1_000 * MILLISECOND, Delivery::Ask(node));
         }
@@ -659,7 +659,7 @@ impl World {
         if is_damage {
             machine.damage(&mut self.prng);
         } else {
-            machine.disk.clear();
+            machine.disk.lose_all();
         }
         self.worth.disks_lost += 1;
         self.transcript.push(format!("{} disk of node {node} is lost ({is_damage})", self.now));

@@ -1,14 +1,14 @@
 //! The disk of a simulated node: what `runtime::disk` is for a real one, and the faults that a disk may have.
 //!
 //! It belongs to the machine, and outlives processes. A process that ends leaves what it has written, synced or not;
-//! of a request under way nobody knows whether it was done. When the machine loses power, any of the sectors that were
-//! not synced are as they were before, and the last changes of names may be undone.
+//! of a request under way nobody knows whether it was done. When the machine loses power, any of the sectors that
+//! were not synced are as they were before, and the last changes of names may be undone.
 //!
-//! All other faults happen only if a scenario asks for them: errors, writes that are lost or go to a wrong place, a disk
-//! that is full, rot. Time is the world's: it says when a request is done, and so how long a disk stands still.
+//! All other faults happen only if a scenario asks for them: errors, writes that are lost or go to a wrong place, a
+//! disk that is full, rot. Time is the world's: it says when a request is done, and so how long a disk stands still.
 //!
-//! Invariants: those of `protocol::disk`, as long as no scenario has broken them. All draws come from the generator that
-//! is passed in. A file of zeros takes no memory.
+//! Invariants: those of `protocol::disk`, as long as no scenario has broken them. All draws come from the generator
+//! that is passed in. A file of zeros takes no memory.
 
 use protocol::Address;
 use protocol::disk::{DiskAnswer, DiskError, DiskLane, DiskOperation, DiskRequest, FileName};
@@ -43,7 +43,7 @@ pub struct Disk {
     files: BTreeMap<FileName, File>,
     /// Changes of names that no sync of their folder has followed, in order: what the name meant before.
     renamed: Vec<(FileName, Option<File>)>,
-    /// What is asked for, by lane; the first request of each is under way.
+    /// All requests, by lane; the first request of each is under way.
     lanes: [VecDeque<(Address, DiskRequest)>; DiskLane::ALL.len()],
     /// Files that this process has failed to write or to sync.
     failed: BTreeSet<FileName>,
@@ -347,7 +347,7 @@ impl File {
         }
     }
 
-    /// What the disk holds changes behind everybody's back.
+    /// The contents change behind everybody's back.
     fn rot(&mut self, offset: u64, bytes: &[u8]) {
         self.put(offset, bytes);
     }

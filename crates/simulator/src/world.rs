@@ -15,12 +15,14 @@ mod faults;
 mod points;
 
 use crate::client::Client;
+use crate::disk::Disk;
 use crate::timed::Timed;
 use crate::transcript::Transcript;
 use membership::detector::DetectorConfig;
 use memory::{MemoryConfig, MemoryManager};
 use node::{NodeModule, NodeSettings, build};
-use protocol::control::{LogPlace, LogWrite, RecoveryOrder};
+use protocol::control::RecoveryOrder;
+use protocol::disk::{DiskLane, DiskOperation, DiskRequest};
 use protocol::layout::{CpuShare, Layout, LayoutRequest};
 use protocol::module::{BROKEN_PEER, ConnectionAction, EXIT_CANNOT_JOIN, EXIT_LEFT_OUT};
 use protocol::{
@@ -53,6 +55,9 @@ pub const MANAGEMENT: NodeId = NodeId(65);
 
 /// How long what became of a commit is kept for a session that has not confirmed that it knows.
 pub const MARKER_TIME: Duration = Duration::from_secs(20);
+
+/// Tells the draws of disks from the others.
+const DISKS: u64 = 0xd15c;
 
 /// ReplicaAnswerTimeout: the default.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
@@ -169,11 +174,11 @@ enum Delivery {
     },
     /// A node starts (again).
     Start(NodeId),
-    /// A write of a process start's control log is on disk.
-    LogWritten {
+    /// The disk has done the first request of a lane, if this process still runs.
+    DiskDone {
         node: NodeId,
         start: u64,
-        write: Box<LogWrite>,
+        lane: DiskLane,
     },
     WakeClient(usize),
     /// At `at` it becomes known that this process of `node` has ended.
@@ -224,8 +229,9 @@ pub struct World {
     /// The client at the other end of a server connection.
     peers: BTreeMap<Link, (usize, u32)>,
     next_connection: u32,
-    /// The contents of the files of control logs.
-    log_files: BTreeMap<NodeId, Vec<u8>>,
+    disks: BTreeMap<NodeId, Disk>,
+    /// Says what disks keep when a process or the power is gone.
+    disk_prng: Prng,
     /// How often each node was started.
     lives: BTreeMap<NodeId, u32>,
     faults: Faults,
@@ -256,7 +262,8 @@ impl World {
             clients: Vec::new(),
             peers: BTreeMap::new(),
             next_connection: 0,
-            log_files: BTreeMap::new(),
+            disks: BTreeMap::new(),
+            disk_prng: Prng::new(seed ^ DISKS),
             lives: BTreeMap::new(),
             faults: Faults::default(),
             stopping: BTreeSet::new(),
@@ -426,7 +433,7 @@ impl World {
             transaction_inactive_timeout: None,
             heartbeat_interval: DetectorConfig::DEFAULT.interval,
             answer_timeout: ANSWER_TIMEOUT,
-            control_log: self.log_files.get(&node).cloned().unwrap_or_default(),
+            control_log: self.disks.entry(node).or_default().begin_process(),
             version: "simulated".to_owned(),
         };
         let mut slots = BTreeMap::new();
@@ -462,7 +469,7 @@ impl World {
     /// Its machine is gone, with its disk.
     pub fn lose(&mut self, node: NodeId) {
         self.crash(node);
-        self.log_files.remove(&node);
+        self.disk_mut(node).lose_all();
         self.count("disk lost");
     }
 
@@ -581,8 +588,7 @@ impl World {
         let actions = std::mem::take(&mut slot.outputs.actions);
         let events = std::mem::take(&mut slot.outputs.events);
         let requests = std::mem::take(&mut slot.outputs.requests);
-        let log_writes = std::mem::take(&mut slot.outputs.log_writes);
-        stdx::require!(slot.outputs.disk_requests.is_empty(), "no module uses the disk");
+        let disk_requests = std::mem::take(&mut slot.outputs.disk_requests);
         let (mut replies, mut dirty) = (Vec::new(), Vec::new());
         slot.outputs.take_dirty(&mut dirty);
         for connection in dirty {
@@ -627,8 +633,8 @@ impl World {
         for (connection, action) in actions {
             self.act(Link { module: address, connection }, action);
         }
-        for write in log_writes {
-            self.write_log(address.node, write);
+        for request in disk_requests {
+            self.ask_disk(address, request);
         }
         for request in requests {
             match request {
@@ -674,28 +680,58 @@ impl World {
         stdx::require!(is_whole, "epoch {whole} is whole at {address}, and one of {lowest:?} is undecided");
     }
 
-    /// A disk takes its time.
-    fn write_log(&mut self, node: NodeId, write: LogWrite) {
-        let Some(start) = self.nodes.get(&node).map(|node| node.start) else { return };
-        let at = self.now + 100_000 + self.prng.below(8_000_000);
-        self.later(at, Delivery::LogWritten { node, start, write: Box::new(write) });
+    // ---- disks ------------------------------------------------------------------------------------------------------
+
+    /// The disk of a node, alive or not: scenarios give it faults.
+    pub fn disk_mut(&mut self, node: NodeId) -> &mut Disk {
+        self.disks.entry(node).or_default()
     }
 
-    fn log_written(&mut self, node: NodeId, start: u64, write: LogWrite) {
+    /// The disk of a node does nothing for so many nanoseconds.
+    pub fn stall_disk(&mut self, node: NodeId, nanoseconds: u64) {
+        let until = self.now + nanoseconds;
+        self.count("disk stalled");
+        let disk = self.disk_mut(node);
+        disk.stalled_until = disk.stalled_until.max(until);
+    }
+
+    fn ask_disk(&mut self, from: Address, request: DiskRequest) {
+        let lane = request.lane;
+        if self.disk_mut(from.node).ask(from, request) {
+            self.work_on(from.node, lane);
+        }
+    }
+
+    /// A disk takes its time, above all for a sync.
+    fn work_on(&mut self, node: NodeId, lane: DiskLane) {
+        let Some(start) = self.nodes.get(&node).map(|node| node.start) else { return };
+        let Some(request) = self.disk_mut(node).under_way(lane) else { return };
+        let time = match request.operation {
+            DiskOperation::Write { sync: true, .. }
+            | DiskOperation::Sync { .. }
+            | DiskOperation::Replace { .. }
+            | DiskOperation::Prepare { .. }
+            | DiskOperation::Rename { .. } => 100_000 + self.prng.below(8_000_000),
+            DiskOperation::Write { sync: false, .. }
+            | DiskOperation::Read { .. }
+            | DiskOperation::Remove { .. }
+            | DiskOperation::List
+            | DiskOperation::Space => 10_000 + self.prng.below(200_000),
+        };
+        self.later(self.now + time, Delivery::DiskDone { node, start, lane });
+    }
+
+    fn disk_done(&mut self, node: NodeId, start: u64, lane: DiskLane) {
         if self.nodes.get(&node).is_none_or(|node| node.start != start) {
             return;
         }
-        let file = self.log_files.entry(node).or_default();
-        match write.place {
-            LogPlace::NewFile => *file = write.bytes,
-            LogPlace::At(offset) => {
-                let offset = usize::try_from(offset).unwrap_or(usize::MAX);
-                let end = offset + write.bytes.len();
-                file.resize(file.len().max(end), 0);
-                file[offset..end].copy_from_slice(&write.bytes);
-            }
+        let stalled_until = self.disk_mut(node).stalled_until;
+        if stalled_until > self.now {
+            return self.later(stalled_until, Delivery::DiskDone { node, start, lane });
         }
-        self.enqueue(Address::membership(node), Input::LogWritten { ticket: write.ticket });
+        let Some((from, ticket, result)) = self.disk_mut(node).finish(lane) else { return };
+        self.enqueue(from, Input::DiskDone { ticket, result });
+        self.work_on(node, lane);
     }
 
     // ---- the network
@@ -789,7 +825,7 @@ impl World {
                     }
                 }
                 Delivery::Start(node) => self.start_late(node),
-                Delivery::LogWritten { node, start, write } => self.log_written(node, start, *write),
+                Delivery::DiskDone { node, start, lane } => self.disk_done(node, start, lane),
                 Delivery::WakeClient(client) if self.clients[client].is_due(timed.at) => {
                     self.run_client(client)
                 }

@@ -150,7 +150,6 @@ impl SqlModule {
             Input::LinkUp { .. }
             | Input::LinkDown { .. }
             | Input::ProcessExited { .. }
-            | Input::LogWritten { .. }
             | Input::DiskDone { .. }
             | Input::Report(_)
             | Input::StopRequested => {}

@@ -11,25 +11,42 @@ fn base() -> Durable {
     Durable { voter: VoterId(3), ..Durable::default() }
 }
 
-fn put(file: &mut Vec<u8>, write: &LogWrite) {
-    match write.place {
-        LogPlace::NewFile => file.clone_from(&write.bytes),
-        LogPlace::At(offset) => {
+/// Does the write of a control log to the bytes of its file.
+pub(crate) fn put(file: &mut Vec<u8>, operation: DiskOperation) {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "a control log only writes")]
+    match operation {
+        DiskOperation::Replace { file: FileName::ControlLog, bytes } => *file = bytes,
+        DiskOperation::Write { file: FileName::ControlLog, offset, bytes, sync: true } => {
             let offset = usize::try_from(offset).unwrap();
-            file.resize(file.len().max(offset + write.bytes.len()), 0);
-            file[offset..offset + write.bytes.len()].copy_from_slice(&write.bytes);
+            file.resize(file.len().max(offset + bytes.len()), 0);
+            file[offset..offset + bytes.len()].copy_from_slice(&bytes);
         }
+        other => panic!("{other:?}"),
     }
 }
 
-/// A file with entries 1 to `count`, a record each.
+/// Where a record goes, and its bytes.
+fn appended(request: DiskRequest) -> (usize, Vec<u8>) {
+    let DiskOperation::Write { offset, bytes, .. } = request.operation else { panic!("not appended") };
+    (usize::try_from(offset).unwrap(), bytes)
+}
+
+/// The first record of a new file, and that zeros follow.
+fn begun(request: DiskRequest) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    put(&mut bytes, request.operation);
+    let zeros = bytes.split_off(bytes.len() - ROOM_SIZE);
+    assert!(zeros.iter().all(|byte| *byte == 0));
+    bytes
+}
+
+/// A file with entries 1 to `count`, a record each, without the zeros behind them.
 fn file_of(count: u64) -> Vec<u8> {
     let mut writer = LogWriter::new(CLUSTER);
-    let mut file = Vec::new();
-    put(&mut file, &writer.begin(1, &base()));
+    let mut file = begun(writer.begin(1, &base()));
     for index in 1..=count {
         let hard = HardState { term: index, vote: 1, commit: index - 1 };
-        put(&mut file, &writer.append(index, Some(hard), vec![entry(index, index, 100)]));
+        put(&mut file, writer.append(index, Some(hard), vec![entry(index, index, 100)]).operation);
     }
     file
 }
@@ -50,7 +67,7 @@ fn what_was_written_is_recovered() {
     assert_eq!(durable.hard, HardState { term: 5, vote: 1, commit: 4 });
     // And it goes on behind that.
     let mut file = file_of(5);
-    put(&mut file, &writer.append(9, None, vec![entry(4, 6, 9_000)]));
+    put(&mut file, writer.append(9, None, vec![entry(4, 6, 9_000)]).operation);
     let (durable, _) = recovered(&file);
     assert_eq!(durable.last_index(), 4);
     assert_eq!(durable.entries[3].term, 6);
@@ -67,20 +84,18 @@ fn zeros_behind_the_end_mean_nothing() {
 fn a_torn_end_is_cut_off_wherever_it_is_torn() {
     let whole = file_of(3);
     let mut writer = recovered(&whole).1;
-    let write = writer.append(4, None, vec![entry(4, 4, 10_000)]);
-    let LogPlace::At(offset) = write.place else { panic!("not appended") };
-    let offset = usize::try_from(offset).unwrap();
-    let sectors = write.bytes.len() / 512;
+    let (offset, bytes) = appended(writer.append(4, None, vec![entry(4, 4, 10_000)]));
+    let sectors = bytes.len() / 512;
     for survivors in 0..1_u64 << sectors.min(10) {
         let mut file = whole.clone();
-        file.resize(offset + write.bytes.len(), 0);
+        file.resize(offset + bytes.len(), 0);
         for sector in (0..sectors).filter(|sector| survivors >> (sector % 10) & 1 == 1) {
             let range = sector * 512..(sector + 1) * 512;
-            file[offset + range.start..offset + range.end].copy_from_slice(&write.bytes[range]);
+            file[offset + range.start..offset + range.end].copy_from_slice(&bytes[range]);
         }
         let last = recovered(&file).0.last_index();
         // The record's own bytes end before its last block does.
-        let is_whole = file[offset..offset + HEADER_SIZE + 10_000] == write.bytes[..HEADER_SIZE + 10_000];
+        let is_whole = file[offset..offset + HEADER_SIZE + 10_000] == bytes[..HEADER_SIZE + 10_000];
         assert!(last == 3 || (last == 4 && is_whole), "survivors {survivors:b}: {last}");
     }
 }
@@ -124,8 +139,8 @@ fn bytes_of_an_earlier_file_are_not_read() {
     let old = file_of(6);
     let (durable, mut writer) = recovered(&old);
     let mut file = old.clone();
-    let write = writer.begin(7, &Durable { entries: Vec::new(), ..durable });
-    file[..write.bytes.len()].copy_from_slice(&write.bytes);
+    let record = begun(writer.begin(7, &Durable { entries: Vec::new(), ..durable }));
+    file[..record.len()].copy_from_slice(&record);
     assert_eq!(recovered(&file).0.last_index(), 0);
 }
 
@@ -139,11 +154,12 @@ fn another_clusters_file_is_named() {
 #[test]
 fn the_form_on_disk_is_pinned() {
     let mut writer = LogWriter::new(CLUSTER);
-    let file = writer.begin(1, &base()).bytes;
+    let file = begun(writer.begin(1, &base()));
     assert_eq!(file.len(), BLOCK_SIZE);
     assert_eq!(&file[..4], b"LCTL");
-    let second = writer.append(2, Some(HardState { term: 1, vote: 3, commit: 0 }), vec![entry(1, 1, 2)]);
-    assert_eq!(second.place, LogPlace::At(4_096));
+    let hard = HardState { term: 1, vote: 3, commit: 0 };
+    let (offset, second) = appended(writer.append(2, Some(hard), vec![entry(1, 1, 2)]));
+    assert_eq!(offset, 4_096);
     // hard state: 1 + 24; entries: 4 + (8 + 8 + 1 + 4 + 2)
-    assert_eq!(second.bytes[8..12], 52_u32.to_le_bytes());
+    assert_eq!(second[8..12], 52_u32.to_le_bytes());
 }

@@ -1,8 +1,9 @@
 //! Three voters with their disks and an SQL node, and what strangers say to them.
 
 use super::*;
+use crate::log_file::tests::put;
 use protocol::Claim;
-use protocol::control::{LogPlace, LogWrite};
+use protocol::DiskRequest;
 use protocol::heartbeat::LinkRow;
 use protocol::restart::RestoreOrder;
 use stdx::WallTime;
@@ -26,6 +27,8 @@ const MEMBERS: [(NodeId, NodeRole); 4] = [
 struct Node {
     block: Membership,
     disk: Vec<u8>,
+    /// Whether the disk fails from now on.
+    disk_error: Option<DiskError>,
     events: Vec<String>,
     exit: Option<u8>,
     /// The order that its main was given.
@@ -81,7 +84,17 @@ impl World {
             let mut config = config(id, start, &[]);
             config.join.claim = claim.clone().filter(|_| role == NodeRole::Data).map(Box::new);
             let block = Membership::new(config, Arc::default());
-            (id, Node { block, disk: Vec::new(), events: Vec::new(), exit: None, restore: None })
+            (
+                id,
+                Node {
+                    block,
+                    disk: Vec::new(),
+                    disk_error: None,
+                    events: Vec::new(),
+                    exit: None,
+                    restore: None,
+                },
+            )
         };
         let mut world = Self { nodes: MEMBERS.map(node).into(), now: 1_000_000_000, asleep: None };
         for (id, _) in MEMBERS {
@@ -109,7 +122,8 @@ impl World {
     /// Another life of a node begins.
     fn begin(&mut self, id: NodeId, config: MembershipConfig, disk: Vec<u8>) {
         let block = Membership::new(config, Arc::default());
-        *self.node(id) = Node { block, disk, events: Vec::new(), exit: None, restore: None };
+        *self.node(id) =
+            Node { block, disk, disk_error: None, events: Vec::new(), exit: None, restore: None };
         self.input(id, |block, now, outputs| block.on_start(now, &[3; 32], outputs));
         for (node, _) in MEMBERS.into_iter().filter(|(node, _)| *node != id) {
             self.input(node, |block, now, outputs| block.on_link_down(now, id, outputs));
@@ -144,20 +158,21 @@ impl World {
                 node.exit = Some(code);
             }
         }
-        let mut tickets = Vec::new();
-        for LogWrite { ticket, place, bytes } in outputs.log_writes {
-            match place {
-                LogPlace::NewFile => node.disk = bytes,
-                LogPlace::At(offset) => {
-                    let offset = usize::try_from(offset).unwrap();
-                    node.disk.resize(node.disk.len().max(offset + bytes.len()), 0);
-                    node.disk[offset..offset + bytes.len()].copy_from_slice(&bytes);
+        let mut answers = Vec::new();
+        for DiskRequest { ticket, operation, .. } in outputs.disk_requests {
+            let result = match &node.disk_error {
+                Some(error) => Err(error.clone()),
+                None => {
+                    put(&mut node.disk, operation);
+                    Ok(DiskAnswer::Done)
                 }
-            }
-            tickets.push(ticket);
+            };
+            answers.push((ticket, result));
         }
-        for ticket in tickets {
-            self.apply(id, Box::new(move |block, now, outputs| block.on_log_written(now, ticket, outputs)));
+        for (ticket, result) in answers {
+            let done: Input<'_> =
+                Box::new(move |block, now, outputs| block.on_disk_done(now, ticket, &result, outputs));
+            self.apply(id, done);
         }
         for envelope in outputs.signals {
             if let Signal::Restore(order) = envelope.signal {
@@ -234,7 +249,8 @@ fn a_disk_of_another_founding_is_said_so() {
     let mut world = founded(2);
     // The data node is started with the wrong disk.
     let wrong = Membership::new(config(DATA, 999, &foreign), Arc::default());
-    *world.node(DATA) = Node { block: wrong, disk: foreign, events: Vec::new(), exit: None, restore: None };
+    *world.node(DATA) =
+        Node { block: wrong, disk: foreign, disk_error: None, events: Vec::new(), exit: None, restore: None };
     world.input(DATA, |block, now, outputs| block.on_start(now, &[3; 32], outputs));
     assert_eq!(world.node(DATA).exit, None, "nobody has said it yet");
     world.link(DATA);
@@ -405,6 +421,24 @@ fn nobody_leaves_for_being_late_soon_after_the_start_or_the_last_of_a_group() {
     }
     assert_eq!(world.node(DATA).exit, None);
     assert!(world.node(DATA).block.view.is_member(DATA));
+}
+
+#[test]
+fn a_node_whose_control_log_cannot_be_written_ends_and_says_why() {
+    let told = "/data/control.log: Input/output error (os error 5)";
+    let failed = DiskError::Failed(told.to_owned());
+    for (error, text) in [(failed, told), (DiskError::Full, "control.log: the disk is full")] {
+        let mut world = founded(1);
+        let disk = world.node(DATA).disk.clone();
+        world.node(DATA).disk_error = Some(error);
+        // Another node stops: views follow, which are written.
+        world.step(OTHER, LeaveStep::HandOver);
+        world.run(1_000);
+        let node = world.node(DATA);
+        assert_eq!(node.exit, Some(EXIT_DISK));
+        assert_eq!(node.events.last().unwrap(), &format!("the control log cannot be written: {text}"));
+        assert!(node.disk == disk, "nothing is written after that");
+    }
 }
 
 #[test]

@@ -373,14 +373,30 @@ impl World {
         self.enqueue(to, Input::Signal(Envelope::unstamped(Address::main(node), to, signal)));
     }
 
+    /// A machine loses power, with whatever runs there.
+    pub fn lose_power(&mut self, node: NodeId) {
+        self.crash(node);
+        self.count("power lost");
+        self.take_power(node);
+    }
+
+    /// A disk is left without power; no process runs there.
+    fn take_power(&mut self, node: NodeId) {
+        self.disks.entry(node).or_default().lose_power(&mut self.disk_prng);
+    }
+
     /// A node dies at once: its process is killed, or its machine loses power.
     pub fn crash(&mut self, node: NodeId) {
         let Some(gone) = self.nodes.remove(&node) else { return };
         self.stopping.remove(&node);
+        self.disks.entry(node).or_default().end_process(&mut self.disk_prng);
         let is_silent = gone.role == NodeRole::Data && self.prng.chance(1, 4);
         let has_angel = !is_silent && self.prng.chance(2, 3);
         self.transcript.push(format!("{} crash of node {node}, silent: {is_silent}", self.now));
         self.count(if is_silent { "silent crash" } else { "crash" });
+        if is_silent {
+            self.take_power(node);
+        }
         // Links that were about to come up never do.
         let is_of_node = |delivery: &Delivery| matches!(delivery, Delivery::LinkUp { at, node: peer } if *at == node || *peer == node);
         self.deliveries.retain(|Reverse(timed)| !is_of_node(&timed.delivery));

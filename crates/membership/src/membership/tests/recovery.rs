@@ -2,12 +2,16 @@
 //! take their time, links that are cut.
 
 use crate::control_state::NUMBERS_LEAP;
+use crate::log_file::tests::put;
 use crate::membership::tests::{Input, config};
 use crate::{Membership, MembershipConfig};
-use protocol::control::{ControlMessage, LogPlace, LogWrite, RecoveryMessage, RecoveryOrder};
+use protocol::control::{ControlMessage, RecoveryMessage, RecoveryOrder};
 use protocol::module::EXIT_LEFT_OUT;
 use protocol::signal::JoinRequest;
-use protocol::{Address, Envelope, ModuleKind, NodeRole, Outputs, RequestToRuntime, Signal, View};
+use protocol::{
+    Address, DiskAnswer, DiskOperation, DiskRequest, Envelope, ModuleKind, NodeRole, Outputs,
+    RequestToRuntime, Signal, View,
+};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use stdx::{Instant, Now, WallTime};
@@ -27,7 +31,7 @@ const MEMBERS: [(u16, NodeRole); 6] = [
 struct Node {
     block: Membership,
     exit: Option<u8>,
-    writing: Option<LogWrite>,
+    writing: Option<DiskRequest>,
 }
 
 /// The nodes that run, and the disks of all.
@@ -162,8 +166,11 @@ impl Cluster {
         let mut outputs = Outputs::default();
         let Some(node) = self.nodes.get_mut(&id) else { return };
         input(&mut node.block, now, &mut outputs);
-        assert!(outputs.log_writes.len() + usize::from(node.writing.is_some()) <= 1, "two writes at a time");
-        node.writing = node.writing.take().or(outputs.log_writes.pop());
+        assert!(
+            outputs.disk_requests.len() + usize::from(node.writing.is_some()) <= 1,
+            "two writes at a time"
+        );
+        node.writing = node.writing.take().or(outputs.disk_requests.pop());
         for request in outputs.requests {
             if let RequestToRuntime::Exit(code) = request {
                 node.exit = Some(code);
@@ -206,21 +213,14 @@ impl Cluster {
             if self.stalled.contains(&id) {
                 continue;
             }
-            let Some(LogWrite { ticket, place, bytes }) =
+            let Some(DiskRequest { ticket, operation, .. }) =
                 self.nodes.get_mut(&id).and_then(|node| node.writing.take())
             else {
                 continue;
             };
-            let disk = self.disks.entry(id).or_default();
-            match place {
-                LogPlace::NewFile => *disk = bytes,
-                LogPlace::At(offset) => {
-                    let offset = usize::try_from(offset).expect("small");
-                    disk.resize(disk.len().max(offset + bytes.len()), 0);
-                    disk[offset..offset + bytes.len()].copy_from_slice(&bytes);
-                }
-            }
-            self.input(id, |block, now, outputs| block.on_log_written(now, ticket, outputs));
+            put(self.disks.entry(id).or_default(), operation);
+            let done = Ok(DiskAnswer::Done);
+            self.input(id, |block, now, outputs| block.on_disk_done(now, ticket, &done, outputs));
         }
     }
 
@@ -437,9 +437,9 @@ fn a_founder_that_has_written_the_file_goes_on_with_it() {
     cluster.give_order(4, "test", &[MANAGEMENT, 1, 3]);
     cluster.run(100);
     let write = cluster.nodes.get_mut(&4).and_then(|node| node.writing.take()).expect("a new file");
-    assert_eq!(write.place, LogPlace::NewFile);
+    let DiskOperation::Replace { bytes, .. } = write.operation else { panic!("no new file") };
     cluster.kill(4);
-    cluster.disks.insert(4, write.bytes);
+    cluster.disks.insert(4, bytes);
     cluster.stalled.clear();
     cluster.run(15_000);
     assert_eq!(cluster.view(2).founding, before.founding);
@@ -462,8 +462,9 @@ fn a_founder_that_is_lost_is_named_in_the_next_order() {
     cluster.give_order(4, "test", &[MANAGEMENT, 1, 3]);
     cluster.run(100);
     let write = cluster.nodes.get_mut(&4).and_then(|node| node.writing.take()).expect("a new file");
+    let DiskOperation::Replace { bytes, .. } = write.operation else { panic!("no new file") };
     cluster.kill(4);
-    cluster.disks.insert(4, write.bytes);
+    cluster.disks.insert(4, bytes);
     cluster.stalled.clear();
     let told = cluster.order(2, &[MANAGEMENT, 1, 3, 4]);
     assert!(told.starts_with("the control log goes on at node 2"), "{told}");
