@@ -4,7 +4,9 @@
 //! started from a config.ini written here. Either way the ports are then read from the config.ini that the cluster runs
 //! with.
 
-use crate::processes::{Failure, Profile, Server, Workspace, capture, command_line, free_ports, tree};
+use crate::processes::{
+    Failure, Profile, Server, Workspace, capture, command_line, free_ports, signal_all, tree,
+};
 use crate::tools::Tool;
 use std::fmt::Write as _;
 use std::fs;
@@ -14,6 +16,9 @@ use std::time::{Duration, Instant};
 
 /// From the command to its ready line.
 const START_LIMIT: Duration = Duration::from_secs(60);
+
+/// Until the kernel has taken away a process that was killed.
+const KILL_LIMIT: Duration = Duration::from_secs(20);
 
 /// One call of the mariadb client.
 const SQL_LIMIT: Duration = Duration::from_secs(60);
@@ -69,7 +74,7 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Starts it; returns when clients can connect.
+    /// Starts it in an empty directory; returns when clients can connect.
     pub(crate) fn start(
         workspace: &Workspace,
         binary: &Path,
@@ -77,6 +82,27 @@ impl Cluster {
         shape: &Shape,
     ) -> Result<Self, Failure> {
         let directory = workspace.scratch(&format!("{name}-cluster"))?;
+        Self::start_in(workspace, binary, name, shape, directory)
+    }
+
+    /// Starts it again on what an earlier one of this name has left.
+    pub(crate) fn start_again(
+        workspace: &Workspace,
+        binary: &Path,
+        name: &str,
+        shape: &Shape,
+    ) -> Result<Self, Failure> {
+        let directory = workspace.target.join("xtask").join(format!("{name}-cluster"));
+        Self::start_in(workspace, binary, name, shape, directory)
+    }
+
+    fn start_in(
+        workspace: &Workspace,
+        binary: &Path,
+        name: &str,
+        shape: &Shape,
+        directory: PathBuf,
+    ) -> Result<Self, Failure> {
         let mut command = Command::new(binary);
         command.arg("dev").arg("--dir").arg(&directory);
         let config = directory.join("config.ini");
@@ -238,6 +264,21 @@ impl Cluster {
     /// As [`Cluster::check`], printed.
     pub(crate) fn verify(&self) -> Result<(), Failure> {
         println!("{}", self.check()?.trim_end());
+        Ok(())
+    }
+
+    /// Kills all its processes at once; returns when none is left.
+    pub(crate) fn kill(mut self) -> Result<(), Failure> {
+        let pids = tree(self.server.pid());
+        signal_all(&pids, "KILL");
+        self.server.wait(KILL_LIMIT)?;
+        let end = Instant::now() + KILL_LIMIT;
+        while pids.iter().any(|pid| !command_line(*pid).concat().is_empty()) {
+            if Instant::now() >= end {
+                return Err(Failure::new("a node has not ended after SIGKILL"));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
         Ok(())
     }
 

@@ -15,6 +15,7 @@ mod benchmark;
 mod cluster;
 mod failover;
 mod peers;
+mod powerloss;
 mod processes;
 mod simulate;
 mod soak;
@@ -85,6 +86,13 @@ const COMMANDS: &[(&str, &str)] = &[
 ",
     ),
     (
+        "powerloss",
+        "  powerloss [--rounds 20] [--groups 1] [--threads 8] [--unsynced-die] [--binary LATSDB]
+                                      all processes are killed under load, and started again on the same directory; what was
+                                      acknowledged is looked for; --unsynced-die: what was not synced dies with a process
+",
+    ),
+    (
         "bench",
         "  bench [--workload NAME]... [--list] [--time SECONDS] [--rounds 3] [--tables 4] [--table-size 250000]
         [--binary LATSDB] [--no-record]
@@ -132,6 +140,7 @@ fn run(command: &str, mut arguments: Arguments) -> Result<(), Failure> {
         "sysbench" => sysbench::command(&workspace, arguments),
         "soak" => soak::command(&workspace, arguments),
         "failover" => failover::command(&workspace, arguments),
+        "powerloss" => powerloss::command(&workspace, arguments),
         "bench" => benchmark::command(&workspace, arguments),
         _ => Err(unknown(command)),
     }

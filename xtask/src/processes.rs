@@ -214,8 +214,14 @@ fn kill_tree(child: &mut Child) {
 
 /// Sends a signal. The shell's own `kill` is used: it is on every machine, and xtask stays without unsafe code.
 pub(crate) fn signal(pid: u32, name: &str) {
+    signal_all(&[pid], name);
+}
+
+/// The same to several processes, one right after the other.
+pub(crate) fn signal_all(pids: &[u32], name: &str) {
     let mut kill = Command::new("sh");
-    kill.args(["-c", "kill -s \"$1\" \"$2\" 2>/dev/null", "sh", name, &pid.to_string()]);
+    kill.args(["-c", "signal=$1; shift; kill -s \"$signal\" \"$@\" 2>/dev/null", "sh", name]);
+    kill.args(pids.iter().map(u32::to_string));
     // A process that has gone needs no signal.
     let _ = kill.status();
 }

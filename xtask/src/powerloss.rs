@@ -1,0 +1,168 @@
+//! `cargo xtask powerloss`: all processes of a cluster are killed at a drawn moment, under load, and it is started
+//! again on the same directory; round after round.
+//!
+//! `tests/clients/python/powerloss.py` writes rows that tell afterwards what is missing, and checks them. sysbench
+//! writes beside it. Then `latsdb check` compares replicas, and indexes with rows. Every second round the writers ask
+//! for durability `epoch`.
+//!
+//! SIGKILL spares what a process has written and not synced: the kernel has it. With `--unsynced-die` the cluster is
+//! a build that keeps such writes in memory until their sync (feature `unsynced-writes-die`), so that they die with
+//! it.
+//!
+//! **Deliberately not here**: judge how much `memory` loses; the writers print it.
+
+use crate::arguments::Arguments;
+use crate::cluster::{Cluster, Shape};
+use crate::processes::{Failure, Profile, Server, Workspace, capture, run};
+use crate::suite::python_program;
+use crate::sysbench::{Load, Pressure, Statements, create_database};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+/// How long the load works before the end, at least, and how much longer at most.
+const LOAD_MIN: Duration = Duration::from_millis(1_500);
+const LOAD_SPREAD_MS: u64 = 4_000;
+
+/// Until the writers write, and until they have ended when the cluster is gone.
+const WRITERS_LIMIT: Duration = Duration::from_secs(60);
+
+/// A check of all rows.
+const CHECK_LIMIT: Duration = Duration::from_secs(120);
+
+/// From the ready line until all nodes are in sync.
+const IN_SYNC_LIMIT: Duration = Duration::from_secs(60);
+
+const DATA_NODES_PER_GROUP: u16 = 2;
+
+/// A campaign.
+#[derive(Clone, Debug)]
+pub(crate) struct Campaign {
+    pub(crate) rounds: u32,
+    pub(crate) groups: u16,
+    /// Threads of sysbench; 0: none.
+    pub(crate) threads: u32,
+}
+
+/// `cargo xtask powerloss`.
+pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result<(), Failure> {
+    let campaign = Campaign {
+        rounds: arguments.value_or("--rounds", 20)?,
+        groups: arguments.value_or("--groups", 1)?,
+        threads: arguments.value_or("--threads", 8)?,
+    };
+    let binary: Option<PathBuf> = arguments.value("--binary")?;
+    let is_lossy = arguments.flag("--unsynced-die");
+    arguments.finish()?;
+    let binary = match binary {
+        Some(_) if is_lossy => return Err(Failure::new("--unsynced-die is a build of its own: no --binary")),
+        Some(binary) => binary,
+        None if is_lossy => build_lossy(workspace)?,
+        None => workspace.build_latsdb(Profile::Simulation)?,
+    };
+    campaign.run(workspace, &binary)
+}
+
+/// Builds the binary whose unsynced writes die with it, and puts it where no other build takes its place.
+fn build_lossy(workspace: &Workspace) -> Result<PathBuf, Failure> {
+    let mut build = workspace.cargo();
+    build.args(["build", "--package", "latsdb", "--features", "unsynced-writes-die"]);
+    build.args(["--profile", Profile::Simulation.name()]);
+    run(&mut build, Duration::from_secs(1_500))?;
+    let built = workspace.target.join(Profile::Simulation.name()).join("latsdb");
+    let kept = workspace.target.join("xtask/latsdb-unsynced-writes-die");
+    let copied = fs::create_dir_all(workspace.target.join("xtask")).and_then(|()| fs::copy(&built, &kept));
+    copied.map_err(Failure::while_doing(kept.display()))?;
+    Ok(kept)
+}
+
+impl Campaign {
+    /// All rounds on one directory, which is empty at first.
+    pub(crate) fn run(&self, workspace: &Workspace, binary: &Path) -> Result<(), Failure> {
+        let shape = Shape { data_nodes: self.groups * DATA_NODES_PER_GROUP, ..Shape::default() };
+        let mut cluster = Cluster::start(workspace, binary, "powerloss", &shape)?;
+        let told = workspace.scratch("powerloss-clients")?;
+        for round in 1..=self.rounds {
+            let durability = if round % 2 == 0 { "epoch" } else { "memory" };
+            let file = told.join(format!("told-{round}.txt"));
+            let mut writers = clients(workspace, "write", &cluster, &file, durability)?;
+            let mut writers =
+                Server::start(&mut writers, "powerloss.py", &told.join(format!("writers-{round}.log")))?;
+            writers.wait_until(WRITERS_LIMIT, |log| log.contains("writing"))?;
+            let sysbench = self.start_sysbench(&cluster, &told, round)?;
+            let time = LOAD_MIN + Duration::from_millis(draw() % LOAD_SPREAD_MS);
+            thread::sleep(time);
+            if writers.has_ended() {
+                return Err(writers.failure("ended before the cluster did"));
+            }
+            cluster.kill()?;
+            if !writers.wait(WRITERS_LIMIT)?.success() {
+                return Err(writers.failure("an error of another kind than a lost connection"));
+            }
+            drop(sysbench);
+            let begun = Instant::now();
+            cluster = Cluster::start_again(workspace, binary, "powerloss", &shape)?;
+            let back = begun.elapsed();
+            let checked =
+                capture(&mut clients(workspace, "check", &cluster, &file, durability)?, CHECK_LIMIT)?;
+            cluster.in_sync(IN_SYNC_LIMIT)?;
+            let compared = cluster.check()?;
+            println!(
+                "round {round}, {durability}: killed after {} ms, ready again after {} ms; {}; {}",
+                time.as_millis(),
+                back.as_millis(),
+                checked.trim_end(),
+                compared.lines().last().unwrap_or_default()
+            );
+        }
+        cluster.stop()
+    }
+
+    /// sysbench at the first port, on tables that it makes in the first round.
+    fn start_sysbench(
+        &self,
+        cluster: &Cluster,
+        folder: &Path,
+        round: u32,
+    ) -> Result<Option<Server>, Failure> {
+        if self.threads == 0 {
+            return Ok(None);
+        }
+        let load = Load {
+            script: "oltp_write_only".to_owned(),
+            host: "127.0.0.1".to_owned(),
+            port: cluster.mysql_ports[0],
+            tables: 4,
+            table_size: 10_000,
+            extra: vec!["--mysql-ignore-errors=1213,1205,1180".to_owned()],
+        };
+        if round == 1 {
+            create_database(cluster.mysql_ports[0])?;
+            load.prepare(4)?;
+        }
+        let pressure = Pressure { threads: self.threads, seconds: 600, statements: Statements::Prepared };
+        let mut command = load.command("run", &pressure)?;
+        Server::start(&mut command, "sysbench", &folder.join(format!("sysbench-{round}.log"))).map(Some)
+    }
+}
+
+fn clients(
+    workspace: &Workspace,
+    action: &str,
+    cluster: &Cluster,
+    told: &Path,
+    durability: &str,
+) -> Result<Command, Failure> {
+    let ports: Vec<String> = cluster.mysql_ports.iter().map(u16::to_string).collect();
+    let mut program = python_program(workspace, "powerloss.py")?;
+    program.args([action, "--ports", &ports.join(","), "--durability", durability]).arg("--told").arg(told);
+    Ok(program)
+}
+
+/// Any number.
+fn draw() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::from(since.subsec_nanos()) / 1_000
+}
