@@ -41,6 +41,13 @@ pub enum Place {
 }
 
 impl Cx<'_> {
+    /// The same for another statement.
+    pub(crate) fn within<'b>(&'b mut self, statement: &'b Statement) -> Cx<'b> {
+        let Environment { now, budget, outputs, site } = &mut self.env;
+        let env = Environment { now: *now, budget, outputs, site };
+        Cx { env, client: self.client, statement }
+    }
+
     /// The access info of a table, if it is the version that the statement was bound to.
     pub fn info(&self, table: &TableDefinition) -> Result<Arc<TableAccessInfo>, Failure> {
         match self.env.site.map.table(table.id) {

@@ -15,9 +15,11 @@
 
 use crate::access;
 use crate::cx::{Cx, warnings_of};
+use crate::derived::DerivedRun;
 use crate::distinct::Distinct;
 use crate::grouping::{GroupSink, Groups, Incoming};
 use crate::held::Held;
+use crate::join::JoinRun;
 use crate::locked_reader::{Candidates, LockedReader};
 use crate::outcome::{Failure, Pull};
 use crate::row::Row;
@@ -29,7 +31,8 @@ use crate::unique_reader::UniqueReader;
 use expression::aggregate::AggregateCall;
 use expression::{Columns, Context, Expression, NoColumns};
 use planner::plan::{
-    AccessPath, Equals, Evaluation, Grouping, Narrow, SelectPlan, SortColumn, SortKey, Source, TableAccess,
+    AccessPath, Equals, Evaluation, Grouping, Narrow, Relation, SelectPlan, SortColumn, SortKey, Source,
+    TableAccess,
 };
 use protocol::SqlError;
 use protocol::program::{LockMode, LockWait, ROW_SIZE_MAX, ReadOutput};
@@ -54,6 +57,8 @@ pub enum Operator {
     Made(Box<dyn RowSource>),
     /// Filter and projection of a statement with volatile functions.
     Held(Box<Held>),
+    Join(Box<JoinRun>),
+    Derived(Box<DerivedRun>),
     Filter {
         input: Box<Operator>,
         condition: Expression,
@@ -106,6 +111,8 @@ impl Operator {
             Operator::Locked(reader) => Ok(given(reader.next(cx)?, sink)),
             Operator::Made(source) => Ok(given(source.next(cx)?, sink)),
             Operator::Held(held) => held.pump(cx, sink),
+            Operator::Join(join) => join.pump(cx, sink),
+            Operator::Derived(derived) => derived.pump(cx, sink),
             Operator::Filter { input, condition } => {
                 let context = cx.statement.context();
                 let mut filter = FilterSink { condition, context: &context, sink, failure: None };
@@ -202,6 +209,8 @@ impl Operator {
             Operator::Table(reader) => reader.close(cx),
             Operator::Unique(reader) => reader.close(cx),
             Operator::Held(held) => held.close(cx),
+            Operator::Join(join) => join.close(cx),
+            Operator::Derived(derived) => derived.close(cx),
             Operator::Filter { input, .. }
             | Operator::Project { input, .. }
             | Operator::Group { input, .. }
@@ -369,6 +378,21 @@ impl SelectRun {
         cx: &mut Cx<'_>,
     ) -> Result<Self, Failure> {
         let window = Window::of(&plan.limit, cx.statement.options.select_limit, cx.statement)?;
+        Self::within(plan, made, window, cx)
+    }
+
+    /// The same for a query in a query: sql_select_limit is not for it.
+    pub(crate) fn inner(plan: &SelectPlan, cx: &mut Cx<'_>) -> Result<Self, Failure> {
+        let window = Window::of(&plan.limit, u64::MAX, cx.statement)?;
+        Self::within(plan, None, window, cx)
+    }
+
+    fn within(
+        plan: &SelectPlan,
+        made: Option<Box<dyn RowSource>>,
+        window: Window,
+        cx: &mut Cx<'_>,
+    ) -> Result<Self, Failure> {
         let mut root = source_of(plan, made, window, cx)?;
         if let Some(types) = &plan.steps.distinct {
             root = Operator::Distinct { input: Box::new(root), distinct: Distinct::new(types.clone()) };
@@ -411,7 +435,51 @@ fn source_of(
             let filter = filter.iter().cloned().collect();
             Ok(local_tail(Tail::of(plan), source, filter))
         }
+        Source::Joined { relation, filter } => {
+            let source = relation_source(relation, cx)?;
+            Ok(local_tail(Tail::of(plan), source, filter.clone()))
+        }
     }
+}
+
+/// Rows of a relation.
+pub(crate) fn relation_source(relation: &Relation, cx: &mut Cx<'_>) -> Result<Operator, Failure> {
+    Ok(match relation {
+        Relation::Scan(scan) => {
+            let info = cx.info(&scan.access.table)?;
+            if matches!(scan.access.path, AccessPath::Empty) {
+                return Ok(Operator::rows(Vec::new()));
+            }
+            let target = read_target(&scan.access.path, &info, cx)?;
+            reader_of(&scan.access, &scan.columns, &info, target, cx)?
+        }
+        Relation::Derived(derived) => Operator::Derived(Box::new(DerivedRun::new(&derived.plan, cx)?)),
+        Relation::Join(join) => Operator::Join(Box::new(JoinRun::new(join, cx)?)),
+        Relation::Filter { input, conditions } => {
+            filtered(Evaluation::Flowing, relation_source(input, cx)?, conditions.clone())
+        }
+    })
+}
+
+/// Columns of the rows that have these keys or are in these ranges.
+pub(crate) fn reader_of(
+    access: &TableAccess,
+    columns: &[ColumnIndex],
+    info: &Arc<TableAccessInfo>,
+    target: ReadTarget,
+    cx: &mut Cx<'_>,
+) -> Result<Operator, Failure> {
+    let filter = conjunction_of([access.filter.clone()], cx.statement);
+    let output = ReadOutput::Columns(columns.to_vec());
+    let program = TableReader::program(info, filter, output, cx.statement);
+    Ok(match target {
+        ReadTarget::Direct(target) => {
+            Operator::Table(TableReader::new(info, program, target, Order::Any, None, cx))
+        }
+        ReadTarget::ByUnique(index, keys) => {
+            Operator::Unique(Box::new(UniqueReader::new(info, index, keys, program, Order::Any, cx)?))
+        }
+    })
 }
 
 fn filtered(evaluation: Evaluation, input: Operator, conditions: Vec<Expression>) -> Operator {

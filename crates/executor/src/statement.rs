@@ -47,6 +47,29 @@ impl Statement {
         self.volatile.as_ref().is_some_and(|volatile| volatile.wanted_us().is_some())
     }
 
+    /// The same statement for something that is done for one row of it: values of the row stand in parameters.
+    pub(crate) fn within(&self) -> Self {
+        Self {
+            parameters: self.parameters.clone(),
+            settings: self.settings,
+            is_strict: self.is_strict,
+            connection_id: self.connection_id,
+            last_insert_id: self.last_insert_id,
+            database: self.database.clone(),
+            user: Arc::clone(&self.user),
+            volatile: None,
+            table: None,
+            options: self.options,
+        }
+    }
+
+    /// Puts a value into a parameter.
+    pub(crate) fn bind(&mut self, parameter: u16, value: Value) {
+        if let Some(place) = self.parameters.get_mut(usize::from(parameter)) {
+            *place = value;
+        }
+    }
+
     /// The context of its expressions.
     #[inline]
     pub fn context(&self) -> Context<'_> {

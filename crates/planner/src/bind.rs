@@ -13,10 +13,12 @@
 
 mod ddl;
 mod expression;
+mod from;
 mod grant;
 mod grouping;
 mod insert;
 mod item_names;
+mod joined;
 mod modify;
 mod scope;
 mod select;
@@ -46,6 +48,10 @@ const ITEM_COUNT_MAX: usize = 65_535;
 pub(crate) enum Clause {
     FieldList,
     Where,
+    /// ON of a join.
+    On,
+    /// USING and NATURAL.
+    From,
     GroupBy,
     Having,
     OrderBy,
@@ -59,6 +65,8 @@ impl Clause {
         match self {
             Self::FieldList => "field list",
             Self::Where => "where clause",
+            Self::On => "on clause",
+            Self::From => "from clause",
             Self::GroupBy => "group statement",
             Self::Having => "having clause",
             Self::OrderBy => "order clause",
@@ -76,8 +84,12 @@ pub(crate) struct Binder<'a> {
     pub(crate) session_values: Vec<SessionValue>,
     /// Nodes of items that stood for their aliases and ordinals so far.
     pub(crate) substituted: usize,
-    /// The columns that the statement names.
+    /// The columns that the statement stores into.
     pub(crate) uses: ColumnUse,
+    /// The columns that it reads, of each table.
+    pub(crate) reads: Vec<(Arc<TableDefinition>, ColumnUse)>,
+    /// Tables and queries in FROM so far.
+    pub(crate) relation_count: usize,
     /// Calls of volatile functions so far.
     pub(crate) volatile_calls: u16,
     /// It may store defaults that are computed, and may be volatile.
@@ -146,12 +158,17 @@ pub(crate) fn bind(
         session_values: Vec::new(),
         substituted: 0,
         uses: ColumnUse::default(),
+        reads: Vec::new(),
+        relation_count: 0,
         volatile_calls: 0,
         stores_computed: false,
         volatile_place: VolatilePlace::Session,
     };
     let bound = binder.statement(statement);
     let bound = bound.map_err(|error| privileges::hide_unknown_column(error, statement, context))?;
+    for (table, uses) in &binder.reads {
+        privileges::check_columns(table, uses, context)?;
+    }
     let calls_user_locks =
         binder.session_values.iter().any(|value| matches!(value, SessionValue::UserLock(_)));
     let is_without_table = matches!(&bound.plan, Plan::Set(_))
@@ -177,7 +194,7 @@ pub(crate) fn bind(
 /// The table whose columns a plan names.
 fn table_of(plan: &Plan) -> Option<&TableDefinition> {
     match plan.rows()? {
-        Rows::Nothing => None,
+        Rows::Nothing | Rows::Joined(_) => None,
         Rows::Stored(table) => Some(table),
         Rows::Virtual(table) => Some(table),
     }
@@ -189,6 +206,15 @@ fn stored_tables_of(plan: &Plan) -> Option<Vec<Arc<TableDefinition>>> {
         Rows::Nothing => Some(Vec::new()),
         Rows::Stored(table) => Some(vec![Arc::clone(table)]),
         Rows::Virtual(_) => None,
+        Rows::Joined(select) => {
+            let mut tables: Vec<Arc<TableDefinition>> = Vec::new();
+            select.visit_tables(&mut |table| {
+                if !tables.iter().any(|known| known.id == table.id) {
+                    tables.push(Arc::clone(table));
+                }
+            });
+            Some(tables)
+        }
     }
 }
 
@@ -350,9 +376,23 @@ impl Binder<'_> {
     }
 
     fn numbered_parameter(&self, position: usize, sql_type: SqlType) -> Result<Expression, SqlError> {
-        let number = u16::try_from(self.parameter_types.len() + position)
-            .map_err(|_| SqlError::new(1390, "Prepared statement contains too many placeholders"))?;
-        Ok(Expression::parameter(number, sql_type))
+        Ok(Expression::parameter(self.session_value_number(position)?, sql_type))
+    }
+
+    /// The parameter in which a session value stands.
+    pub(crate) fn session_value_number(&self, position: usize) -> Result<u16, SqlError> {
+        u16::try_from(self.parameter_types.len() + position)
+            .map_err(|_| SqlError::new(1390, "Prepared statement contains too many placeholders"))
+    }
+
+    /// What the statement reads of a table.
+    pub(crate) fn reads_of(&mut self, table: &Arc<TableDefinition>) -> &mut ColumnUse {
+        let position = self.reads.iter().position(|(known, _)| Arc::ptr_eq(known, table));
+        let position = position.unwrap_or_else(|| {
+            self.reads.push((Arc::clone(table), ColumnUse::default()));
+            self.reads.len() - 1
+        });
+        &mut self.reads[position].1
     }
 
     /// LIMIT or OFFSET: an unsigned integer or a parameter.

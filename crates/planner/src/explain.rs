@@ -5,13 +5,17 @@
 //! lookups by key only, there are no statistics.
 #![expect(clippy::wildcard_enum_match_arm, reason = "plans that are not named are about no rows")]
 
+mod relation;
+
 use crate::plan::{
     AccessPath, ColumnAssignment, DeletePlan, Equals, ExplainFormat, Inclusive, InsertConflict, InsertPlan,
     Limit, Plan, RangeTemplate, ScanDirection, SelectPlan, SortKey, Source, TableAccess, UpdatePlan,
 };
 use expression::{AggregateCall, ColumnSlot, Expression};
 use protocol::program::LockMode;
+use std::borrow::Cow;
 use std::fmt::Write;
+use std::sync::Arc;
 use types::{BlobSize, Collation, IndexDefinition, IndexId, IntegerWidth, SqlType, TableDefinition, Value};
 
 /// Names and types of the result's columns.
@@ -42,7 +46,7 @@ pub(crate) fn columns(format: ExplainFormat) -> Vec<(&'static str, SqlType)> {
 pub fn rows(plan: &Plan, format: ExplainFormat) -> Vec<Vec<Value>> {
     match format {
         ExplainFormat::Tree => vec![vec![Value::text(&tree(plan))]],
-        ExplainFormat::Table => vec![table_row(plan)],
+        ExplainFormat::Table => table_rows(plan),
     }
 }
 
@@ -105,14 +109,16 @@ fn shown_group(expression: &Expression, select: &SelectPlan, table: Option<&Tabl
 #[must_use]
 pub fn projection(select: &SelectPlan) -> Vec<String> {
     let table = source_table(&select.source);
-    select.projection.iter().map(|item| shown_group(item, select, table)).collect()
+    select.projection.iter().map(|item| shown_group(item, select, table.as_deref())).collect()
 }
 
-fn source_table(source: &Source) -> Option<&TableDefinition> {
+/// The columns of the source's rows by name.
+fn source_table(source: &Source) -> Option<Arc<TableDefinition>> {
     match source {
         Source::Nothing => None,
-        Source::Table(access) => Some(&access.table),
-        Source::Virtual { definition, .. } => Some(definition),
+        Source::Table(access) => Some(Arc::clone(&access.table)),
+        Source::Virtual { definition, .. } => Some(Arc::clone(definition)),
+        Source::Joined { relation, .. } => Some(Arc::new(relation::row_of(relation))),
     }
 }
 
@@ -150,6 +156,7 @@ impl Tree {
 
     fn select(&mut self, select: &SelectPlan) {
         let table = source_table(&select.source);
+        let table = table.as_deref();
         self.limit(&select.limit);
         if let Some(sort) = &select.steps.sort {
             let title = if sort.equals == Equals::Dropped { "Sort with duplicate removal" } else { "Sort" };
@@ -181,6 +188,18 @@ impl Tree {
                 }
                 self.step(format!("Table scan on {}.{}", table.database, table.name));
             }
+            Source::Joined { relation, filter } => {
+                self.filters(filter, table);
+                self.relation(relation);
+            }
+        }
+    }
+
+    /// Conditions, all of which must be true.
+    fn filters(&mut self, conditions: &[Expression], table: Option<&TableDefinition>) {
+        if !conditions.is_empty() {
+            let shown: Vec<String> = conditions.iter().map(|condition| shown(condition, table)).collect();
+            self.step(format!("Filter: {}", shown.join(" and ")));
         }
     }
 
@@ -188,7 +207,7 @@ impl Tree {
         if let Some(filter) = &access.filter {
             self.step(format!("Filter: {}", shown(filter, Some(&access.table))));
         }
-        self.step(path_line(access, direction));
+        self.step(path_line(access, direction, None));
     }
 
     fn insert(&mut self, insert: &InsertPlan) {
@@ -262,20 +281,27 @@ fn index_name(table: &TableDefinition, id: IndexId) -> &str {
     index_of(table, id).map_or("?", |index| &index.name)
 }
 
-fn shown_keys(keys: &[Vec<Expression>]) -> String {
-    let keys: Vec<String> = keys.iter().map(|key| format!("({})", shown_list(key, None))).collect();
+fn shown_keys(keys: &[Vec<Expression>], values: Option<&TableDefinition>) -> String {
+    let keys: Vec<String> = keys.iter().map(|key| format!("({})", shown_list(key, values))).collect();
     keys.join(" ")
 }
 
-fn path_line(access: &TableAccess, direction: Option<ScanDirection>) -> String {
+/// How rows are found; `values` names the columns that its keys read.
+fn path_line(
+    access: &TableAccess,
+    direction: Option<ScanDirection>,
+    values: Option<&TableDefinition>,
+) -> String {
     let table = &access.table;
     let alias = &access.alias;
     let reverse = if direction == Some(ScanDirection::Backward) { " (reverse)" } else { "" };
     match &access.path {
         AccessPath::Empty => "Zero rows (Impossible WHERE)".to_owned(),
-        AccessPath::PrimaryKeys(keys) => format!("Lookup on {alias} using PRIMARY {}", shown_keys(keys)),
+        AccessPath::PrimaryKeys(keys) => {
+            format!("Lookup on {alias} using PRIMARY {}", shown_keys(keys, values))
+        }
         AccessPath::UniqueKeys { index, keys } => {
-            format!("Lookup on {alias} using {} {}", index_name(table, *index), shown_keys(keys))
+            format!("Lookup on {alias} using {} {}", index_name(table, *index), shown_keys(keys, values))
         }
         AccessPath::Ranges { index, ranges } => {
             let name = index_name(table, *index);
@@ -286,7 +312,7 @@ fn path_line(access: &TableAccess, direction: Option<ScanDirection>) -> String {
                 [range] if is_whole(range) => format!("Index scan on {alias} using {name}{reverse}"),
                 ranges => {
                     let shown: Vec<String> =
-                        ranges.iter().map(|range| shown_range(range, table, *index)).collect();
+                        ranges.iter().map(|range| shown_range(range, table, *index, values)).collect();
                     format!("Index range scan on {alias} using {name} over {}{reverse}", shown.join(" OR "))
                 }
             }
@@ -298,25 +324,30 @@ fn is_whole(range: &RangeTemplate) -> bool {
     range.equal.is_empty() && range.lower.is_none() && range.upper.is_none() && !range.with_null
 }
 
-fn shown_range(range: &RangeTemplate, table: &TableDefinition, index: IndexId) -> String {
+fn shown_range(
+    range: &RangeTemplate,
+    table: &TableDefinition,
+    index: IndexId,
+    values: Option<&TableDefinition>,
+) -> String {
     let parts = index_of(table, index).map(|index| index.parts.as_slice()).unwrap_or_default();
     let name = |position: usize| parts.get(position).map_or("?", |part| &table.column_at(part.column).name);
     let mut terms: Vec<String> = range
         .equal
         .iter()
         .enumerate()
-        .map(|(position, value)| format!("{} = {}", name(position), shown(value, None)))
+        .map(|(position, value)| format!("{} = {}", name(position), shown(value, values)))
         .collect();
     let next = name(range.equal.len());
     let sign = |inclusive: Inclusive| if inclusive == Inclusive::Yes { "<=" } else { "<" };
     let lower = range
         .lower
         .as_ref()
-        .map(|(value, inclusive)| format!("{} {} ", shown(value, None), sign(*inclusive)));
+        .map(|(value, inclusive)| format!("{} {} ", shown(value, values), sign(*inclusive)));
     let upper = range
         .upper
         .as_ref()
-        .map(|(value, inclusive)| format!(" {} {}", sign(*inclusive), shown(value, None)));
+        .map(|(value, inclusive)| format!(" {} {}", sign(*inclusive), shown(value, values)));
     if lower.is_some() || upper.is_some() {
         terms.push(format!("{}{next}{}", lower.unwrap_or_default(), upper.unwrap_or_default()));
     }
@@ -328,15 +359,24 @@ fn shown_range(range: &RangeTemplate, table: &TableDefinition, index: IndexId) -
 
 /// A plan's source and the way it is read, for EXPLAIN's table.
 struct Facts<'p> {
+    id: u64,
     select_type: &'static str,
-    access: Option<&'p TableAccess>,
+    access: Option<Cow<'p, TableAccess>>,
+    /// It is found by values of another table's row.
+    is_lookup: bool,
     /// The table's name, where there is no access.
     name: Option<String>,
     extra: Vec<&'static str>,
 }
 
+impl Facts<'_> {
+    fn new(select_type: &'static str) -> Self {
+        Self { id: 1, select_type, access: None, is_lookup: false, name: None, extra: Vec::new() }
+    }
+}
+
 fn facts(plan: &Plan) -> Facts<'_> {
-    let nothing = |select_type| Facts { select_type, access: None, name: None, extra: Vec::new() };
+    let nothing = Facts::new;
     match plan {
         Plan::Select(select) => select_facts(select),
         Plan::Insert(insert) => {
@@ -360,7 +400,7 @@ fn facts(plan: &Plan) -> Facts<'_> {
 }
 
 fn select_facts(select: &SelectPlan) -> Facts<'_> {
-    let mut facts = Facts { select_type: "SIMPLE", access: None, name: None, extra: Vec::new() };
+    let mut facts = Facts::new("SIMPLE");
     match &select.source {
         Source::Nothing => facts.extra.push("No tables used"),
         Source::Virtual { table, filter, .. } => {
@@ -368,21 +408,30 @@ fn select_facts(select: &SelectPlan) -> Facts<'_> {
             facts.extra.extend(filter.as_ref().map(|_| "Using where"));
         }
         Source::Table(access) => {
-            facts.access = Some(access);
+            facts.access = Some(Cow::Borrowed(access));
             facts.extra.extend(access.filter.as_ref().map(|_| "Using where"));
         }
+        // Each relation has a row of its own.
+        Source::Joined { .. } => {}
     }
+    facts.extra.extend(block_extras(select));
+    facts
+}
+
+/// What is done with the rows of a query, whatever their source.
+fn block_extras(select: &SelectPlan) -> Vec<&'static str> {
+    let mut extra = Vec::new();
     let groups = select.grouping.as_ref().is_some_and(|grouping| !grouping.group_by.is_empty());
     if groups || select.distinct {
-        facts.extra.push("Using temporary");
+        extra.push("Using temporary");
     }
     if select.steps.sort.is_some() {
-        facts.extra.push("Using filesort");
+        extra.push("Using filesort");
     }
     if select.order_by_index == Some(ScanDirection::Backward) {
-        facts.extra.push("Backward index scan");
+        extra.push("Backward index scan");
     }
-    facts
+    extra
 }
 
 fn change_facts<'p>(select_type: &'static str, access: &'p TableAccess, sorts: bool) -> Facts<'p> {
@@ -390,19 +439,30 @@ fn change_facts<'p>(select_type: &'static str, access: &'p TableAccess, sorts: b
     if sorts {
         extra.push("Using filesort");
     }
-    Facts { select_type, access: Some(access), name: None, extra }
+    Facts { access: Some(Cow::Borrowed(access)), extra, ..Facts::new(select_type) }
 }
 
-fn table_row(plan: &Plan) -> Vec<Value> {
-    let mut facts = facts(plan);
+fn table_rows(plan: &Plan) -> Vec<Vec<Value>> {
+    match plan {
+        Plan::Explain { plan, .. } => table_rows(plan),
+        Plan::Select(select) if matches!(select.source, Source::Joined { .. }) => {
+            relation::facts_of(select).into_iter().map(table_row).collect()
+        }
+        plan => vec![table_row(facts(plan))],
+    }
+}
+
+fn table_row(mut facts: Facts<'_>) -> Vec<Value> {
     let text = |text: Option<String>| text.map_or(Value::Null, |text| Value::text(&text));
     let mut access_type = None;
     let mut key = None;
     let mut key_length = None;
     let mut reference = None;
     let mut row_count = Value::Null;
-    let name = facts.access.map(|access| access.alias.clone()).or(facts.name);
-    match facts.access.map(|access| (access, &access.path)) {
+    let access = facts.access.as_deref();
+    let name = access.map(|access| access.alias.clone()).or(facts.name);
+    let whole_key = if facts.is_lookup { "eq_ref" } else { "const" };
+    match access.map(|access| (access, &access.path)) {
         None => {
             if name.is_some() {
                 access_type = Some("ALL");
@@ -410,13 +470,13 @@ fn table_row(plan: &Plan) -> Vec<Value> {
         }
         Some((_, AccessPath::Empty)) => facts.extra = vec!["Impossible WHERE"],
         Some((access, AccessPath::PrimaryKeys(keys))) => {
-            (access_type, key) = (Some(if keys.len() == 1 { "const" } else { "range" }), Some(IndexId(0)));
+            (access_type, key) = (Some(if keys.len() == 1 { whole_key } else { "range" }), Some(IndexId(0)));
             row_count = Value::UInt(keys.len() as u64);
             (key_length, reference) =
                 key_use(&access.table, IndexId(0), keys.first().map_or(0, Vec::len), keys.len() == 1);
         }
         Some((access, AccessPath::UniqueKeys { index, keys })) => {
-            (access_type, key) = (Some(if keys.len() == 1 { "const" } else { "range" }), Some(*index));
+            (access_type, key) = (Some(if keys.len() == 1 { whole_key } else { "range" }), Some(*index));
             row_count = Value::UInt(keys.len() as u64);
             (key_length, reference) =
                 key_use(&access.table, *index, keys.first().map_or(0, Vec::len), keys.len() == 1);
@@ -437,10 +497,10 @@ fn table_row(plan: &Plan) -> Vec<Value> {
             }
         }
     }
-    let key = key.zip(facts.access).map(|(key, access)| index_name(&access.table, key).to_owned());
+    let key = key.zip(access).map(|(key, access)| index_name(&access.table, key).to_owned());
     let extra = if facts.extra.is_empty() { None } else { Some(facts.extra.join("; ")) };
     vec![
-        Value::UInt(1),
+        Value::UInt(facts.id),
         Value::text(facts.select_type),
         text(name),
         Value::Null,

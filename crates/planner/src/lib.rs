@@ -14,6 +14,7 @@
 //! | `tokens`, `dialect`, `reserved`, `cursor` | what the sqlparser crate needs to read MySQL exactly |
 //! | `statement`, `parse/` | the statement as written |
 //! | `bind/` | names, types, clauses: every MySQL error about meaning |
+//! | `algebra` | joins: where conditions are tested, how the right side is found |
 //! | `access_path/` | which keys or ranges of which index find the rows |
 //! | `steps` | what a SELECT does with the rows: sorting, DISTINCT, LIMIT |
 //! | `privileges` | which privileges each statement needs |
@@ -38,6 +39,7 @@ pub mod plan;
 pub mod privileges;
 
 mod access_path;
+mod algebra;
 mod bind;
 mod character_sets;
 mod cursor;

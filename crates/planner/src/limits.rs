@@ -30,6 +30,8 @@ pub struct TextLimits {
     pub parameter_count_max: usize,
     /// Nodes of select items that stand for their aliases and ordinals in other clauses.
     pub substituted_node_count_max: usize,
+    /// Tables and queries in FROM, with those of queries within queries.
+    pub relation_count_max: usize,
 }
 
 impl Default for TextLimits {
@@ -42,6 +44,7 @@ impl Default for TextLimits {
             connective_path_max: 2_000,
             parameter_count_max: 1_000,
             substituted_node_count_max: 250_000,
+            relation_count_max: 256,
         }
     }
 }

@@ -26,6 +26,10 @@
 //! Invariant: a plan is valid for every schema version in which its tables have the names, ids and versions that it was
 //! bound to ([`Prepared::fits`]). Slots check a table's version, too.
 
+mod relation;
+
+pub use relation::{Binding, Derived, HashForm, HashKey, Join, JoinKind, Lookup, Relation, Scan};
+
 use expression::Expression;
 use expression::aggregate::AggregateCall;
 use protocol::program::{LockMode, LockWait};
@@ -120,6 +124,8 @@ pub enum SessionValue {
     CurrentRole,
     /// CURRENT_USER(): name and host pattern of the account.
     CurrentUser,
+    /// NULL here: the place of a value of one row while something is done for that row.
+    Outer,
     /// GET_LOCK and its kin: each call is made once, in their order, before the statement runs.
     UserLock(Box<UserLockCall>),
 }
@@ -251,7 +257,20 @@ impl Plan {
     pub fn table(&self) -> Option<&Arc<TableDefinition>> {
         match self.rows() {
             Some(Rows::Stored(table)) if !matches!(self, Plan::Explain { .. }) => Some(table),
-            Some(Rows::Stored(_) | Rows::Virtual(_) | Rows::Nothing) | None => None,
+            Some(Rows::Stored(_) | Rows::Virtual(_) | Rows::Joined(_) | Rows::Nothing) | None => None,
+        }
+    }
+
+    /// All stored tables whose rows it reads or changes, in the order of the statement.
+    #[must_use]
+    pub fn tables(&self) -> Vec<&Arc<TableDefinition>> {
+        match self.rows() {
+            Some(Rows::Joined(select)) if !matches!(self, Plan::Explain { .. }) => {
+                let mut tables = Vec::new();
+                select.visit_tables(&mut |table| tables.push(table));
+                tables
+            }
+            _ => self.table().into_iter().collect(),
         }
     }
 
@@ -262,6 +281,7 @@ impl Plan {
                 Source::Nothing => Rows::Nothing,
                 Source::Table(access) => Rows::Stored(&access.table),
                 Source::Virtual { definition, .. } => Rows::Virtual(definition),
+                Source::Joined { .. } => Rows::Joined(plan),
             }),
             Plan::Insert(plan) => Some(Rows::Stored(&plan.table)),
             Plan::Update(plan) => Some(Rows::Stored(&plan.access.table)),
@@ -289,6 +309,8 @@ pub(crate) enum Rows<'a> {
     Nothing,
     Stored(&'a Arc<TableDefinition>),
     Virtual(&'a TableDefinition),
+    /// A SELECT of several relations.
+    Joined(&'a SelectPlan),
 }
 
 /// The roles that SET ROLE makes active.
@@ -342,6 +364,13 @@ pub enum Source {
         definition: Arc<TableDefinition>,
         /// WHERE.
         filter: Option<Expression>,
+    },
+    /// Several relations, or a derived table.
+    Joined {
+        /// The rows.
+        relation: Relation,
+        /// What of WHERE is tested on whole rows, in the relation's layout.
+        filter: Vec<Expression>,
     },
 }
 
@@ -442,6 +471,17 @@ pub struct SelectPlan {
     pub lock: Option<(LockMode, LockWait)>,
     /// The steps of the executor that follow from all that.
     pub steps: Steps,
+}
+
+impl SelectPlan {
+    /// Calls `visit` for each stored table that it reads.
+    pub fn visit_tables<'a>(&'a self, visit: &mut dyn FnMut(&'a Arc<TableDefinition>)) {
+        match &self.source {
+            Source::Nothing | Source::Virtual { .. } => {}
+            Source::Table(access) => visit(&access.table),
+            Source::Joined { relation, .. } => relation.visit_tables(&mut |table| visit(table)),
+        }
+    }
 }
 
 /// The steps that the rows of a SELECT's source go through. They are decided once per plan: the executor runs them,

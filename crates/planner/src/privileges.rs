@@ -74,7 +74,13 @@ pub(crate) fn check(statement: &Statement, text: &str, context: &BindContext<'_>
     needs.requirements(statement)?.iter().try_for_each(|requirement| permitted(requirement, context))
 }
 
-/// Refuses a statement of one table that names columns for which its privileges do not suffice.
+/// Refuses to read a table, as far as its name tells: before it is looked up.
+pub(crate) fn check_read(table: &TableName, context: &BindContext<'_>) -> Result<(), SqlError> {
+    let needs = Needs { text: "", context };
+    needs.read(table).iter().try_for_each(|requirement| permitted(requirement, context))
+}
+
+/// Refuses a statement that names columns of a table for which its privileges do not suffice.
 pub(crate) fn check_columns(
     table: &TableDefinition,
     uses: &ColumnUse,
@@ -162,14 +168,7 @@ impl Needs<'_> {
                 let Some((table, lock)) = super::bind::table_of_select(self.text, select)? else {
                     return Ok(Vec::new());
                 };
-                let mut needs = self.table(&table, Privileges::SELECT, OnColumns::Suffice);
-                let holds_verifiers =
-                    |table: FullName| table.database == SYSTEM_DATABASE && table.name == "users";
-                if self.full(&table).is_some_and(holds_verifiers) {
-                    // Verifiers of passwords are for those who may read `mysql`.
-                    let database = "mysql".to_owned();
-                    needs.push(Requirement::Database { database, privileges: Privileges::SELECT });
-                }
+                let mut needs = self.read(&table);
                 if lock == Some(LockType::Update) {
                     let any_of = Privileges::UPDATE.with(Privileges::DELETE).with(Privileges::LOCK_TABLES);
                     needs.extend(self.any_on_table(&table, any_of, "SELECT with locking clause"));
@@ -237,6 +236,18 @@ impl Needs<'_> {
             | Statement::UnlockTables
             | Statement::Nothing(_) => Vec::new(),
         })
+    }
+
+    /// SELECT on the table or a column of it.
+    fn read(&self, table: &TableName) -> Vec<Requirement> {
+        let mut needs = self.table(table, Privileges::SELECT, OnColumns::Suffice);
+        let holds_verifiers = |table: FullName| table.database == SYSTEM_DATABASE && table.name == "users";
+        if self.full(table).is_some_and(holds_verifiers) {
+            // Verifiers of passwords are for those who may read `mysql`.
+            let database = "mysql".to_owned();
+            needs.push(Requirement::Database { database, privileges: Privileges::SELECT });
+        }
+        needs
     }
 
     /// LOCK TABLES on the database, and SELECT on the table.

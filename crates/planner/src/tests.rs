@@ -168,6 +168,11 @@ fn select_plans() {
 }
 
 #[test]
+fn joins() {
+    check_golden(include_str!("tests/joins.txt"));
+}
+
+#[test]
 fn access_paths() {
     check_golden(include_str!("tests/access.txt"));
 }

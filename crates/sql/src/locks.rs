@@ -109,17 +109,22 @@ impl SessionLocks {
             let text = "Can't execute the given command because you have active locked tables or an active transaction";
             return Err(SqlError::new(1192, text));
         }
-        let Some(table) = plan.table().filter(|table| table.kind == TableKind::User) else { return Ok(()) };
-        let name = &table.name;
         let changes = matches!(plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_));
-        match tables.modes.iter().find(|(locked, _)| *locked == table.id) {
-            None => Err(SqlError::new(1100, format!("Table '{name}' was not locked with LOCK TABLES"))),
-            Some((_, LockMode::Shared)) if changes => Err(SqlError::new(
-                1099,
-                format!("Table '{name}' was locked with a READ lock and can't be updated"),
-            )),
-            Some(_) => Ok(()),
+        for table in plan.tables().into_iter().filter(|table| table.kind == TableKind::User) {
+            let name = &table.name;
+            match tables.modes.iter().find(|(locked, _)| *locked == table.id) {
+                None => {
+                    let text = format!("Table '{name}' was not locked with LOCK TABLES");
+                    return Err(SqlError::new(1100, text));
+                }
+                Some((_, LockMode::Shared)) if changes => {
+                    let text = format!("Table '{name}' was locked with a READ lock and can't be updated");
+                    return Err(SqlError::new(1099, text));
+                }
+                Some(_) => {}
+            }
         }
+        Ok(())
     }
 
     /// Tables that nobody may change in form while they are locked.

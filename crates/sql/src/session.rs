@@ -157,7 +157,7 @@ impl Session {
     /// it, or its open transaction has changed or locked rows of it. A transaction does not keep rows that it has only
     /// read.
     pub(crate) fn uses(&self, tables: &[TableRef], used_for: Duration, now: Instant) -> bool {
-        let running = self.running.as_ref().and_then(|running| running.table());
+        let running = self.running.iter().flat_map(|running| running.tables());
         let running = running.map(|table| (table, self.active_since));
         self.core.client.transaction.uses().chain(self.core.locks.uses()).chain(running).any(
             |(used, since)| {
@@ -171,9 +171,11 @@ impl Session {
     /// later one: an index of that table may not be kept any more.
     pub(crate) fn leave_old_table(&mut self, env: &mut Environment<'_>) {
         let Some(running) = &mut self.running else { return };
-        let Some(used) = running.table() else { return };
-        let installed = env.module.site.map.table(used.id).map(|info| info.definition.version);
-        if installed.is_some_and(|installed| used.version + 1 < installed) {
+        let is_left = |used: TableRef| {
+            let installed = env.module.site.map.table(used.id).map(|info| info.definition.version);
+            installed.is_some_and(|installed| used.version + 1 < installed)
+        };
+        if running.tables().any(is_left) {
             running.leave_table();
             self.run(env);
         }

@@ -145,7 +145,7 @@ impl SessionCore {
             SessionValue::RowCount => Some(Value::Int(self.row_count)),
             SessionValue::CurrentRole => Some(Value::text(&self.rights.current_role())),
             // Its value is put there when the call is made.
-            SessionValue::UserLock(_) => Some(Value::Null),
+            SessionValue::Outer | SessionValue::UserLock(_) => Some(Value::Null),
             SessionValue::FoundRows => Some(Value::Int(i64::try_from(self.found_rows).unwrap_or(i64::MAX))),
         }
     }

@@ -23,7 +23,7 @@ use expression::{
 };
 use protocol::SqlError;
 use sqlparser::ast::{self, CastKind, DataType, Expr, Ident, ObjectName, ObjectNamePart, Value as AstValue};
-use types::{Collation, ColumnIndex, DateMode, SqlType, Value};
+use types::{Collation, DateMode, SqlType, Value};
 
 /// Aggregates met so far; the first has slot `first_slot`.
 #[derive(Debug, Default)]
@@ -229,12 +229,13 @@ impl Binder<'_> {
         Ok(self.read_column(column, place.scope))
     }
 
-    /// Notes that the statement reads a column of its table.
-    fn read_column(&mut self, column: Expression, scope: &Scope) -> Expression {
-        if let (Some(slot), Some(table)) = (column.as_column(), scope.table())
-            && slot.index() < table.definition.columns.len()
+    /// Notes that the statement reads a column of a table.
+    pub(in crate::bind) fn read_column(&mut self, column: Expression, scope: &Scope) -> Expression {
+        if let Some(slot) = column.as_column()
+            && let Some((table, index)) = scope.table_of(slot)
+            && table.is_table
         {
-            self.uses.read.insert(ColumnIndex(slot.0));
+            self.reads_of(&table.definition).read.insert(index);
         }
         column
     }

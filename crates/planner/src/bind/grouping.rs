@@ -1,7 +1,7 @@
 //! From the mixed space (columns, then aggregates) to the group space (values of GROUP BY, then aggregates).
 //!
 //! A column that GROUP BY determines is added to the group's values: that changes no group. GROUP BY determines it if
-//! it holds a whole key of the table, or WHERE fixes the column to a constant. Any other bare column is 1055 or 1140
+//! it holds a whole key of the table, or WHERE and ON fix the column: to a constant, or to a determined column. Any other bare column is 1055 or 1140
 //! under ONLY_FULL_GROUP_BY; without it, ANY_VALUE.
 //!
 //! Invariant: after [`Groups::finish`] every slot of an adopted expression is below `group_by.len() + calls.len()`.
@@ -9,25 +9,26 @@
 use super::expression::{Aggregates, Place};
 use super::scope::{Scope, ScopeTable};
 use super::{Binder, Clause};
+use crate::algebra::Dependency;
 use crate::plan::Grouping;
-use expression::{AggregateCall, AggregateFunction, ColumnSlot, Comparison, Expression, Node};
+use expression::{AggregateCall, AggregateFunction, ColumnSlot, Expression, Node};
 use protocol::SqlError;
 use sqlparser::ast::{Expr, Value as AstValue};
-use types::{ColumnIndex, IndexKind, SqlType};
+use types::IndexKind;
 
 /// Slots of aggregates until all values of GROUP BY are known.
 const AGGREGATE_SLOTS: u16 = 1 << 15;
 
 /// A grouping in the making.
 pub(crate) struct Groups<'a> {
-    table: Option<&'a ScopeTable>,
+    scope: &'a Scope,
     /// The expressions that the statement groups by, then the columns that they determine.
     group_by: Vec<Expression>,
     written: usize,
     first_aggregate: u16,
     calls: Vec<AggregateCall>,
     /// Columns that each group has one value of.
-    determined: Vec<ColumnIndex>,
+    determined: Vec<ColumnSlot>,
     only_full_group_by: bool,
 }
 
@@ -44,24 +45,15 @@ impl<'a> Groups<'a> {
         scope: &'a Scope,
         group_by: Vec<Expression>,
         aggregates: Aggregates,
-        selection: Option<&Expression>,
+        dependencies: &[Dependency],
         only_full_group_by: bool,
     ) -> Self {
-        let table = scope.table();
-        let column_count = table.map_or(0, |table| table.definition.columns.len());
-        let mut determined: Vec<ColumnIndex> =
-            group_by.iter().filter_map(Expression::as_column).map(|slot| ColumnIndex(slot.0)).collect();
+        let mut determined: Vec<ColumnSlot> = group_by.iter().filter_map(Expression::as_column).collect();
         if !group_by.is_empty() {
-            determined.extend(selection.map(constant_columns).unwrap_or_default());
-        }
-        if let Some(table) = table
-            && holds_key(table, &determined)
-        {
-            determined =
-                (0..column_count).filter_map(|column| u16::try_from(column).ok().map(ColumnIndex)).collect();
+            determine(&mut determined, scope, dependencies);
         }
         Self {
-            table,
+            scope,
             written: group_by.len(),
             group_by,
             first_aggregate: aggregates.first_slot,
@@ -87,7 +79,7 @@ impl<'a> Groups<'a> {
             *expression = aggregate_column(slot.0 - self.first_aggregate, expression)?;
             return Ok(());
         }
-        if self.determined.contains(&ColumnIndex(slot.0)) {
+        if self.determined.contains(&slot) {
             self.group_by.push(expression.clone());
             *expression = group_column(self.group_by.len() - 1, expression)?;
             return Ok(());
@@ -109,10 +101,9 @@ impl<'a> Groups<'a> {
     }
 
     fn bare_column(&self, slot: ColumnSlot, adopted: Adopted) -> SqlError {
-        let column = self.table.map_or_else(String::new, |table| {
+        let column = self.scope.table_of(slot).map_or_else(String::new, |(table, column)| {
             let definition = &table.definition;
-            let name = definition.columns.get(slot.index()).map_or("", |column| &column.name);
-            format!("{}.{}.{name}", definition.database, table.alias)
+            format!("{}.{}.{}", definition.database, table.alias, definition.column_at(column).name)
         });
         let place = match adopted {
             Adopted::Item(number) => format!("#{} of SELECT list", number + 1),
@@ -171,36 +162,37 @@ fn aggregate_column(position: u16, expression: &Expression) -> Result<Expression
     Ok(Expression::column(ColumnSlot(slot), expression.sql_type.clone(), expression.nullable))
 }
 
-/// Columns that WHERE fixes. Texts are left out: equal under a collation is not the same.
-fn constant_columns(selection: &Expression) -> Vec<ColumnIndex> {
-    selection
-        .clone()
-        .into_conjuncts()
-        .iter()
-        .filter_map(|condition| match &condition.node {
-            Node::Compare { operator: Comparison::Equal, left, right, .. } => {
-                let (column, constant) =
-                    if left.as_column().is_some() { (left, right) } else { (right, left) };
-                let is_text = matches!(
-                    column.sql_type,
-                    SqlType::Char { .. } | SqlType::VarChar { .. } | SqlType::Text { .. }
-                );
-                let slot = column.as_column()?;
-                (constant.is_constant() && !is_text).then_some(ColumnIndex(slot.0))
+/// Adds the columns that others determine, until there are no more.
+fn determine(determined: &mut Vec<ColumnSlot>, scope: &Scope, dependencies: &[Dependency]) {
+    loop {
+        let before = determined.len();
+        for Dependency { from, to } in dependencies {
+            if !determined.contains(to) && from.iter().all(|slot| determined.contains(slot)) {
+                determined.push(*to);
             }
-            _ => None,
-        })
-        .collect()
+        }
+        for table in &scope.tables {
+            let columns = (table.first_slot..).take(table.definition.columns.len()).map(ColumnSlot);
+            if holds_key(table, determined) {
+                let missing: Vec<ColumnSlot> =
+                    columns.filter(|column| !determined.contains(column)).collect();
+                determined.extend(missing);
+            }
+        }
+        if determined.len() == before {
+            return;
+        }
+    }
 }
 
 /// Whether the columns hold all of a key without NULL.
-fn holds_key(table: &ScopeTable, columns: &[ColumnIndex]) -> bool {
+fn holds_key(table: &ScopeTable, columns: &[ColumnSlot]) -> bool {
     let definition = &table.definition;
     definition.public_indexes().any(|index| {
         !matches!(index.kind, IndexKind::Ordered)
             && index.parts.iter().all(|part| {
                 part.prefix_length.is_none()
-                    && columns.contains(&part.column)
+                    && columns.contains(&ColumnSlot(table.first_slot + part.column.0))
                     && !definition.column_at(part.column).flags.nullable
             })
     })

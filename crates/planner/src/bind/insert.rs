@@ -145,6 +145,8 @@ impl Binder<'_> {
                 definition: table.clone(),
                 column_names: alias.columns.clone(),
                 first_slot,
+                is_optional: false,
+                is_table: false,
             });
         }
         let mut assignments = Vec::with_capacity(insert.on_duplicate.len());

@@ -22,6 +22,10 @@ pub(crate) struct ScopeTable {
     pub(crate) column_names: Vec<String>,
     /// The slot of its first column.
     pub(crate) first_slot: u16,
+    /// Its rows may be missing: each column may be NULL then.
+    pub(crate) is_optional: bool,
+    /// Its rows are those of a stored or virtual table.
+    pub(crate) is_table: bool,
 }
 
 impl ScopeTable {
@@ -31,7 +35,15 @@ impl ScopeTable {
         let alias = alias.map_or_else(|| definition.name.clone(), str::to_owned);
         // `database.alias.column` is right for an alias too.
         let database = database.or_else(|| Some(definition.database.clone()));
-        Self { alias, database, definition, column_names: Vec::new(), first_slot: 0 }
+        Self {
+            alias,
+            database,
+            definition,
+            column_names: Vec::new(),
+            first_slot: 0,
+            is_optional: false,
+            is_table: true,
+        }
     }
 
     fn column(&self, name: &str) -> Option<ColumnIndex> {
@@ -59,7 +71,7 @@ impl ScopeTable {
         Expression::column(
             ColumnSlot(self.first_slot + column.0),
             definition.sql_type.clone(),
-            definition.flags.nullable,
+            definition.flags.nullable || self.is_optional,
         )
     }
 }
@@ -68,17 +80,54 @@ impl ScopeTable {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
     pub(crate) tables: Vec<ScopeTable>,
+    /// The columns that `*` and names without qualifiers mean; empty: all. A column of USING or of a natural join is
+    /// here once.
+    pub(crate) visible: Vec<Visible>,
+}
+
+/// A column of a table of the scope.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Visible {
+    /// Position of the table.
+    pub(crate) table: usize,
+    pub(crate) column: ColumnIndex,
 }
 
 impl Scope {
     /// One table.
     pub(crate) fn of_table(definition: Arc<TableDefinition>, alias: Option<&str>) -> Self {
-        Self { tables: vec![ScopeTable::new(definition, alias)] }
+        Self { tables: vec![ScopeTable::new(definition, alias)], visible: Vec::new() }
     }
 
-    /// The first table: a statement has one at most.
+    /// The first table.
     pub(crate) fn table(&self) -> Option<&ScopeTable> {
         self.tables.first()
+    }
+
+    /// The table that a slot belongs to, and which column of it that is.
+    pub(crate) fn table_of(&self, slot: ColumnSlot) -> Option<(&ScopeTable, ColumnIndex)> {
+        self.tables.iter().find_map(|table| {
+            let column = slot.0.checked_sub(table.first_slot)?;
+            (usize::from(column) < table.definition.columns.len()).then_some((table, ColumnIndex(column)))
+        })
+    }
+
+    /// How many slots its tables have.
+    pub(crate) fn slot_count(&self) -> usize {
+        self.tables.iter().map(|table| table.definition.columns.len()).sum()
+    }
+
+    /// The columns that `*` stands for.
+    pub(crate) fn visible_columns(&self) -> Vec<Visible> {
+        if !self.visible.is_empty() {
+            return self.visible.clone();
+        }
+        let of_table = |(table, scope_table): (usize, &ScopeTable)| {
+            let columns: Vec<ColumnIndex> =
+                scope_table.definition.visible_columns().map(|(column, _)| column).collect();
+            columns.into_iter().map(move |column| Visible { table, column })
+        };
+        self.tables.iter().enumerate().flat_map(of_table).collect()
     }
 
     /// The column that a name means.
@@ -89,13 +138,17 @@ impl Scope {
         clause: Clause,
     ) -> Result<Option<Expression>, SqlError> {
         let mut found = None;
-        for table in self.tables.iter().filter(|table| table.is_meant_by(qualifier)) {
+        for (position, table) in self.tables.iter().enumerate() {
+            if !table.is_meant_by(qualifier) {
+                continue;
+            }
             let Some(column) = table.column(name) else { continue };
+            let is_visible = |visible: &Visible| visible.table == position && visible.column == column;
+            if qualifier.is_empty() && !self.visible.is_empty() && !self.visible.iter().any(is_visible) {
+                continue;
+            }
             if found.is_some() {
-                return Err(SqlError::new(
-                    1052,
-                    format!("Column '{}' in {} is ambiguous", qualified(qualifier, name), clause.text()),
-                ));
+                return Err(ambiguous_column(qualifier, name, clause));
             }
             found = Some(table.expression(column));
         }
@@ -111,6 +164,12 @@ impl Scope {
     ) -> Result<Expression, SqlError> {
         self.find(qualifier, name, clause)?.ok_or_else(|| unknown_column(qualifier, name, clause))
     }
+}
+
+/// 1052.
+pub(crate) fn ambiguous_column(qualifier: &[&str], name: &str, clause: Clause) -> SqlError {
+    let name = qualified(qualifier, name);
+    SqlError::new(1052, format!("Column '{name}' in {} is ambiguous", clause.text()))
 }
 
 /// 1054.

@@ -1,4 +1,4 @@
-//! SELECT from no table or one.
+//! SELECT from no table or one; `joined` has those from several.
 //!
 //! Everything is bound in the mixed space first; then, if there is a grouping, brought into the group space.
 
@@ -8,6 +8,7 @@ use super::item_names::item_texts;
 use super::scope::{Scope, ScopeTable, same_name};
 use super::{Binder, Bound, Clause, NamedTable, VolatilePlace, computed_column, system_table_rejected};
 use crate::access_path::{self, Purpose, Wanted};
+use crate::algebra::{Dependency, equalities};
 use crate::limits::SELECT_ITEM_COUNT_MAX;
 use crate::plan::{ColumnOrigin, Grouping, Limit, Plan, ResultColumn, SelectPlan, SortKey, Source, Steps};
 use crate::statement::{SelectStatement, TableName};
@@ -36,24 +37,39 @@ struct Item {
 }
 
 /// The parts of a query that are here.
-struct Parts<'q> {
-    select: &'q Select,
-    order_by: &'q [OrderByExpr],
-    limit: Option<&'q LimitClause>,
-    locks: &'q [LockClause],
+pub(super) struct Parts<'q> {
+    pub(super) select: &'q Select,
+    pub(super) order_by: &'q [OrderByExpr],
+    pub(super) limit: Option<&'q LimitClause>,
+    pub(super) locks: &'q [LockClause],
+    /// Where the text of the query begins.
+    pub(super) start: usize,
 }
 
 impl Binder<'_> {
     pub(crate) fn select(&mut self, statement: &SelectStatement) -> Result<Bound, SqlError> {
         let parts = parts(self.text, &statement.query)?;
-        let (named, alias) = match from(self.text, &parts.select.from)? {
-            Some((name, alias)) => (Some(self.named_table(&name)?), alias),
-            None => (None, None),
+        let (plan, columns) = self.block(&parts, statement.lock_in_share_mode)?;
+        Ok(Bound { plan: Plan::Select(Box::new(plan)), columns })
+    }
+
+    /// One SELECT.
+    pub(super) fn block(
+        &mut self,
+        parts: &Parts<'_>,
+        in_share_mode: bool,
+    ) -> Result<(SelectPlan, Vec<ResultColumn>), SqlError> {
+        let Some(table) = from(self.text, &parts.select.from)? else {
+            return self.joined_block(parts, in_share_mode);
+        };
+        let (named, alias) = match table {
+            FromTable::Named(name, alias) => (Some(self.named_table(&name)?), alias),
+            FromTable::Dual => (None, None),
         };
         let name = named
             .as_ref()
             .map_or("", |(NamedTable::Stored(table) | NamedTable::Virtual(_, table))| &table.name);
-        let lock = lock(parts.locks, statement.lock_in_share_mode, alias.as_deref().unwrap_or(name))?;
+        let lock = lock(parts.locks, in_share_mode, alias.as_deref().unwrap_or(name))?;
         for clause in parts.locks {
             check_locked_name(clause, named.as_ref(), alias.as_deref())?;
         }
@@ -67,7 +83,10 @@ impl Binder<'_> {
             Some(selection) => Some(self.expression(selection, &mut Place::new(&scope, Clause::Where))?),
             None => None,
         };
-        let mut body = self.body(&parts, &scope, selection.as_ref())?;
+        let mut dependencies = Vec::new();
+        let conjuncts = selection.clone().map(Expression::into_conjuncts).unwrap_or_default();
+        conjuncts.iter().for_each(|conjunct| equalities(conjunct, &mut dependencies));
+        let mut body = self.body(parts, &scope, &dependencies)?;
         let limit = self.limit_clause(parts.limit)?;
         let distinct = distinct(self.text, parts.select.distinct.as_ref())?;
         if distinct {
@@ -114,20 +133,21 @@ impl Binder<'_> {
             steps: Steps::default(),
         };
         plan.steps = steps_of(&plan, self.volatile_calls > 0);
-        Ok(Bound { plan: Plan::Select(Box::new(plan)), columns: body.columns })
+        Ok((plan, body.columns))
     }
 
     /// Items, GROUP BY, HAVING and ORDER BY.
-    fn body(
+    pub(super) fn body(
         &mut self,
         parts: &Parts<'_>,
         scope: &Scope,
-        selection: Option<&Expression>,
+        dependencies: &[Dependency],
     ) -> Result<Body, SqlError> {
-        let first_slot = scope.table().map_or(0, |table| table.definition.columns.len());
-        let first_slot = u16::try_from(first_slot).map_err(|_| SqlError::new(1117, "Too many columns"))?;
+        let first_slot =
+            u16::try_from(scope.slot_count()).map_err(|_| SqlError::new(1117, "Too many columns"))?;
         let mut aggregates = Aggregates { first_slot, calls: Vec::new() };
-        let mut items = self.items(&parts.select.projection, scope, &mut aggregates)?;
+        let texts = item_texts(self.text.get(parts.start..).unwrap_or_default(), self.context.modes);
+        let mut items = self.items(&parts.select.projection, &texts, scope, &mut aggregates)?;
         let aliases: Vec<(String, Expression)> = items
             .iter()
             .filter_map(|item| item.alias.clone().map(|alias| (alias, item.expression.clone())))
@@ -164,7 +184,7 @@ impl Binder<'_> {
         if !group_by.is_empty() || !aggregates.calls.is_empty() {
             let is_single = group_by.is_empty();
             let only_full = self.context.only_full_group_by;
-            let mut groups = Groups::new(scope, group_by, aggregates, selection, only_full);
+            let mut groups = Groups::new(scope, group_by, aggregates, dependencies, only_full);
             for (number, item) in items.iter_mut().enumerate() {
                 groups.adopt(&mut item.expression, Adopted::Item(number))?;
             }
@@ -190,10 +210,10 @@ impl Binder<'_> {
     fn items(
         &mut self,
         projection: &[SelectItem],
+        texts: &[&str],
         scope: &Scope,
         aggregates: &mut Aggregates,
     ) -> Result<Vec<Item>, SqlError> {
-        let texts = item_texts(self.text, self.context.modes);
         if projection.len() > SELECT_ITEM_COUNT_MAX {
             return Err(SqlError::new(1117, "Too many columns"));
         }
@@ -212,35 +232,37 @@ impl Binder<'_> {
                 SelectItem::ExprWithAliases { .. } => return Err(syntax_error_at_word(self.text, &["AS"])),
                 SelectItem::Wildcard(options) => {
                     plain_wildcard(self.text, options)?;
-                    let Some(table) = scope.table() else {
+                    if scope.tables.is_empty() {
                         return Err(SqlError::new(1096, "No tables used"));
-                    };
-                    self.uses.reads_all = true;
-                    self.uses.read.extend(table.definition.visible_columns().map(|(column, _)| column));
-                    items.extend(self.all_columns(table)?);
+                    }
+                    for visible in scope.visible_columns() {
+                        items.push(self.column_item(&scope.tables[visible.table], visible.column)?);
+                    }
                 }
                 SelectItem::QualifiedWildcard(kind, options) => {
                     plain_wildcard(self.text, options)?;
                     let table = qualified_table(self.text, kind, scope)?;
-                    self.uses.reads_all = true;
-                    self.uses.read.extend(table.definition.visible_columns().map(|(column, _)| column));
-                    items.extend(self.all_columns(table)?);
+                    for (column, _) in table.definition.visible_columns() {
+                        items.push(self.column_item(table, column)?);
+                    }
                 }
             }
         }
         Ok(items)
     }
 
-    fn all_columns(&mut self, table: &ScopeTable) -> Result<Vec<Item>, SqlError> {
-        let mut items = Vec::new();
-        for (index, definition) in table.definition.visible_columns() {
-            let expression = table.expression(index);
-            let mut column =
-                computed_column(&*definition.name, expression.sql_type.clone(), expression.nullable);
-            describe_origin(&mut column, table, index);
-            items.push(Item { expression: self.padded(expression)?, column, alias: None });
+    /// A column that `*` stands for.
+    fn column_item(&mut self, table: &ScopeTable, index: ColumnIndex) -> Result<Item, SqlError> {
+        if table.is_table {
+            let uses = self.reads_of(&table.definition);
+            uses.reads_all = true;
+            uses.read.insert(index);
         }
-        Ok(items)
+        let expression = table.expression(index);
+        let name = table.definition.column_at(index).name.as_str();
+        let mut column = computed_column(name, expression.sql_type.clone(), expression.nullable);
+        describe_origin(&mut column, table, index);
+        Ok(Item { expression: self.padded(expression)?, column, alias: None })
     }
 
     fn item(
@@ -277,10 +299,10 @@ impl Binder<'_> {
             _ => name,
         };
         let mut column = computed_column(name, expression.sql_type.clone(), expression.nullable);
-        if let (Some(slot), Some(table)) = (expression.as_column(), scope.table())
-            && slot.index() < table.definition.columns.len()
+        if let Some(slot) = expression.as_column()
+            && let Some((table, index)) = scope.table_of(slot)
         {
-            describe_origin(&mut column, table, ColumnIndex(slot.0));
+            describe_origin(&mut column, table, index);
         }
         Ok(Item { expression: self.padded(expression)?, column, alias })
     }
@@ -327,7 +349,7 @@ impl Binder<'_> {
         Ok(keys)
     }
 
-    fn limit_clause(&mut self, clause: Option<&LimitClause>) -> Result<Limit, SqlError> {
+    pub(super) fn limit_clause(&mut self, clause: Option<&LimitClause>) -> Result<Limit, SqlError> {
         match clause {
             None => Ok(Limit::default()),
             Some(LimitClause::OffsetCommaLimit { offset, limit }) => {
@@ -355,12 +377,12 @@ fn text_of(value: &AstValue) -> Option<String> {
 }
 
 /// Everything but rows and limits.
-struct Body {
-    projection: Vec<Expression>,
-    columns: Vec<ResultColumn>,
-    grouping: Option<Grouping>,
-    having: Option<Expression>,
-    order_by: Vec<SortKey>,
+pub(super) struct Body {
+    pub(super) projection: Vec<Expression>,
+    pub(super) columns: Vec<ResultColumn>,
+    pub(super) grouping: Option<Grouping>,
+    pub(super) having: Option<Expression>,
+    pub(super) order_by: Vec<SortKey>,
 }
 
 /// Without a table, WHERE filters the one row, as HAVING does.
@@ -373,7 +395,7 @@ fn merged_having(
         (Source::Nothing, Some(selection)) => {
             Some(Expression::and(std::iter::once(selection).chain(having).collect()))
         }
-        (Source::Nothing | Source::Table(_) | Source::Virtual { .. }, _) => having,
+        (Source::Nothing | Source::Table(_) | Source::Virtual { .. } | Source::Joined { .. }, _) => having,
     }
 }
 
@@ -388,6 +410,11 @@ fn uses_slot_from(expression: &Expression, first: u16) -> bool {
 fn describe_origin(column: &mut ResultColumn, table: &ScopeTable, index: ColumnIndex) {
     let definition = &table.definition;
     let own = definition.column_at(index);
+    if !table.is_table {
+        column.table.clone_from(&table.alias);
+        column.format = own.format;
+        return;
+    }
     column.original_name.clone_from(&own.name);
     column.table.clone_from(&table.alias);
     column.original_table.clone_from(&definition.name);
@@ -427,7 +454,7 @@ fn qualified_table<'s>(
             ObjectNamePart::Function(_) => return Err(syntax_error(text, text.len())),
         }
     }
-    let found = scope.table().filter(|table| match parts.as_slice() {
+    let found = scope.tables.iter().find(|table| match parts.as_slice() {
         [alias] => same_name(alias, &table.alias),
         [database, alias] => same_name(alias, &table.alias) && table.database.as_deref() == Some(*database),
         _ => false,
@@ -436,7 +463,7 @@ fn qualified_table<'s>(
 }
 
 /// 3065: what DISTINCT drops cannot order.
-fn check_distinct_order(body: &Body) -> Result<(), SqlError> {
+pub(super) fn check_distinct_order(body: &Body) -> Result<(), SqlError> {
     for (number, key) in body.order_by.iter().enumerate() {
         if !is_made_of(&key.expression, &body.projection) {
             return Err(SqlError::new(
@@ -460,7 +487,7 @@ fn is_made_of(expression: &Expression, projection: &[Expression]) -> bool {
     expression.as_column().is_none() && operands.into_iter().all(|operand| is_made_of(operand, projection))
 }
 
-fn distinct(text: &str, distinct: Option<&Distinct>) -> Result<bool, SqlError> {
+pub(super) fn distinct(text: &str, distinct: Option<&Distinct>) -> Result<bool, SqlError> {
     match distinct {
         None | Some(Distinct::All) => Ok(false),
         Some(Distinct::Distinct) => Ok(true),
@@ -469,7 +496,7 @@ fn distinct(text: &str, distinct: Option<&Distinct>) -> Result<bool, SqlError> {
 }
 
 /// Takes a query apart; every part that is not here is refused by name.
-fn parts<'q>(text: &str, query: &'q Query) -> Result<Parts<'q>, SqlError> {
+pub(super) fn parts<'q>(text: &str, query: &'q Query) -> Result<Parts<'q>, SqlError> {
     let Query {
         with,
         body,
@@ -501,7 +528,7 @@ fn parts<'q>(text: &str, query: &'q Query) -> Result<Parts<'q>, SqlError> {
     match &**body {
         SetExpr::Select(select) => {
             check_select(text, select)?;
-            Ok(Parts { select, order_by, limit: limit_clause.as_ref(), locks })
+            Ok(Parts { select, order_by, limit: limit_clause.as_ref(), locks, start: 0 })
         }
         SetExpr::Query(inner) if order_by.is_empty() && limit_clause.is_none() && locks.is_empty() => {
             parts(text, inner)
@@ -586,14 +613,28 @@ fn check_select(text: &str, select: &Select) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// The one table of FROM and its alias; DUAL is none.
-fn from(text: &str, tables: &[TableWithJoins]) -> Result<Option<(TableName, Option<String>)>, SqlError> {
+/// A table of FROM by its name.
+pub(super) enum FromTable {
+    /// DUAL, or no FROM.
+    Dual,
+    /// A table and its alias.
+    Named(TableName, Option<String>),
+}
+
+/// The only table of FROM; None if there are several, or a derived one.
+fn from(text: &str, tables: &[TableWithJoins]) -> Result<Option<FromTable>, SqlError> {
     let [TableWithJoins { relation, joins }] = tables else {
-        return if tables.is_empty() { Ok(None) } else { Err(SqlError::unsupported("joins")) };
+        return Ok(if tables.is_empty() { Some(FromTable::Dual) } else { None });
     };
-    if !joins.is_empty() {
-        return Err(SqlError::unsupported("joins"));
+    let is_several = matches!(relation, TableFactor::Derived { .. } | TableFactor::NestedJoin { .. });
+    if is_several || !joins.is_empty() {
+        return Ok(None);
     }
+    from_table(text, relation).map(Some)
+}
+
+/// A table of FROM.
+pub(super) fn from_table(text: &str, relation: &TableFactor) -> Result<FromTable, SqlError> {
     let TableFactor::Table {
         name,
         alias,
@@ -608,11 +649,7 @@ fn from(text: &str, tables: &[TableWithJoins]) -> Result<Option<(TableName, Opti
         index_hints: _,
     } = relation
     else {
-        return Err(SqlError::unsupported(match relation {
-            TableFactor::Derived { .. } => "derived tables",
-            TableFactor::NestedJoin { .. } => "joins",
-            _ => "table functions",
-        }));
+        return Err(SqlError::unsupported("table functions"));
     };
     if !partitions.is_empty() {
         return Err(SqlError::unsupported("PARTITION clause"));
@@ -630,7 +667,7 @@ fn from(text: &str, tables: &[TableWithJoins]) -> Result<Option<(TableName, Opti
         }
         [ObjectNamePart::Identifier(table)] => {
             if table.quote_style.is_none() && table.value.eq_ignore_ascii_case("dual") {
-                return Ok(None);
+                return Ok(FromTable::Dual);
             }
             TableName { database: None, name: table.value.clone() }
         }
@@ -644,18 +681,21 @@ fn from(text: &str, tables: &[TableWithJoins]) -> Result<Option<(TableName, Opti
             Err(syntax_error(text, offset_of(alias.name.span.start)))
         }
         Some(alias) if !alias.columns.is_empty() => Err(syntax_error_behind_word(text, "FROM")),
-        alias => Ok(Some((name, alias.as_ref().map(|alias| alias.name.value.clone())))),
+        alias => Ok(FromTable::Named(name, alias.as_ref().map(|alias| alias.name.value.clone()))),
     }
 }
 
-/// The table that a SELECT reads, and how it locks rows of it.
+/// The table that a SELECT reads, and how it locks rows of it. None if there is none or more than one.
 pub(crate) fn table_of_select(
     text: &str,
     statement: &SelectStatement,
 ) -> Result<Option<(TableName, Option<LockType>)>, SqlError> {
     let parts = parts(text, &statement.query)?;
     let lock = parts.locks.first().map(|lock| lock.lock_type);
-    Ok(from(text, &parts.select.from)?.map(|(table, _)| (table, lock)))
+    Ok(match from(text, &parts.select.from)? {
+        Some(FromTable::Named(table, _)) => Some((table, lock)),
+        Some(FromTable::Dual) | None => None,
+    })
 }
 
 /// `OF name` names the table by its alias, or, if it has none, by its name.

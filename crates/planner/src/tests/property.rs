@@ -44,6 +44,7 @@ fn for_each_of_select(select: &mut SelectPlan, change: &mut dyn FnMut(&mut Expre
         Source::Nothing => {}
         Source::Table(access) => for_each_of_access(access, change),
         Source::Virtual { filter, .. } => filter.iter_mut().for_each(&mut *change),
+        Source::Joined { filter, .. } => filter.iter_mut().for_each(&mut *change),
     }
     if let Some(grouping) = &mut select.grouping {
         grouping.group_by.iter_mut().for_each(&mut *change);

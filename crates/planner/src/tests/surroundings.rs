@@ -132,7 +132,7 @@ impl Surroundings for TestSurroundings {
         match name {
             SessionValue::RowCount | SessionValue::FoundRows => Some(Value::Int(0)),
             SessionValue::CurrentRole => Some(Value::text("NONE")),
-            SessionValue::User(_) | SessionValue::UserLock(_) => Some(Value::Null),
+            SessionValue::User(_) | SessionValue::Outer | SessionValue::UserLock(_) => Some(Value::Null),
             SessionValue::CurrentUser => Some(Value::text("root@localhost")),
             SessionValue::Variable(name) | SessionValue::GlobalVariable(name) => match name.as_str() {
                 "nothing" => None,

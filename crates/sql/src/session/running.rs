@@ -187,9 +187,9 @@ impl Running {
         }
     }
 
-    /// The table that it reads or changes.
-    pub(super) fn table(&self) -> Option<TableRef> {
-        self.statement.cached.prepared.plan.table().map(|table| table_ref(table))
+    /// The tables that it reads or changes.
+    pub(super) fn tables(&self) -> impl Iterator<Item = TableRef> {
+        self.statement.cached.prepared.plan.tables().into_iter().map(|table| table_ref(table))
     }
 
     /// KILL QUERY.

@@ -155,7 +155,7 @@ impl Session {
     pub(super) fn enter_transaction(&mut self, statement: &Statement) -> Result<(), SqlError> {
         let plan = &statement.cached.prepared.plan;
         let changes = matches!(plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_));
-        let reads_table = matches!(plan, Plan::Select(select) if matches!(select.source, Source::Table(_)));
+        let reads_table = matches!(plan, Plan::Select(select) if matches!(select.source, Source::Table(_) | Source::Joined { .. }));
         let transaction = &mut self.core.client.transaction;
         if (changes || reads_table) && !self.core.variables.autocommit && !transaction.is_open() {
             transaction.begin(self.core.variables.is_read_only);

@@ -203,9 +203,9 @@ impl Binder<'_> {
     /// VALUES(column) in ON DUPLICATE KEY UPDATE: the column of the new row. Elsewhere it is NULL, as in MySQL.
     fn values_of(&mut self, argument: &Expr, place: &mut Place<'_>) -> Result<Expression, SqlError> {
         // The value that INSERT gives a column is no value of the table.
-        let read = self.uses.read.clone();
+        let reads = self.reads.clone();
         let mut column = self.bound(argument, place)?;
-        self.uses.read = read;
+        self.reads = reads;
         let Some(slot) = column.as_column() else {
             return Err(syntax_error_behind_word(self.text, "VALUES"));
         };
@@ -226,12 +226,13 @@ impl Binder<'_> {
     /// DEFAULT(column).
     fn default_of(&mut self, argument: &Expr, place: &mut Place<'_>) -> Result<Expression, SqlError> {
         let column = self.bound(argument, place)?;
-        let (Some(slot), Some(table)) = (column.as_column(), place.scope.table()) else {
+        let Some(slot) = column.as_column() else {
             return Err(syntax_error_behind_word(self.text, "DEFAULT"));
         };
-        let Some(definition) = table.definition.columns.get(slot.index()) else {
-            return Err(SqlError::unsupported("DEFAULT() of the new row"));
+        let Some((table, index)) = place.scope.table_of(slot).filter(|(table, _)| table.is_table) else {
+            return Err(SqlError::unsupported("DEFAULT() of the new row or of a derived table"));
         };
+        let definition = table.definition.column_at(index);
         match &definition.default {
             DefaultValue::Literal(value) => {
                 Ok(Expression::literal(value.clone(), definition.sql_type.clone()))

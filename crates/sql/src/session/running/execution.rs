@@ -153,7 +153,7 @@ impl Session {
                     Source::Virtual { table, definition, filter } => {
                         Some(Box::new(VirtualReader::new(table, definition, filter.as_ref(), &mut cx)?))
                     }
-                    Source::Table(_) | Source::Nothing => None,
+                    Source::Table(_) | Source::Joined { .. } | Source::Nothing => None,
                 };
                 Execution::select(SelectRun::new(plan, made, &mut cx.executor())?)
             }

@@ -1,0 +1,408 @@
+//! A FROM clause in the making: which conditions are tested where, and how it becomes a [`Relation`].
+//!
+//! Expressions name **slots of the block**: each table of FROM has a run of them, in the order of the text. `lower`
+//! keeps the slots that something reads, and renumbers them to positions in the rows of each node.
+//!
+//! *Conditions move down* to the side of a join whose columns they name. Below the side of an outer join whose rows may
+//! be missing they move from its ON only; below the other side they never move from ON. Volatile ones stay.
+//!
+//! Invariant: the result is that of the joins as written, followed by WHERE.
+
+use crate::access_path::{self, Purpose, Wanted};
+use crate::plan::{
+    AccessPath, Binding, Derived, HashForm, HashKey, Join, JoinKind, Lookup, Relation, Scan, TableAccess,
+};
+use expression::{ColumnSlot, Comparison, Domain, Expression, Node};
+use protocol::SqlError;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use types::{ColumnIndex, SqlType, TableDefinition};
+
+/// Keys or ranges that a lookup makes of one row at most.
+const LOOKUP_KEYS_MAX: usize = 16;
+
+/// A tree of FROM.
+#[derive(Debug)]
+pub(crate) enum Draft {
+    Table { table: Arc<TableDefinition>, alias: String, first_slot: u16, filter: Vec<Expression> },
+    Derived { derived: Arc<Derived>, first_slot: u16, filter: Vec<Expression> },
+    Join { kind: JoinKind, left: Box<Draft>, right: Box<Draft>, on: Vec<Expression> },
+}
+
+/// One column has one value for each combination of values of others.
+#[derive(Debug)]
+pub(crate) struct Dependency {
+    pub(crate) from: Vec<ColumnSlot>,
+    pub(crate) to: ColumnSlot,
+}
+
+/// Where a lowered draft gets numbers for parameters.
+pub(crate) trait Parameters {
+    /// A new parameter.
+    fn add(&mut self) -> Result<u16, SqlError>;
+    /// Takes back the last ones.
+    fn take_back(&mut self, count: usize);
+}
+
+impl Draft {
+    /// Two drafts, joined.
+    pub(crate) fn join(kind: JoinKind, left: Draft, right: Draft, on: Vec<Expression>) -> Self {
+        let mut join = Draft::Join { kind, left: Box::new(left), right: Box::new(right), on: Vec::new() };
+        for conjunct in on {
+            join.push_on(conjunct);
+        }
+        join
+    }
+
+    fn has(&self, slot: ColumnSlot) -> bool {
+        let within = |first: u16, count: usize| {
+            slot.0.checked_sub(first).is_some_and(|column| usize::from(column) < count)
+        };
+        match self {
+            Draft::Table { table, first_slot, .. } => within(*first_slot, table.columns.len()),
+            Draft::Derived { derived, first_slot, .. } => within(*first_slot, derived.names.len()),
+            Draft::Join { left, right, .. } => left.has(slot) || right.has(slot),
+        }
+    }
+
+    fn has_all(&self, slots: &[ColumnSlot]) -> bool {
+        slots.iter().all(|slot| self.has(*slot))
+    }
+
+    /// A conjunct of ON of the topmost join.
+    fn push_on(&mut self, conjunct: Expression) {
+        let Draft::Join { kind, right, on, .. } = self else { return };
+        let left_over = match kind {
+            JoinKind::Inner => self.push(conjunct),
+            JoinKind::Left if right.has_all(&conjunct.columns()) => match right.push(conjunct) {
+                Some(conjunct) => {
+                    on.push(conjunct);
+                    None
+                }
+                None => None,
+            },
+            JoinKind::Left => {
+                on.push(conjunct);
+                None
+            }
+        };
+        stdx::require!(left_over.is_none(), "an inner join takes every condition over its sides");
+    }
+
+    /// Tests a condition as far down as it may be tested; gives it back if that is above this tree.
+    pub(crate) fn push(&mut self, conjunct: Expression) -> Option<Expression> {
+        match self {
+            Draft::Table { filter, .. } | Draft::Derived { filter, .. } => {
+                filter.push(conjunct);
+                None
+            }
+            Draft::Join { kind, left, right, on } => {
+                let columns = conjunct.columns();
+                let kept = if left.has_all(&columns) {
+                    left.push(conjunct)?
+                } else if *kind == JoinKind::Inner && right.has_all(&columns) {
+                    right.push(conjunct)?
+                } else {
+                    conjunct
+                };
+                match kind {
+                    JoinKind::Inner => {
+                        on.push(kept);
+                        None
+                    }
+                    JoinKind::Left => Some(kept),
+                }
+            }
+        }
+    }
+
+    /// The slots that its own conditions read where they are tested on rows of several columns.
+    pub(crate) fn add_used(&self, used: &mut BTreeSet<ColumnSlot>) {
+        match self {
+            Draft::Table { .. } => {}
+            Draft::Derived { filter, .. } => used.extend(filter.iter().flat_map(Expression::columns)),
+            Draft::Join { left, right, on, .. } => {
+                used.extend(on.iter().flat_map(Expression::columns));
+                left.add_used(used);
+                right.add_used(used);
+            }
+        }
+    }
+
+    /// What its conditions say of columns that have one value.
+    pub(crate) fn dependencies(&self, dependencies: &mut Vec<Dependency>) {
+        match self {
+            Draft::Table { filter, .. } | Draft::Derived { filter, .. } => {
+                filter.iter().for_each(|conjunct| equalities(conjunct, dependencies));
+            }
+            Draft::Join { kind: JoinKind::Inner, left, right, on } => {
+                on.iter().for_each(|conjunct| equalities(conjunct, dependencies));
+                left.dependencies(dependencies);
+                right.dependencies(dependencies);
+            }
+            Draft::Join { kind: JoinKind::Left, left, right, on } => {
+                left.dependencies(dependencies);
+                // A missing row has NULLs: whether it is missing depends on all of ON.
+                let mut from: Vec<ColumnSlot> = on.iter().flat_map(Expression::columns).collect();
+                from.retain(|slot| left.has(*slot));
+                let mut inner = Vec::new();
+                on.iter().for_each(|conjunct| equalities(conjunct, &mut inner));
+                right.dependencies(&mut inner);
+                for Dependency { from: own, to } in inner {
+                    if right.has(to) {
+                        let from = own.into_iter().chain(from.iter().copied()).collect();
+                        dependencies.push(Dependency { from, to });
+                    }
+                }
+            }
+        }
+    }
+
+    /// The relation, and which slots its rows hold.
+    pub(crate) fn lower(
+        self,
+        used: &BTreeSet<ColumnSlot>,
+        parameters: &mut dyn Parameters,
+    ) -> Result<(Relation, Vec<ColumnSlot>), SqlError> {
+        match self {
+            Draft::Table { table, alias, first_slot, filter } => {
+                Ok(scan(table, alias, first_slot, filter, used))
+            }
+            Draft::Derived { derived, first_slot, filter } => {
+                let layout: Vec<ColumnSlot> =
+                    (first_slot..).take(derived.names.len()).map(ColumnSlot).collect();
+                Ok((filtered(Relation::Derived(derived), filter, &layout), layout))
+            }
+            Draft::Join { kind, left, right, on } => {
+                let lookup = lookup(&left, &right, &on, parameters)?;
+                let keys: Vec<(Expression, Expression, HashForm)> =
+                    on.iter().filter_map(|conjunct| hash_key(conjunct, &left, &right)).collect();
+                let (left, mut layout) = left.lower(used, parameters)?;
+                let (right, right_layout) = right.lower(used, parameters)?;
+                let keys = keys.into_iter().map(|(mut of_left, mut of_right, form)| {
+                    to_positions(&mut of_left, &layout);
+                    to_positions(&mut of_right, &right_layout);
+                    HashKey { left: of_left, right: of_right, form }
+                });
+                let keys = keys.collect();
+                let lookup = lookup.map(|(access, bound)| {
+                    let binding = |(parameter, slot): Bound| Binding {
+                        parameter,
+                        position: position_of(slot, &layout),
+                    };
+                    Lookup { access, bindings: bound.into_iter().map(binding).collect() }
+                });
+                let (left_width, right_width) = (layout.len(), right_layout.len());
+                layout.extend(right_layout);
+                let mut condition = if on.is_empty() { None } else { Some(Expression::and(on)) };
+                if let Some(condition) = &mut condition {
+                    to_positions(condition, &layout);
+                }
+                let join = Join { kind, left, right, left_width, right_width, condition, keys, lookup };
+                Ok((Relation::Join(Arc::new(join)), layout))
+            }
+        }
+    }
+}
+
+fn filtered(input: Relation, mut conditions: Vec<Expression>, layout: &[ColumnSlot]) -> Relation {
+    if conditions.is_empty() {
+        return input;
+    }
+    conditions.iter_mut().for_each(|condition| to_positions(condition, layout));
+    Relation::Filter { input: Box::new(input), conditions }
+}
+
+/// A table with the columns that are used.
+fn scan(
+    table: Arc<TableDefinition>,
+    alias: String,
+    first_slot: u16,
+    filter: Vec<Expression>,
+    used: &BTreeSet<ColumnSlot>,
+) -> (Relation, Vec<ColumnSlot>) {
+    let columns = (0..table.columns.len()).filter_map(|column| u16::try_from(column).ok());
+    let mut columns: Vec<ColumnIndex> =
+        columns.filter(|column| used.contains(&ColumnSlot(first_slot + column))).map(ColumnIndex).collect();
+    if columns.is_empty() {
+        columns.extend(table.primary_key().first().map(|part| part.column));
+    }
+    let layout = columns.iter().map(|column| ColumnSlot(first_slot + column.0)).collect();
+    let access = access_of(table, alias, first_slot, filter);
+    (Relation::Scan(Arc::new(Scan { access, columns })), layout)
+}
+
+fn access_of(
+    table: Arc<TableDefinition>,
+    alias: String,
+    first_slot: u16,
+    filter: Vec<Expression>,
+) -> TableAccess {
+    let selection = to_columns(filter, first_slot);
+    let wanted = Wanted { order_by: &[], is_limited: false, purpose: Purpose::Read };
+    access_path::access(table, alias, selection, &wanted).0
+}
+
+/// Conditions over slots of one table as one over its columns.
+fn to_columns(mut conjuncts: Vec<Expression>, first_slot: u16) -> Option<Expression> {
+    for conjunct in &mut conjuncts {
+        conjunct.map_columns(&mut |slot| ColumnSlot(slot.0 - first_slot));
+    }
+    if conjuncts.is_empty() { None } else { Some(Expression::and(conjuncts)) }
+}
+
+/// Renumbers slots to positions in rows of this layout.
+pub(crate) fn to_positions(expression: &mut Expression, layout: &[ColumnSlot]) {
+    expression
+        .map_columns(&mut |slot| ColumnSlot(u16::try_from(position_of(slot, layout)).unwrap_or(u16::MAX)));
+}
+
+fn position_of(slot: ColumnSlot, layout: &[ColumnSlot]) -> usize {
+    let position = layout.iter().position(|held| *held == slot);
+    stdx::require!(position.is_some(), "slot {} is read and not in the row", slot.0);
+    position.unwrap_or(usize::MAX)
+}
+
+/// A parameter and the slot whose value stands in it.
+type Bound = (u16, ColumnSlot);
+
+/// The keys of the right side's table that a left row gives, and which slots stand in which parameters.
+fn lookup(
+    left: &Draft,
+    right: &Draft,
+    on: &[Expression],
+    parameters: &mut dyn Parameters,
+) -> Result<Option<(TableAccess, Vec<Bound>)>, SqlError> {
+    let Draft::Table { table, alias, first_slot, filter } = right else { return Ok(None) };
+    let names_both = |conjunct: &&Expression| {
+        let columns = conjunct.columns();
+        columns.iter().any(|slot| left.has(*slot)) && columns.iter().any(|slot| right.has(*slot))
+    };
+    let mut conjuncts: Vec<Expression> = on.iter().filter(names_both).cloned().collect();
+    let mut slots: Vec<ColumnSlot> = conjuncts.iter().flat_map(Expression::columns).collect();
+    slots.retain(|slot| left.has(*slot));
+    slots.sort_unstable();
+    slots.dedup();
+    let mut bound = Vec::with_capacity(slots.len());
+    for slot in slots {
+        bound.push((parameters.add()?, slot));
+    }
+    for conjunct in &mut conjuncts {
+        bind_slots(conjunct, &bound);
+    }
+    conjuncts.extend(filter.iter().cloned());
+    let mut access = access_of(Arc::clone(table), alias.clone(), *first_slot, conjuncts);
+    let is_bound = |expression: &Expression| {
+        let mut is_bound = false;
+        expression.visit(&mut |part| {
+            is_bound |= matches!(part.node, Node::Parameter(number) if bound.iter().any(|(own, _)| *own == number));
+        });
+        is_bound
+    };
+    let is_lookup = match &access.path {
+        AccessPath::Empty => false,
+        AccessPath::PrimaryKeys(keys) | AccessPath::UniqueKeys { keys, .. } => {
+            keys.len() <= LOOKUP_KEYS_MAX && keys.iter().flatten().any(is_bound)
+        }
+        AccessPath::Ranges { ranges, .. } => {
+            ranges.len() <= LOOKUP_KEYS_MAX && ranges.iter().all(|range| range.equal.iter().any(is_bound))
+        }
+    };
+    if is_lookup {
+        // The path need not imply what is asked of the table alone, nor the condition of the join.
+        access.filter = to_columns(filter.clone(), *first_slot);
+        return Ok(Some((access, bound)));
+    }
+    parameters.take_back(bound.len());
+    Ok(None)
+}
+
+fn bind_slots(expression: &mut Expression, bound: &[Bound]) {
+    if let Node::Column(slot) = expression.node
+        && let Some((parameter, _)) = bound.iter().find(|(_, own)| *own == slot)
+    {
+        expression.node = Node::Parameter(*parameter);
+    }
+    for operand in expression.operands_mut() {
+        bind_slots(operand, bound);
+    }
+}
+
+/// The two sides of an equality whose values can be hashed.
+fn hash_key(
+    conjunct: &Expression,
+    left: &Draft,
+    right: &Draft,
+) -> Option<(Expression, Expression, HashForm)> {
+    let Node::Compare { operator: Comparison::Equal, domain, left: first, right: second } = &conjunct.node
+    else {
+        return None;
+    };
+    let form = hash_form(*domain, &first.sql_type, &second.sql_type)?;
+    let is_of = |draft: &Draft, expression: &Expression| draft.has_all(&expression.columns());
+    if is_of(left, first) && is_of(right, second) {
+        Some((Expression::clone(first), Expression::clone(second), form))
+    } else if is_of(right, first) && is_of(left, second) {
+        Some((Expression::clone(second), Expression::clone(first), form))
+    } else {
+        None
+    }
+}
+
+/// The form in which values of two types hash alike if they are equal in the domain; None: they need not.
+fn hash_form(domain: Domain, left: &SqlType, right: &SqlType) -> Option<HashForm> {
+    let both = |is: fn(&SqlType) -> bool| is(left) && is(right);
+    let is_integer = |sql_type: &SqlType| matches!(sql_type, SqlType::Integer { .. });
+    let is_exact = |sql_type: &SqlType| matches!(sql_type, SqlType::Integer { .. } | SqlType::Decimal { .. });
+    let is_double = |sql_type: &SqlType| matches!(sql_type, SqlType::Double | SqlType::Float);
+    let is_number = |sql_type: &SqlType| {
+        matches!(
+            sql_type,
+            SqlType::Integer { .. } | SqlType::Decimal { .. } | SqlType::Double | SqlType::Float
+        )
+    };
+    let is_string = |sql_type: &SqlType| {
+        matches!(
+            sql_type,
+            SqlType::Char { .. }
+                | SqlType::VarChar { .. }
+                | SqlType::Text { .. }
+                | SqlType::Binary { .. }
+                | SqlType::VarBinary { .. }
+                | SqlType::Blob { .. }
+        )
+    };
+    let is_instant = |sql_type: &SqlType| {
+        matches!(sql_type, SqlType::Date | SqlType::DateTime { .. } | SqlType::Timestamp { .. })
+    };
+    match domain {
+        Domain::Number if both(is_integer) => Some(HashForm::Integer),
+        Domain::Number if both(is_exact) => Some(HashForm::Exact),
+        Domain::Number if both(is_number) && (is_double(left) || is_double(right)) => Some(HashForm::Double),
+        Domain::Text(collation) if both(is_string) => Some(HashForm::Text(collation)),
+        Domain::DateTime if both(is_instant) => Some(HashForm::Instant),
+        Domain::Time if both(|sql_type| matches!(sql_type, SqlType::Time { .. })) => Some(HashForm::Duration),
+        Domain::Number | Domain::Text(_) | Domain::DateTime | Domain::Time => None,
+    }
+}
+
+/// What a conjunct says of columns that have one value. Texts are left out: equal under a collation is not the same.
+pub(crate) fn equalities(conjunct: &Expression, dependencies: &mut Vec<Dependency>) {
+    let Node::Compare { operator: Comparison::Equal, left, right, .. } = &conjunct.node else { return };
+    let is_text = |sql_type: &SqlType| {
+        matches!(sql_type, SqlType::Char { .. } | SqlType::VarChar { .. } | SqlType::Text { .. })
+    };
+    let mut add = |column: &Expression, other: &Expression| {
+        let Some(to) = column.as_column() else { return };
+        if is_text(&column.sql_type) {
+            return;
+        }
+        if other.is_constant() {
+            dependencies.push(Dependency { from: Vec::new(), to });
+        } else if let Some(from) = other.as_column() {
+            dependencies.push(Dependency { from: vec![from], to });
+        }
+    };
+    add(left, right);
+    add(right, left);
+}

@@ -1,0 +1,337 @@
+//! FROM with joins and derived tables: which names it makes, and what is joined with what.
+//!
+//! ON sees the tables of its two operands. USING and NATURAL make one column of two: the left one, of a RIGHT JOIN the
+//! right one. A RIGHT JOIN is a LEFT JOIN of its operands exchanged.
+
+use super::expression::Place;
+use super::scope::{Scope, ScopeTable, Visible, ambiguous_column, same_name, unknown_column};
+use super::select::{FromTable, from_table};
+use super::{Binder, Clause, NamedTable};
+use crate::algebra::{Draft, Parameters};
+use crate::bind::expression::object_name;
+use crate::limits;
+use crate::plan::{Derived, JoinKind, ResultColumn, SessionValue};
+use crate::privileges;
+use crate::syntax::{syntax_error, syntax_error_at_word};
+use expression::{Comparison, Expression};
+use protocol::SqlError;
+use sqlparser::ast::{
+    JoinConstraint, JoinOperator, ObjectName, Query, TableAlias, TableFactor, TableWithJoins,
+};
+use std::sync::Arc;
+use types::{Collation, ColumnDefinition, ColumnFlags, DefaultValue, TableDefinition, TableId, TableKind};
+
+/// Tables of one FROM.
+const TABLE_COUNT_MAX: usize = 61;
+/// Slots of one FROM: those behind them are for aggregates.
+const SLOT_COUNT_MAX: usize = 1 << 14;
+
+/// A part of FROM.
+pub(super) struct Part {
+    pub(super) draft: Draft,
+    pub(super) scope: Scope,
+}
+
+impl Binder<'_> {
+    /// All of FROM.
+    pub(super) fn from_clause(&mut self, tables: &[TableWithJoins]) -> Result<Part, SqlError> {
+        let mut next_slot = 0;
+        let mut all: Option<Part> = None;
+        for table in tables {
+            let part = self.table_with_joins(table, &mut next_slot)?;
+            all = Some(match all {
+                None => part,
+                Some(left) => crossed(left, part)?,
+            });
+        }
+        let part = all.ok_or_else(|| SqlError::new(1096, "No tables used"))?;
+        if part.scope.tables.len() > TABLE_COUNT_MAX {
+            let text = format!("Too many tables; MySQL can only use {TABLE_COUNT_MAX} tables in a join");
+            return Err(SqlError::new(1116, text));
+        }
+        Ok(part)
+    }
+
+    fn table_with_joins(&mut self, table: &TableWithJoins, next_slot: &mut u16) -> Result<Part, SqlError> {
+        let mut left = self.factor(&table.relation, next_slot)?;
+        for join in &table.joins {
+            let right = self.factor(&join.relation, next_slot)?;
+            let (side, constraint) = match &join.join_operator {
+                JoinOperator::Join(constraint)
+                | JoinOperator::Inner(constraint)
+                | JoinOperator::CrossJoin(constraint)
+                | JoinOperator::StraightJoin(constraint) => (Side::Neither, constraint),
+                JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => {
+                    (Side::Left, constraint)
+                }
+                JoinOperator::Right(constraint) | JoinOperator::RightOuter(constraint) => {
+                    (Side::Right, constraint)
+                }
+                _ => return Err(syntax_error_at_word(self.text, &["FULL", "SEMI", "ANTI", "ASOF", "ARRAY"])),
+            };
+            if side != Side::Neither && matches!(constraint, JoinConstraint::None) {
+                return Err(syntax_error(self.text, self.text.len()));
+            }
+            left = self.joined(left, right, side, constraint)?;
+        }
+        Ok(left)
+    }
+
+    fn factor(&mut self, factor: &TableFactor, next_slot: &mut u16) -> Result<Part, SqlError> {
+        self.relation_count += 1;
+        let limit = self.context.limits.relation_count_max;
+        limits::exceeds("relation_count_max", self.relation_count, limit)?;
+        match factor {
+            TableFactor::NestedJoin { table_with_joins, alias: None } => {
+                self.table_with_joins(table_with_joins, next_slot)
+            }
+            TableFactor::Derived { lateral: false, subquery, alias, sample: None } => {
+                self.derived(subquery, alias.as_ref(), next_slot)
+            }
+            TableFactor::Derived { lateral: true, .. } => Err(SqlError::unsupported("LATERAL")),
+            factor => {
+                let FromTable::Named(name, alias) = from_table(self.text, factor)? else {
+                    return Err(syntax_error_at_word(self.text, &["DUAL"]));
+                };
+                privileges::check_read(&name, self.context)?;
+                let NamedTable::Stored(table) = self.named_table(&name)? else {
+                    return Err(SqlError::unsupported("joins of information_schema and its like"));
+                };
+                let mut scope_table = ScopeTable::new(Arc::clone(&table), alias.as_deref());
+                let first_slot = take_slots(next_slot, table.columns.len())?;
+                scope_table.first_slot = first_slot;
+                let alias = scope_table.alias.clone();
+                let draft = Draft::Table { table, alias, first_slot, filter: Vec::new() };
+                Ok(Part { draft, scope: Scope { tables: vec![scope_table], visible: Vec::new() } })
+            }
+        }
+    }
+
+    fn derived(
+        &mut self,
+        subquery: &Query,
+        alias: Option<&TableAlias>,
+        next_slot: &mut u16,
+    ) -> Result<Part, SqlError> {
+        let Some(alias) = alias else {
+            return Err(SqlError::new(1248, "Every derived table must have its own alias"));
+        };
+        let (plan, columns) = self.nested_query(subquery)?;
+        let names: Vec<String> = if alias.columns.is_empty() {
+            columns.iter().map(|column| column.name.clone()).collect()
+        } else if alias.columns.len() == columns.len() {
+            alias.columns.iter().map(|column| column.name.value.clone()).collect()
+        } else {
+            let text = "In definition of view, derived table or common table expression, SELECT list and column names list \
+                        have different column counts";
+            return Err(SqlError::new(1353, text));
+        };
+        for (position, name) in names.iter().enumerate() {
+            if names[..position].iter().any(|other| same_name(other, name)) {
+                return Err(SqlError::new(1060, format!("Duplicate column name '{name}'")));
+            }
+        }
+        let alias = alias.name.value.clone();
+        let first_slot = take_slots(next_slot, names.len())?;
+        let definition = Arc::new(definition_of(&alias, &names, &columns));
+        let scope_table = ScopeTable {
+            alias: alias.clone(),
+            database: None,
+            definition,
+            column_names: Vec::new(),
+            first_slot,
+            is_optional: false,
+            is_table: false,
+        };
+        let derived = Arc::new(Derived { alias, names, plan });
+        let draft = Draft::Derived { derived, first_slot, filter: Vec::new() };
+        Ok(Part { draft, scope: Scope { tables: vec![scope_table], visible: Vec::new() } })
+    }
+
+    fn joined(
+        &mut self,
+        left: Part,
+        right: Part,
+        side: Side,
+        constraint: &JoinConstraint,
+    ) -> Result<Part, SqlError> {
+        let mut on = Vec::new();
+        let common = match constraint {
+            JoinConstraint::On(_) | JoinConstraint::None => Vec::new(),
+            JoinConstraint::Using(names) => self.using(names, &left.scope, &right.scope)?,
+            JoinConstraint::Natural => natural(&left.scope, &right.scope)?,
+        };
+        for (of_left, of_right) in &common {
+            let columns = [(&left.scope, of_left), (&right.scope, of_right)].map(|(scope, visible)| {
+                let column = scope.tables[visible.table].expression(visible.column);
+                self.read_column(column, scope)
+            });
+            let [of_left, of_right] = columns;
+            on.push(self.typed(Expression::compare(Comparison::Equal, of_left, of_right))?);
+        }
+        let mut scope = merged(&left.scope, &right.scope, side, &common)?;
+        if let JoinConstraint::On(condition) = constraint {
+            let condition = self.expression(condition, &mut Place::new(&scope, Clause::On))?;
+            if condition.is_volatile() {
+                return Err(SqlError::unsupported("RAND() and its like in ON"));
+            }
+            on.extend(condition.into_conjuncts());
+        }
+        let left_count = left.scope.tables.len();
+        for (position, table) in scope.tables.iter_mut().enumerate() {
+            table.is_optional |= match side {
+                Side::Neither => false,
+                Side::Left => position >= left_count,
+                Side::Right => position < left_count,
+            };
+        }
+        let draft = match side {
+            Side::Neither => Draft::join(JoinKind::Inner, left.draft, right.draft, on),
+            Side::Left => Draft::join(JoinKind::Left, left.draft, right.draft, on),
+            Side::Right => Draft::join(JoinKind::Left, right.draft, left.draft, on),
+        };
+        Ok(Part { draft, scope })
+    }
+
+    /// The columns that USING names, of both sides.
+    fn using(
+        &self,
+        names: &[ObjectName],
+        left: &Scope,
+        right: &Scope,
+    ) -> Result<Vec<(Visible, Visible)>, SqlError> {
+        let found = |scope: &Scope, name: &str| {
+            let mut found = named(scope, name);
+            match (found.pop(), found.pop()) {
+                (Some(column), None) => Ok(column),
+                (Some(_), Some(_)) => Err(ambiguous_column(&[], name, Clause::From)),
+                (None, _) => Err(unknown_column(&[], name, Clause::From)),
+            }
+        };
+        let mut common = Vec::with_capacity(names.len());
+        for name in names {
+            let name = object_name(name)?;
+            common.push((found(left, name)?, found(right, name)?));
+        }
+        Ok(common)
+    }
+}
+
+/// The side of a join whose rows all stay.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Neither,
+    Left,
+    Right,
+}
+
+/// All pairs of two parts.
+fn crossed(left: Part, right: Part) -> Result<Part, SqlError> {
+    let scope = merged(&left.scope, &right.scope, Side::Neither, &[])?;
+    Ok(Part { draft: Draft::join(JoinKind::Inner, left.draft, right.draft, Vec::new()), scope })
+}
+
+fn take_slots(next_slot: &mut u16, count: usize) -> Result<u16, SqlError> {
+    let first = *next_slot;
+    let next = usize::from(first) + count;
+    *next_slot = u16::try_from(next)
+        .ok()
+        .filter(|_| next <= SLOT_COUNT_MAX)
+        .ok_or_else(|| SqlError::new(1117, "Too many columns"))?;
+    Ok(first)
+}
+
+/// The visible columns of this name.
+fn named(scope: &Scope, name: &str) -> Vec<Visible> {
+    let mut columns = scope.visible_columns();
+    columns.retain(|visible| same_name(name_of(scope, *visible), name));
+    columns
+}
+
+fn name_of(scope: &Scope, visible: Visible) -> &str {
+    &scope.tables[visible.table].definition.column_at(visible.column).name
+}
+
+/// The columns that both sides have, in the order of the left one.
+fn natural(left: &Scope, right: &Scope) -> Result<Vec<(Visible, Visible)>, SqlError> {
+    let mut common = Vec::new();
+    for column in left.visible_columns() {
+        let name = name_of(left, column);
+        let mut of_right = named(right, name);
+        let Some(found) = of_right.pop() else { continue };
+        if !of_right.is_empty() || named(left, name).len() > 1 {
+            return Err(ambiguous_column(&[], name, Clause::From));
+        }
+        common.push((column, found));
+    }
+    Ok(common)
+}
+
+/// The names of two sides together: common columns first, then the others of the side that is kept, then the rest.
+fn merged(left: &Scope, right: &Scope, side: Side, common: &[(Visible, Visible)]) -> Result<Scope, SqlError> {
+    for table in &right.tables {
+        let is_same = |other: &&ScopeTable| other.alias == table.alias && other.database == table.database;
+        if left.tables.iter().any(|other| is_same(&other)) {
+            return Err(SqlError::new(1066, format!("Not unique table/alias: '{}'", table.alias)));
+        }
+    }
+    let behind = left.tables.len();
+    let moved = |visible: Visible| Visible { table: visible.table + behind, ..visible };
+    let is_same = |one: &Visible, other: &Visible| one.table == other.table && one.column == other.column;
+    let mut of_left = left.visible_columns();
+    of_left.retain(|visible| !common.iter().any(|(left, _)| is_same(left, visible)));
+    let mut of_right = right.visible_columns();
+    of_right.retain(|visible| !common.iter().any(|(_, right)| is_same(right, visible)));
+    let of_right: Vec<Visible> = of_right.into_iter().map(moved).collect();
+    let visible = match side {
+        Side::Right if !common.is_empty() => {
+            // In the order of the right side.
+            let mut shown: Vec<Visible> = common.iter().map(|(_, right)| moved(*right)).collect();
+            shown.sort_by_key(|visible| (visible.table, visible.column));
+            shown.into_iter().chain(of_right).chain(of_left).collect()
+        }
+        Side::Neither | Side::Left | Side::Right => {
+            let mut shown: Vec<Visible> = common.iter().map(|(left, _)| *left).collect();
+            shown.sort_by_key(|visible| (visible.table, visible.column));
+            shown.into_iter().chain(of_left).chain(of_right).collect()
+        }
+    };
+    let tables = left.tables.iter().chain(&right.tables).cloned().collect();
+    Ok(Scope { tables, visible })
+}
+
+/// A derived table as names see it.
+fn definition_of(alias: &str, names: &[String], columns: &[ResultColumn]) -> TableDefinition {
+    let column = |(name, column): (&String, &ResultColumn)| ColumnDefinition {
+        name: name.clone(),
+        sql_type: column.sql_type.clone(),
+        default: DefaultValue::Missing,
+        flags: ColumnFlags { nullable: column.nullable, ..ColumnFlags::default() },
+        comment: String::new(),
+        format: column.format,
+    };
+    TableDefinition {
+        id: TableId(0),
+        version: 0,
+        database: String::new(),
+        name: alias.to_owned(),
+        kind: TableKind::User,
+        columns: names.iter().zip(columns).map(column).collect(),
+        indexes: Vec::new(),
+        auto_increment: None,
+        comment: String::new(),
+        collation: Collation::Utf8mb40900AiCi,
+    }
+}
+
+impl Parameters for Binder<'_> {
+    fn add(&mut self) -> Result<u16, SqlError> {
+        self.session_values.push(SessionValue::Outer);
+        self.session_value_number(self.session_values.len() - 1)
+    }
+
+    fn take_back(&mut self, count: usize) {
+        let kept = self.session_values.len() - count;
+        self.session_values.truncate(kept);
+    }
+}

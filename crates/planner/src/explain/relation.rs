@@ -1,0 +1,204 @@
+//! EXPLAIN of joins and derived tables.
+
+use super::{Facts, Tree, block_extras, path_line, shown};
+use crate::plan::{AccessPath, Join, JoinKind, Lookup, Relation, SelectPlan, Source, TableAccess};
+use expression::{ColumnSlot, Expression, Node};
+use std::borrow::Cow;
+use types::{
+    Collation, ColumnDefinition, ColumnFlags, DefaultValue, NumberFormat, SqlType, TableDefinition, TableId,
+    TableKind,
+};
+
+/// The rows of a relation as a table: its columns are named `alias.column`.
+pub(super) fn row_of(relation: &Relation) -> TableDefinition {
+    let column = |name: String| ColumnDefinition {
+        name,
+        sql_type: SqlType::Null,
+        default: DefaultValue::Missing,
+        flags: ColumnFlags::default(),
+        comment: String::new(),
+        format: NumberFormat::default(),
+    };
+    TableDefinition {
+        id: TableId(0),
+        version: 0,
+        database: String::new(),
+        name: String::new(),
+        kind: TableKind::User,
+        columns: names_of(relation).into_iter().map(column).collect(),
+        indexes: Vec::new(),
+        auto_increment: None,
+        comment: String::new(),
+        collation: Collation::Utf8mb40900AiCi,
+    }
+}
+
+fn names_of(relation: &Relation) -> Vec<String> {
+    match relation {
+        Relation::Scan(scan) => {
+            let name = |column| format!("{}.{}", scan.access.alias, scan.access.table.column_at(column).name);
+            scan.columns.iter().copied().map(name).collect()
+        }
+        Relation::Derived(derived) => {
+            derived.names.iter().map(|name| format!("{}.{name}", derived.alias)).collect()
+        }
+        Relation::Join(join) => {
+            let mut names = names_of(&join.left);
+            names.extend(names_of(&join.right));
+            names
+        }
+        Relation::Filter { input, .. } => names_of(input),
+    }
+}
+
+impl Tree {
+    pub(super) fn relation(&mut self, relation: &Relation) {
+        match relation {
+            Relation::Scan(scan) => self.access(&scan.access, None),
+            Relation::Derived(derived) => {
+                self.step(format!("Derived table {}", derived.alias));
+                self.select(&derived.plan);
+            }
+            Relation::Filter { input, conditions } => {
+                self.filters(conditions, Some(&row_of(input)));
+                self.relation(input);
+            }
+            Relation::Join(join) => self.join(join),
+        }
+    }
+
+    fn join(&mut self, join: &Join) {
+        let row = row_of(&Relation::Join(std::sync::Arc::new(join.clone())));
+        let kind = match join.kind {
+            JoinKind::Inner => "inner",
+            JoinKind::Left => "left",
+        };
+        let how = if join.lookup.is_none() && !join.keys.is_empty() { "hash" } else { "nested loop" };
+        let on = join.condition.as_ref().map(|condition| format!(" on {}", shown(condition, Some(&row))));
+        self.step(format!("{kind} {how} join{}", on.unwrap_or_default()));
+        let depth = self.depth;
+        self.relation(&join.left);
+        self.depth = depth;
+        match (&join.lookup, &join.right) {
+            (Some(lookup), Relation::Scan(_)) => {
+                let access = looked_up(lookup);
+                if let Some(filter) = &access.filter {
+                    self.step(format!("Filter: {}", shown(filter, Some(&access.table))));
+                }
+                self.step(path_line(&access, None, Some(&row_of(&join.left))));
+            }
+            (_, right) => self.relation(right),
+        }
+        self.depth = depth;
+    }
+}
+
+/// The access by a lookup; its keys read columns of the left row.
+fn looked_up(lookup: &Lookup) -> TableAccess {
+    let mut access = lookup.access.clone();
+    let mut unbind = |expression: &mut Expression| unbound(expression, lookup);
+    match &mut access.path {
+        AccessPath::PrimaryKeys(keys) | AccessPath::UniqueKeys { keys, .. } => {
+            keys.iter_mut().flatten().for_each(unbind);
+        }
+        AccessPath::Ranges { ranges, .. } => {
+            for range in ranges {
+                range.equal.iter_mut().for_each(&mut unbind);
+                range.lower.iter_mut().chain(&mut range.upper).for_each(|(bound, _)| unbind(bound));
+            }
+        }
+        AccessPath::Empty => {}
+    }
+    access
+}
+
+fn unbound(expression: &mut Expression, lookup: &Lookup) {
+    if let Node::Parameter(number) = expression.node
+        && let Some(binding) = lookup.bindings.iter().find(|binding| binding.parameter == number)
+    {
+        expression.node = Node::Column(ColumnSlot(u16::try_from(binding.position).unwrap_or(u16::MAX)));
+    }
+    for operand in expression.operands_mut() {
+        unbound(operand, lookup);
+    }
+}
+
+/// EXPLAIN's rows of a SELECT from relations: those of its own tables, then those of its derived tables.
+pub(super) fn facts_of(select: &SelectPlan) -> Vec<Facts<'_>> {
+    let mut queue = vec![(1, select)];
+    let mut rows = Vec::new();
+    let mut last_id = 1;
+    let mut next = 0;
+    while let Some((id, select)) = queue.get(next).copied() {
+        next += 1;
+        let mut own = match &select.source {
+            Source::Joined { relation, filter } => {
+                let mut own = Vec::new();
+                leaves(relation, None, &mut own, &mut |derived| {
+                    last_id += 1;
+                    queue.push((last_id, derived));
+                    last_id
+                });
+                if let Some(last) = own.last_mut().filter(|_| !filter.is_empty()) {
+                    last.extra.push("Using where");
+                }
+                let block = block_extras(select);
+                own.first_mut().map(|first| first.extra.extend(block));
+                own
+            }
+            Source::Nothing | Source::Table(_) | Source::Virtual { .. } => vec![super::select_facts(select)],
+        };
+        for row in &mut own {
+            row.id = id;
+            row.select_type = if id == 1 { "PRIMARY" } else { "DERIVED" };
+        }
+        rows.append(&mut own);
+    }
+    if last_id == 1 {
+        rows.iter_mut().for_each(|row| row.select_type = "SIMPLE");
+    }
+    rows
+}
+
+fn leaves<'p>(
+    relation: &'p Relation,
+    join: Option<&'p Join>,
+    rows: &mut Vec<Facts<'p>>,
+    id_of: &mut dyn FnMut(&'p SelectPlan) -> u64,
+) {
+    let gathered = join.filter(|join| join.lookup.is_none()).map(|join| match join.keys.is_empty() {
+        true => "Using join buffer (nested loop)",
+        false => "Using join buffer (hash join)",
+    });
+    match relation {
+        Relation::Scan(scan) => {
+            let mut facts = Facts::new("SIMPLE");
+            facts.extra.extend(scan.access.filter.as_ref().map(|_| "Using where"));
+            facts.extra.extend(gathered);
+            match join.and_then(|join| join.lookup.as_ref()) {
+                Some(lookup) => {
+                    facts.is_lookup = true;
+                    facts.access = Some(Cow::Owned(looked_up(lookup)));
+                }
+                None => facts.access = Some(Cow::Borrowed(&scan.access)),
+            }
+            rows.push(facts);
+        }
+        Relation::Derived(derived) => {
+            let mut facts = Facts::new("SIMPLE");
+            facts.name = Some(format!("<derived{}>", id_of(&derived.plan)));
+            facts.extra.extend(gathered);
+            rows.push(facts);
+        }
+        Relation::Filter { input, .. } => {
+            leaves(input, join, rows, id_of);
+            if let Some(last) = rows.last_mut().filter(|last| !last.extra.contains(&"Using where")) {
+                last.extra.insert(0, "Using where");
+            }
+        }
+        Relation::Join(own) => {
+            leaves(&own.left, join, rows, id_of);
+            leaves(&own.right, Some(own), rows, id_of);
+        }
+    }
+}

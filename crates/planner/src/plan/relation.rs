@@ -1,0 +1,145 @@
+//! Rows of several relations: what FROM with joins and derived tables becomes.
+//!
+//! A relation is a tree. Each node gives rows of a fixed layout: a scan gives the columns that the statement reads of
+//! its table, a join gives the values of its left side and then those of its right side. Expressions of a node name
+//! positions in the rows that come into it.
+//!
+//! *Joins* keep the order of their left side. For each batch of left rows the right side is gathered in one of two
+//! ways: once for all, or by a **lookup** of the rows that the batch can match. The whole condition is tested on each
+//! pair of rows, so a lookup may find too much, never too little. **Hash keys** tell which pairs are worth the test.
+//!
+//! Invariant: a pair for which the condition is true has equal hash keys and is found by the lookup.
+
+use super::{SelectPlan, TableAccess};
+use expression::Expression;
+use std::sync::Arc;
+use types::{Collation, ColumnIndex, TableDefinition};
+
+/// A tree that gives rows.
+#[derive(Clone, Debug)]
+pub enum Relation {
+    /// A stored table.
+    Scan(Arc<Scan>),
+    /// A derived table: its items.
+    Derived(Arc<Derived>),
+    /// Two relations.
+    Join(Arc<Join>),
+    /// The rows for which all conditions are true.
+    Filter {
+        /// The rows.
+        input: Box<Relation>,
+        /// Over them.
+        conditions: Vec<Expression>,
+    },
+}
+
+/// Columns of a stored table.
+#[derive(Clone, Debug)]
+pub struct Scan {
+    /// The rows; the filter is over the whole row.
+    pub access: TableAccess,
+    /// The columns that are read; at least one.
+    pub columns: Vec<ColumnIndex>,
+}
+
+/// A query in FROM.
+#[derive(Clone, Debug)]
+pub struct Derived {
+    /// Its name.
+    pub alias: String,
+    /// Names of its columns.
+    pub names: Vec<String>,
+    /// The query.
+    pub plan: SelectPlan,
+}
+
+/// Kinds of joins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum JoinKind {
+    /// Pairs that match.
+    Inner,
+    /// Also left rows that match nothing, with NULLs.
+    Left,
+}
+
+/// Two relations.
+#[derive(Clone, Debug)]
+pub struct Join {
+    /// What becomes of matches.
+    pub kind: JoinKind,
+    /// Whose order is kept.
+    pub left: Relation,
+    /// Gathered.
+    pub right: Relation,
+    /// Values of a left row.
+    pub left_width: usize,
+    /// Values of a right row.
+    pub right_width: usize,
+    /// Over both rows, left values first; None: every pair matches.
+    pub condition: Option<Expression>,
+    /// Empty: every pair is tested.
+    pub keys: Vec<HashKey>,
+    /// None: the right side is gathered once.
+    pub lookup: Option<Lookup>,
+}
+
+/// Two values that are equal in every match.
+#[derive(Clone, Debug)]
+pub struct HashKey {
+    /// Over the left row.
+    pub left: Expression,
+    /// Over the right row.
+    pub right: Expression,
+    /// Equal values of both sides hash alike in this form.
+    pub form: HashForm,
+}
+
+/// The form in which values are hashed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HashForm {
+    /// Both are integers.
+    Integer,
+    /// Both are exact numbers.
+    Exact,
+    /// One is a double.
+    Double,
+    /// Strings.
+    Text(Collation),
+    /// Dates and moments.
+    Instant,
+    /// Durations.
+    Duration,
+}
+
+/// How the rows of a table are found that some left rows can match.
+#[derive(Clone, Debug)]
+pub struct Lookup {
+    /// Its keys name the parameters of `bindings`; its filter is all that is asked of the table alone.
+    pub access: TableAccess,
+    /// Values of the left row.
+    pub bindings: Vec<Binding>,
+}
+
+/// A value of a row that stands in a parameter while something else is evaluated.
+#[derive(Clone, Debug)]
+pub struct Binding {
+    /// Which.
+    pub parameter: u16,
+    /// Position in the row.
+    pub position: usize,
+}
+
+impl Relation {
+    /// Calls `visit` for each stored table of it, from left to right.
+    pub fn visit_tables<'a>(&'a self, visit: &mut impl FnMut(&'a Arc<TableDefinition>)) {
+        match self {
+            Relation::Scan(scan) => visit(&scan.access.table),
+            Relation::Derived(derived) => derived.plan.visit_tables(&mut *visit),
+            Relation::Join(join) => {
+                join.left.visit_tables(visit);
+                join.right.visit_tables(visit);
+            }
+            Relation::Filter { input, .. } => input.visit_tables(visit),
+        }
+    }
+}

@@ -1,0 +1,146 @@
+"""SELECTs of several tables, from a seed: joins, derived tables, subqueries, over the rows that the other statements have left.
+
+Columns are named with their table, or are in one table only. What is compared is the bag of rows: joins leave their order open.
+Comparisons of texts with numbers, and of texts of two tables where one is an ENUM or SET, are not made: both warn as often as the plan
+compares. Doubles are not joined on.
+"""
+import random
+
+from generator import TABLES, Statement
+
+# Columns that may be joined on or compared, by what they are compared as.
+COMPARED = {
+    'n': {'wide': ['id', 'ti', 'tu', 'si', 'su', 'mi', 'i', 'iu', 'bi', 'bu', 'd', 'du'], 'pair': ['a', 'n', 'm', 'z'], 'texts': ['q'], 'counted': ['id', 'p']},
+    's': {'wide': ['c', 'v', 'tt', 'tx'], 'pair': ['b', 'w'], 'texts': ['k', 'w'], 'counted': []},
+    'd': {'wide': ['dt', 'dm', 'dm6'], 'pair': [], 'texts': ['z'], 'counted': []},
+}
+SMALL = {'wide': ['id', 'ti', 'i', 'tu', 'si'], 'pair': ['a', 'n', 'm'], 'texts': ['q'], 'counted': ['id', 'p']}
+SHOWN = {'wide': ['id', 'ti', 'i', 'd', 'v', 'c', 'dt', 'dm', 'y', 'tm'], 'pair': ['a', 'b', 'n', 'm', 'w', 'z'], 'texts': ['k', 'q', 'z', 'w'], 'counted': ['id', 'p', 'r']}
+
+
+class JoinStatements:
+    def __init__(self, seed):
+        self.random = random.Random(f'joins {seed}')
+        self.names = 0
+
+    def pick(self, *options):
+        chosen = self.random.choice(options)
+        return chosen() if callable(chosen) else chosen
+
+    def chance(self, probability):
+        return self.random.random() < probability
+
+    def table(self):
+        return self.pick('wide', 'pair', 'texts', 'counted')
+
+    def alias(self):
+        self.names += 1
+        return f't{self.names}'
+
+    def column(self, relations, kind):
+        """A column of one of the relations: (alias, table)."""
+        found = [f'{alias}.{column}' for alias, table in relations for column in COMPARED[kind][table]]
+        return self.random.choice(found) if found else None
+
+    def small(self, relation):
+        return f'{relation[0]}.{self.random.choice(SMALL[relation[1]])}'
+
+    def literal(self, kind):
+        r = self.random
+        if kind == 'n':
+            return str(self.pick(r.randint(-3, 25), r.randint(0, 9), r.randint(0, 40)))
+        if kind == 's':
+            return "'" + self.pick('a', 'b', 'abc', 'x', 'dflt', 'k3', 'z', 'zz') + "'"
+        return "'" + self.pick('2024-02-29', '1999-12-31', '2024-05-05 12:34:56') + "'"
+
+    def condition(self, relations, outer=()):
+        """Over one relation or over several, and perhaps over one of an outer query."""
+        kind = self.pick('n', 'n', 'n', 's', 'd')
+        left = self.column(relations, kind)
+        if left is None:
+            return self.condition(relations, outer)
+        if outer and self.chance(.8):
+            right = self.column(outer, kind)
+            if right is not None:
+                return f"{left} {self.pick('=', '=', '=', '<', '>=')} {right}"
+        right = self.column(relations, kind)
+        return self.pick(
+            f'{left} = {right}', f"{left} {self.pick('<', '>=', '<>', '<=>')} {self.literal(kind)}", f'{left} IS NULL', f'{left} IS NOT NULL',
+            f'{left} IN ({self.literal(kind)}, {self.literal(kind)}, {self.literal(kind)})', f'{left} BETWEEN {self.literal(kind)} AND {self.literal(kind)}')
+
+    def on(self, left, right):
+        """Most often an equality of the two sides."""
+        kind = self.pick('n', 'n', 'n', 'n', 's', 'd')
+        one, other = self.column(left, kind), self.column(right, kind)
+        if one is None or other is None:
+            kind = 'n'
+            one, other = self.column(left, kind), self.column(right, kind)
+        if self.chance(.5):
+            one, other = self.small(self.random.choice(left)), self.small(self.random.choice(right))
+        made = f"{one} {self.pick('=', '=', '=', '=', '=', '<=>', '<', '<>')} {other}"
+        if self.chance(.1):
+            made = f"({made} OR {self.small(self.random.choice(left))} = {self.small(self.random.choice(right))})"
+        if self.chance(.3):
+            made += f' AND {self.condition(left + right)}'
+        return made
+
+    def factor(self):
+        """A table or a query in FROM: its text and what it is called."""
+        table, alias = self.table(), self.alias()
+        if self.chance(.8):
+            return f'{table} {alias}', [(alias, table)]
+        inner = self.alias()
+        where = f' WHERE {self.condition([(inner, table)])}' if self.chance(.7) else ''
+        columns = ', '.join(f'{inner}.{name}' for name, _, _ in TABLES[table])
+        return f'(SELECT {columns} FROM {table} {inner}{where}) {alias}', [(alias, table)]
+
+    def from_clause(self, most=3):
+        text, relations = self.factor()
+        conditions = []
+        for _ in range(self.random.randint(1, most - 1) if most > 1 else 0):
+            other, more = self.factor()
+            verb = self.pick('JOIN', 'JOIN', 'JOIN', 'LEFT JOIN', 'LEFT JOIN', 'RIGHT JOIN', 'CROSS JOIN', ',')
+            on = self.on(relations, more)
+            if verb in ('CROSS JOIN', ','):
+                conditions.append(on)
+                text = f'({text}) CROSS JOIN {other}' if verb == 'CROSS JOIN' else f'({text}) JOIN {other}'
+            else:
+                text = f'{text} {verb} {other} ON {on}'
+            relations = relations + more
+        return text, relations, conditions
+
+    def items(self, relations):
+        shown = [f'{alias}.{column}' for alias, table in relations for column in SHOWN[table]]
+        return ', '.join(f'{item} AS c{number}' for number, item in enumerate(self.random.sample(shown, min(len(shown), self.random.randint(1, 4)))))
+
+    def where(self, conditions):
+        return f" WHERE {' AND '.join(conditions)}" if conditions else ''
+
+    def statement(self):
+        self.names = 0
+        text, relations, conditions = self.from_clause()
+        for _ in range(self.random.choice([0, 0, 1, 1, 2])):
+            conditions.append(self.condition(relations))
+        where = self.where(conditions)
+        shape = self.random.random()
+        if shape < .5:
+            if self.chance(.2):
+                # Which of texts that are equal is shown is left open.
+                return Statement(f"SELECT DISTINCT {self.small(relations[0])} AS c0, {self.small(relations[-1])} AS c1 FROM {text}{where}")
+            return Statement(f"SELECT {self.items(relations)} FROM {text}{where}")
+        if shape < .6:
+            return Statement(f'SELECT COUNT(*) AS n FROM {text}{where}')
+        if shape < .8:
+            group, counted = self.small(self.random.choice(relations)), self.small(self.random.choice(relations))
+            having = self.pick('', '', ' HAVING COUNT(*) > 1', ' HAVING n > 1')
+            return Statement(f'SELECT {group} AS grp, COUNT(*) AS n, COUNT({counted}) AS k, MIN({counted}) AS low, SUM({counted}) AS total FROM {text}{where} GROUP BY {group}{having}')
+        if shape < .9:
+            first = relations[0]
+            keys = {'wide': 'id', 'pair': 'a', 'texts': 'k', 'counted': 'id'}[first[1]]
+            return Statement(f'SELECT MAX({self.small(first)}) AS m, {first[0]}.{keys} AS k FROM {text}{where} GROUP BY {first[0]}.{keys} ORDER BY 2 DESC, 1')
+        common = self.pick(('pair', 'texts', 'w'), ('texts', 'pair', 'z'), ('wide', 'counted', 'id'), ('counted', 'wide', 'id'))
+        join = self.pick('JOIN {} USING ({})', 'LEFT JOIN {} USING ({})', 'RIGHT JOIN {} USING ({})').format(common[1], common[2])
+        what = self.pick('*', common[2], f'{common[2]}, {common[0]}.{common[2]} AS one, {common[1]}.{common[2]} AS other')
+        if 'z' == common[2]:
+            return Statement(f'SELECT COUNT(*) AS n FROM texts JOIN pair ON texts.q = pair.n')
+        return Statement(f'SELECT {what} FROM {common[0]} {join}')
