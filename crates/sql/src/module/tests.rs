@@ -8,6 +8,7 @@ mod clients;
 mod ddl;
 mod handover;
 mod harness;
+mod joins;
 mod locks;
 mod modes;
 mod statements;
