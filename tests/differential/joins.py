@@ -103,7 +103,7 @@ class JoinStatements:
             on = self.on(relations, more)
             if verb in ('CROSS JOIN', ','):
                 conditions.append(on)
-                text = f'({text}) CROSS JOIN {other}' if verb == 'CROSS JOIN' else f'({text}) JOIN {other}'
+                text = f'{text} CROSS JOIN {other}' if verb == 'CROSS JOIN' or not relations[1:] else f'({text}) JOIN {other}'
             else:
                 text = f'{text} {verb} {other} ON {on}'
             relations = relations + more
@@ -132,8 +132,8 @@ class JoinStatements:
             return Statement(f'SELECT COUNT(*) AS n FROM {text}{where}')
         if shape < .8:
             group, counted = self.small(self.random.choice(relations)), self.small(self.random.choice(relations))
-            having = self.pick('', '', ' HAVING COUNT(*) > 1', ' HAVING n > 1')
-            return Statement(f'SELECT {group} AS grp, COUNT(*) AS n, COUNT({counted}) AS k, MIN({counted}) AS low, SUM({counted}) AS total FROM {text}{where} GROUP BY {group}{having}')
+            having = self.pick('', '', ' HAVING COUNT(*) > 1', ' HAVING cnt > 1')
+            return Statement(f'SELECT {group} AS grp, COUNT(*) AS cnt, COUNT({counted}) AS k, MIN({counted}) AS low, SUM({counted}) AS total FROM {text}{where} GROUP BY {group}{having}')
         if shape < .9:
             first = relations[0]
             keys = {'wide': 'id', 'pair': 'a', 'texts': 'k', 'counted': 'id'}[first[1]]

@@ -91,6 +91,9 @@ impl Dialect for LatsDialect {
     fn is_identifier_part(&self, character: char) -> bool {
         MySqlDialect {}.is_identifier_part(character)
     }
+    fn supports_parens_around_table_factor(&self) -> bool {
+        true
+    }
     fn supports_limit_comma(&self) -> bool {
         true
     }
