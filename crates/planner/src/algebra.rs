@@ -129,7 +129,7 @@ impl Draft {
         }
     }
 
-    /// What its conditions say of columns that have one value.
+    /// Adds the columns that its conditions fix.
     pub(crate) fn dependencies(&self, dependencies: &mut Vec<Dependency>) {
         match self {
             Draft::Table { filter, .. } | Draft::Derived { filter, .. } => {
@@ -386,7 +386,7 @@ fn hash_form(domain: Domain, left: &SqlType, right: &SqlType) -> Option<HashForm
     }
 }
 
-/// What a conjunct says of columns that have one value. Texts are left out: equal under a collation is not the same.
+/// Adds the columns that a conjunct fixes. Texts are left out: equal under a collation is not the same.
 pub(crate) fn equalities(conjunct: &Expression, dependencies: &mut Vec<Dependency>) {
     let Node::Compare { operator: Comparison::Equal, left, right, .. } = &conjunct.node else { return };
     let is_text = |sql_type: &SqlType| {

@@ -385,7 +385,7 @@ impl Binder<'_> {
             .map_err(|_| SqlError::new(1390, "Prepared statement contains too many placeholders"))
     }
 
-    /// What the statement reads of a table.
+    /// The columns that the statement reads of a table.
     pub(crate) fn reads_of(&mut self, table: &Arc<TableDefinition>) -> &mut ColumnUse {
         let position = self.reads.iter().position(|(known, _)| Arc::ptr_eq(known, table));
         let position = position.unwrap_or_else(|| {

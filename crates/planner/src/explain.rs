@@ -418,7 +418,7 @@ fn select_facts(select: &SelectPlan) -> Facts<'_> {
     facts
 }
 
-/// What is done with the rows of a query, whatever their source.
+/// The work that is done with the rows of a query, whatever their source.
 fn block_extras(select: &SelectPlan) -> Vec<&'static str> {
     let mut extra = Vec::new();
     let groups = select.grouping.as_ref().is_some_and(|grouping| !grouping.group_by.is_empty());

@@ -369,7 +369,7 @@ pub enum Source {
     Joined {
         /// The rows.
         relation: Relation,
-        /// What of WHERE is tested on whole rows, in the relation's layout.
+        /// The conditions of WHERE that are tested on whole rows, in the relation's layout.
         filter: Vec<Expression>,
     },
 }

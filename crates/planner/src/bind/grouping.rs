@@ -1,8 +1,8 @@
 //! From the mixed space (columns, then aggregates) to the group space (values of GROUP BY, then aggregates).
 //!
 //! A column that GROUP BY determines is added to the group's values: that changes no group. GROUP BY determines it if
-//! it holds a whole key of the table, or WHERE and ON fix the column: to a constant, or to a determined column. Any other bare column is 1055 or 1140
-//! under ONLY_FULL_GROUP_BY; without it, ANY_VALUE.
+//! it holds a whole key of the table, or WHERE and ON fix the column to a constant or to a determined column. Any other
+//! bare column is 1055 or 1140 under ONLY_FULL_GROUP_BY; without it, ANY_VALUE.
 //!
 //! Invariant: after [`Groups::finish`] every slot of an adopted expression is below `group_by.len() + calls.len()`.
 

@@ -1,12 +1,12 @@
 //! Rows of several relations: what FROM with joins and derived tables becomes.
 //!
-//! A relation is a tree. Each node gives rows of a fixed layout: a scan gives the columns that the statement reads of
-//! its table, a join gives the values of its left side and then those of its right side. Expressions of a node name
+//! A relation is a tree. Each node gives rows of a fixed layout. A scan gives the columns that the statement reads of
+//! its table. A join gives the values of its left side and then those of its right side. Expressions of a node name
 //! positions in the rows that come into it.
 //!
-//! *Joins* keep the order of their left side. For each batch of left rows the right side is gathered in one of two
-//! ways: once for all, or by a **lookup** of the rows that the batch can match. The whole condition is tested on each
-//! pair of rows, so a lookup may find too much, never too little. **Hash keys** tell which pairs are worth the test.
+//! *Joins* keep the order of their left side. The right side is gathered once for all, or for each batch of
+//! left rows: then a **lookup** finds the rows that the batch can match. The whole condition is tested on each pair
+//! of rows, so a lookup may find too much, never too little. **Hash keys** tell which pairs are worth the test.
 //!
 //! Invariant: a pair for which the condition is true has equal hash keys and is found by the lookup.
 
@@ -65,7 +65,7 @@ pub enum JoinKind {
 /// Two relations.
 #[derive(Clone, Debug)]
 pub struct Join {
-    /// What becomes of matches.
+    /// The fate of matches.
     pub kind: JoinKind,
     /// Whose order is kept.
     pub left: Relation,
