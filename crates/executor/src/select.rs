@@ -474,7 +474,7 @@ pub(crate) fn reader_of(
     let program = TableReader::program(info, filter, output, cx.statement);
     Ok(match target {
         ReadTarget::Direct(target) => {
-            Operator::Table(TableReader::new(info, program, target, Order::Any, None, cx))
+            Operator::Table(TableReader::new(info, program, target, Order::Any, None))
         }
         ReadTarget::ByUnique(index, keys) => {
             Operator::Unique(Box::new(UniqueReader::new(info, index, keys, program, Order::Any, cx)?))

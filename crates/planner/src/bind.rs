@@ -26,6 +26,7 @@ mod session;
 
 pub use grant::role_names;
 pub(crate) use select::table_of_select;
+pub(crate) use session::result_table;
 
 use super::statement::{FlushOption, Statement, TableName};
 use super::{BindContext, privileges};

@@ -6,6 +6,7 @@
 use super::expression::Place;
 use super::scope::{Scope, ScopeTable, Visible, ambiguous_column, same_name, unknown_column};
 use super::select::{FromTable, from_table};
+use super::session::{result_column, table_of_columns};
 use super::{Binder, Clause, NamedTable};
 use crate::algebra::{Draft, Parameters};
 use crate::bind::expression::object_name;
@@ -19,7 +20,7 @@ use sqlparser::ast::{
     JoinConstraint, JoinOperator, ObjectName, Query, TableAlias, TableFactor, TableWithJoins,
 };
 use std::sync::Arc;
-use types::{Collation, ColumnDefinition, ColumnFlags, DefaultValue, TableDefinition, TableId, TableKind};
+use types::{ColumnDefinition, TableDefinition};
 
 /// Tables of one FROM.
 const TABLE_COUNT_MAX: usize = 61;
@@ -303,25 +304,10 @@ fn merged(left: &Scope, right: &Scope, side: Side, common: &[(Visible, Visible)]
 /// A derived table as names see it.
 fn definition_of(alias: &str, names: &[String], columns: &[ResultColumn]) -> TableDefinition {
     let column = |(name, column): (&String, &ResultColumn)| ColumnDefinition {
-        name: name.clone(),
-        sql_type: column.sql_type.clone(),
-        default: DefaultValue::Missing,
-        flags: ColumnFlags { nullable: column.nullable, ..ColumnFlags::default() },
-        comment: String::new(),
         format: column.format,
+        ..result_column(name, column.sql_type.clone(), column.nullable)
     };
-    TableDefinition {
-        id: TableId(0),
-        version: 0,
-        database: String::new(),
-        name: alias.to_owned(),
-        kind: TableKind::User,
-        columns: names.iter().zip(columns).map(column).collect(),
-        indexes: Vec::new(),
-        auto_increment: None,
-        comment: String::new(),
-        collation: Collation::Utf8mb40900AiCi,
-    }
+    table_of_columns(alias, names.iter().zip(columns).map(column).collect())
 }
 
 impl Parameters for Binder<'_> {

@@ -172,24 +172,32 @@ fn shown_database(what: &mut Show) -> Option<&mut String> {
 }
 
 /// The result of a SHOW as a table, for its WHERE.
-fn result_table(columns: &[(String, types::SqlType)]) -> TableDefinition {
+pub(crate) fn result_table(columns: &[(String, types::SqlType)]) -> TableDefinition {
+    let column = |(name, sql_type): &(String, types::SqlType)| result_column(name, sql_type.clone(), true);
+    table_of_columns("", columns.iter().map(column).collect())
+}
+
+/// A column that no table has.
+pub(crate) fn result_column(name: &str, sql_type: types::SqlType, nullable: bool) -> ColumnDefinition {
+    ColumnDefinition {
+        name: name.to_owned(),
+        sql_type,
+        default: DefaultValue::Missing,
+        flags: ColumnFlags { nullable, ..ColumnFlags::default() },
+        comment: String::new(),
+        format: NumberFormat::default(),
+    }
+}
+
+/// Columns of a result as a table that nobody stores.
+pub(crate) fn table_of_columns(name: &str, columns: Vec<ColumnDefinition>) -> TableDefinition {
     TableDefinition {
         id: TableId(0),
         version: 0,
         database: String::new(),
-        name: String::new(),
+        name: name.to_owned(),
         kind: TableKind::User,
-        columns: columns
-            .iter()
-            .map(|(name, sql_type)| ColumnDefinition {
-                name: name.clone(),
-                sql_type: sql_type.clone(),
-                default: DefaultValue::Missing,
-                flags: ColumnFlags { nullable: true, ..ColumnFlags::default() },
-                comment: String::new(),
-                format: NumberFormat::default(),
-            })
-            .collect(),
+        columns,
         indexes: Vec::new(),
         auto_increment: None,
         comment: String::new(),

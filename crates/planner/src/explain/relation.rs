@@ -1,36 +1,17 @@
 //! EXPLAIN of joins and derived tables.
 
 use super::{Facts, Tree, block_extras, path_line, shown};
+use crate::bind::result_table;
 use crate::plan::{AccessPath, Join, JoinKind, Lookup, Relation, SelectPlan, Source, TableAccess};
 use expression::{ColumnSlot, Expression, Node};
 use std::borrow::Cow;
-use types::{
-    Collation, ColumnDefinition, ColumnFlags, DefaultValue, NumberFormat, SqlType, TableDefinition, TableId,
-    TableKind,
-};
+use types::{SqlType, TableDefinition};
 
 /// The rows of a relation as a table: its columns are named `alias.column`.
 pub(super) fn row_of(relation: &Relation) -> TableDefinition {
-    let column = |name: String| ColumnDefinition {
-        name,
-        sql_type: SqlType::Null,
-        default: DefaultValue::Missing,
-        flags: ColumnFlags::default(),
-        comment: String::new(),
-        format: NumberFormat::default(),
-    };
-    TableDefinition {
-        id: TableId(0),
-        version: 0,
-        database: String::new(),
-        name: String::new(),
-        kind: TableKind::User,
-        columns: names_of(relation).into_iter().map(column).collect(),
-        indexes: Vec::new(),
-        auto_increment: None,
-        comment: String::new(),
-        collation: Collation::Utf8mb40900AiCi,
-    }
+    let columns: Vec<(String, SqlType)> =
+        names_of(relation).into_iter().map(|name| (name, SqlType::Null)).collect();
+    result_table(&columns)
 }
 
 fn names_of(relation: &Relation) -> Vec<String> {
