@@ -103,7 +103,7 @@ impl JoinRun {
             if self.current.is_none() {
                 match self.fill(cx)? {
                     Pump::Rows => {}
-                    pump => return Ok(pump),
+                    pump @ (Pump::Wait | Pump::Spent | Pump::End) => return Ok(pump),
                 }
                 self.read_right(cx)?;
                 continue;

@@ -35,7 +35,7 @@ pub(super) struct Part {
 
 impl Binder<'_> {
     /// All of FROM.
-    pub(super) fn from_clause(&mut self, tables: &[TableWithJoins]) -> Result<Part, SqlError> {
+    pub(super) fn bind_from(&mut self, tables: &[TableWithJoins]) -> Result<Part, SqlError> {
         let mut next_slot = 0;
         let mut all: Option<Part> = None;
         for table in tables {

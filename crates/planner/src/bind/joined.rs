@@ -48,7 +48,7 @@ impl Binder<'_> {
         if !parts.locks.is_empty() || in_share_mode {
             return Err(SqlError::unsupported("FOR UPDATE and FOR SHARE over joins"));
         }
-        let from = self.from_clause(&parts.select.from)?;
+        let from = self.bind_from(&parts.select.from)?;
         let (mut draft, scope) = (from.draft, from.scope);
         let selection = match &parts.select.selection {
             Some(selection) => Some(self.expression(selection, &mut Place::new(&scope, Clause::Where))?),

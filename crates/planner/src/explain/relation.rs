@@ -124,7 +124,9 @@ pub(super) fn facts_of(select: &SelectPlan) -> Vec<Facts<'_>> {
                     last.extra.push("Using where");
                 }
                 let block = block_extras(select);
-                own.first_mut().map(|first| first.extra.extend(block));
+                if let Some(first) = own.first_mut() {
+                    first.extra.extend(block);
+                }
                 own
             }
             Source::Nothing | Source::Table(_) | Source::Virtual { .. } => vec![super::select_facts(select)],

@@ -21,7 +21,8 @@ fn keys_of(read: &ReadRequest) -> usize {
 fn rows_are_looked_up_once_for_all_left_rows() {
     let mut harness = Harness::new();
     let client = harness.connect();
-    harness.query(client, "SELECT a.id, COALESCE(b.v, 'none') FROM t a LEFT JOIN t b ON b.id = a.v");
+    harness
+        .query(client, "SELECT a.id, COALESCE(b.v, 'none') FROM test.t a LEFT JOIN test.t b ON b.id = a.v");
     let left = read_in(harness.only_signal());
     assert!(matches!(left.access, Access::Scan { .. }));
     harness.read_done(&left, &pairs(&[(1, 7), (2, 8), (3, 7), (4, 9)]));
@@ -36,7 +37,7 @@ fn rows_are_looked_up_once_for_all_left_rows() {
 fn a_join_without_left_rows_asks_for_no_right_ones() {
     let mut harness = Harness::new();
     let client = harness.connect();
-    harness.query(client, "SELECT COUNT(*) FROM t a JOIN t b ON b.v = a.v");
+    harness.query(client, "SELECT COUNT(*) FROM test.t a JOIN test.t b ON b.v = a.v");
     let left = read_in(harness.only_signal());
     harness.read_done(&left, &[]);
     assert_eq!(texts(harness.response(client)), [["0"]]);
@@ -47,7 +48,7 @@ fn a_join_without_left_rows_asks_for_no_right_ones() {
 fn a_join_of_many_pairs_goes_on_slice_by_slice() {
     let mut harness = Harness::new();
     let client = harness.connect();
-    harness.query(client, "SELECT COUNT(*), MAX(a.v + b.v) FROM t a, t b WHERE a.v <= b.v");
+    harness.query(client, "SELECT COUNT(*), MAX(a.v + b.v) FROM test.t a, test.t b WHERE a.v <= b.v");
     let left = read_in(harness.only_signal());
     let values: Vec<Vec<Value>> = (0..100).map(|v| vec![Value::Int(v)]).collect();
     harness.read_done(&left, &values);
@@ -60,7 +61,7 @@ fn a_join_of_many_pairs_goes_on_slice_by_slice() {
 fn rows_of_a_wrong_shape_end_the_statement_only() {
     let mut harness = Harness::new();
     let client = harness.connect();
-    harness.query(client, "SELECT a.id FROM t a JOIN t b ON b.id = a.v");
+    harness.query(client, "SELECT a.id FROM test.t a JOIN test.t b ON b.id = a.v");
     let left = read_in(harness.only_signal());
     harness.read_done(&left, &[vec![Value::Int(1)]]);
     assert_eq!(errno(harness.response(client)), 1815);
