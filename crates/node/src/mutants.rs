@@ -51,25 +51,4 @@ pub const DIRECTED: [Mutant; 6] = [
     Mutant::SqlNodesUnheard,
 ];
 
-#[cfg(feature = "mutants")]
-thread_local! {
-    static ACTIVE: std::cell::Cell<Option<Mutant>> = const { std::cell::Cell::new(None) };
-}
-
-/// Plants a bug on this thread, or none.
-#[cfg(feature = "mutants")]
-pub fn activate(mutant: Option<Mutant>) {
-    ACTIVE.with(|active| active.set(mutant));
-}
-
-/// Whether this bug is planted.
-#[inline]
-pub(crate) fn is(mutant: Mutant) -> bool {
-    #[cfg(feature = "mutants")]
-    return ACTIVE.with(|active| active.get() == Some(mutant));
-    #[cfg(not(feature = "mutants"))]
-    {
-        let _ = mutant;
-        false
-    }
-}
+stdx::plantable!(Mutant);

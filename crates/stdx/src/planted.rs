@@ -1,8 +1,40 @@
 //! Deliberate bugs and the tests that catch them: the proof that those tests can fail.
 //!
-//! Deliberately not here: the bugs themselves, and how one is planted (`mutants` of each crate that has some).
+//! Deliberately not here: the bugs themselves (`mutants` of each crate that has some).
 
 use std::panic::catch_unwind;
+
+/// How a bug of an enum is planted on a thread (`activate`), and asked for where it would act (`is`).
+///
+/// Without the feature `mutants` of the crate that has the enum, `is` is always false and the compiler removes what
+/// hangs on it.
+#[macro_export]
+macro_rules! plantable {
+    ($bug:ty) => {
+        #[cfg(feature = "mutants")]
+        thread_local! {
+            static ACTIVE: std::cell::Cell<Option<$bug>> = const { std::cell::Cell::new(None) };
+        }
+
+        /// Plants a bug on this thread, or none.
+        #[cfg(feature = "mutants")]
+        pub fn activate(bug: Option<$bug>) {
+            ACTIVE.set(bug);
+        }
+
+        /// Whether this bug is planted.
+        #[inline]
+        pub(crate) fn is(bug: $bug) -> bool {
+            #[cfg(feature = "mutants")]
+            return ACTIVE.get() == Some(bug);
+            #[cfg(not(feature = "mutants"))]
+            {
+                let _ = bug;
+                false
+            }
+        }
+    };
+}
 
 /// Those of the bugs with which their test passes all the same. Each test runs without its bug first, and has to pass.
 #[must_use]

@@ -261,26 +261,4 @@ pub const DIRECTED: [Mutant; 22] = [
     Mutant::WantedAgainstClosed,
 ];
 
-#[cfg(feature = "mutants")]
-thread_local! {
-    static ACTIVE: std::cell::Cell<Option<Mutant>> = const { std::cell::Cell::new(None) };
-}
-
-/// Makes this thread's blocks behave so.
-#[cfg(feature = "mutants")]
-pub fn activate(mutant: Option<Mutant>) {
-    ACTIVE.with(|active| active.set(mutant));
-}
-
-/// Whether the blocks of this thread have this bug.
-#[must_use]
-#[inline]
-pub fn is(mutant: Mutant) -> bool {
-    #[cfg(feature = "mutants")]
-    return ACTIVE.with(|active| active.get() == Some(mutant));
-    #[cfg(not(feature = "mutants"))]
-    {
-        let _ = mutant;
-        false
-    }
-}
+stdx::plantable!(Mutant);
