@@ -22,12 +22,11 @@ use crate::system::{
     self, DATABASES, DEFAULT_ROLES, FIRST_USER_TABLE, GRANTS, MalformedRow, ROLE_EDGES, SCHEMA_CHANGES,
     SystemTables, SystemWrite, TABLES, USERS, VARIABLES,
 };
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::{
     AccountAttributes, AdminOption, Collation, Database, DefaultRole, GlobalVariable, GrantPlace, GrantRow,
-    GrantTables, RoleEdge, Schema, SchemaError, SchemaVersion, TableDefinition, TableId, TableKind, User,
-    UserName, Value, ValueRef,
+    RoleEdge, Schema, SchemaError, SchemaVersion, TableDefinition, TableId, TableKind, User, UserName, Value,
+    ValueRef,
 };
 use wire_derive::Wire;
 
@@ -322,64 +321,60 @@ impl From<MalformedRow> for CatalogueError {
     }
 }
 
-/// Makes a [`Schema`] from the rows of the system tables, in any order.
+/// Makes a [`Schema`] from the rows of the system tables, in any order. It may take its time, between two rows too.
 #[derive(Debug)]
-pub struct SchemaBuilder<'a> {
-    system: &'a SystemTables,
-    before: SchemaVersion,
-    databases: Vec<Database>,
-    tables: Vec<Arc<TableDefinition>>,
-    users: Vec<User>,
-    grants: GrantTables,
-    variables: BTreeMap<String, GlobalVariable>,
+pub struct SchemaBuilder {
+    /// The part of it that is there; its version is the one that was read before the scan.
+    schema: Schema,
+    /// The first row that does not fit those before it.
+    contradiction: Option<SchemaError>,
 }
 
-impl<'a> SchemaBuilder<'a> {
+impl SchemaBuilder {
     /// The tables whose rows it needs, all of them.
     pub const TABLES: [TableId; 7] = [DATABASES, TABLES, USERS, GRANTS, ROLE_EDGES, DEFAULT_ROLES, VARIABLES];
 
     /// A builder for the rows that are scanned after the version row was read.
     #[must_use]
-    pub fn new(system: &'a SystemTables, before: SchemaVersion) -> Self {
-        let tables = system.iter().map(|table| Arc::clone(&table.definition)).collect();
-        Self {
-            system,
-            before,
-            databases: vec![system::system_database()],
-            tables,
-            users: Vec::new(),
-            grants: GrantTables::default(),
-            variables: BTreeMap::new(),
-        }
+    pub fn new(system: &SystemTables, before: SchemaVersion) -> Self {
+        let mut schema = Schema::empty(before);
+        schema.put_database(system::system_database());
+        system.iter().for_each(|table| schema.put_table(Arc::clone(&table.definition)));
+        Self { schema, contradiction: None }
     }
 
     /// Takes one row of one of [`Self::TABLES`].
-    pub fn add(&mut self, table: TableId, row: &[u8]) -> Result<(), MalformedRow> {
-        let values = self.system.decode(table, row)?;
+    pub fn add(&mut self, system: &SystemTables, table: TableId, row: &[u8]) -> Result<(), MalformedRow> {
+        let values = system.decode(table, row)?;
+        let schema = &mut self.schema;
+        let mut fits = Ok(());
         let taken = match table {
-            DATABASES => database_of(&values).map(|database| self.databases.push(database)),
-            TABLES => table_of(values).map(|table| self.tables.push(Arc::new(table))),
-            USERS => user_of(values).map(|user| self.users.push(user)),
-            GRANTS => grant_of(values).map(|row| self.grants.put(&row)),
-            ROLE_EDGES => role_edge_of(values).map(|edge| self.grants.put_role(&edge)),
-            DEFAULT_ROLES => default_role_of(values).map(|default| self.grants.put_default_role(&default)),
+            DATABASES => database_of(&values).map(|database| fits = schema.add_database(database)),
+            TABLES => table_of(values).map(|table| fits = schema.add_table(Arc::new(table))),
+            USERS => user_of(values).map(|user| fits = schema.add_user(user)),
+            GRANTS => grant_of(values).map(|row| Arc::make_mut(&mut schema.grants).put(&row)),
+            ROLE_EDGES => role_edge_of(values).map(|edge| Arc::make_mut(&mut schema.grants).put_role(&edge)),
+            DEFAULT_ROLES => default_role_of(values)
+                .map(|default| Arc::make_mut(&mut schema.grants).put_default_role(&default)),
             VARIABLES => variable_of(values).map(|(name, variable)| {
-                self.variables.insert(name, variable);
+                Arc::make_mut(&mut schema.variables).insert(name, variable);
             }),
             _ => None,
         };
+        // Rows of two versions may contradict each other: `finish` looks first whether they are of one.
+        self.contradiction = self.contradiction.take().or(fits.err());
         taken.ok_or(MalformedRow { table })
     }
 
     /// The schema, if the version row, read again after the scan, has not changed.
     pub fn finish(self, after: SchemaVersion) -> Result<Schema, CatalogueError> {
-        if self.before != after {
-            return Err(CatalogueError::Torn { before: self.before, after });
+        let before = self.schema.version;
+        if before != after {
+            return Err(CatalogueError::Torn { before, after });
         }
-        let schema = Schema::new(after, self.databases, self.tables, self.users);
-        let mut schema = schema.map_err(CatalogueError::Schema)?;
-        (schema.grants, schema.variables) = (Arc::new(self.grants), Arc::new(self.variables));
-        Ok(schema)
+        let whole = self.contradiction.map_or_else(|| self.schema.check(), Err);
+        whole.map_err(CatalogueError::Schema)?;
+        Ok(self.schema)
     }
 }
 

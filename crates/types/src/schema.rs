@@ -123,38 +123,47 @@ impl Schema {
         users: impl IntoIterator<Item = User>,
     ) -> Result<Self, SchemaError> {
         let mut schema = Self::empty(version);
-        for database in databases {
-            if let Some(other) = schema.put_database(database) {
-                return Err(SchemaError::Duplicate(other.name));
-            }
-        }
-        for table in tables {
-            table.check().map_err(|error| SchemaError::Definition(table.id, error))?;
-            if table.kind.is_named() {
-                if !schema.databases.contains_key(&table.database) {
-                    return Err(SchemaError::UnknownDatabase(table.id));
-                }
-                if schema.names.insert(Arc::clone(&table)).is_some() {
-                    return Err(SchemaError::Duplicate(table.name.clone()));
-                }
-            }
-            schema.ranks.add(&table);
-            if schema.tables.insert(table.id, Arc::clone(&table)).is_some() {
-                return Err(SchemaError::Duplicate(table.name.clone()));
-            }
-        }
-        schema.check_hidden_tables()?;
-        for user in users {
-            match schema.user_position(&user.name, &user.host) {
-                Ok(_) => return Err(SchemaError::Duplicate(user.name)),
-                Err(position) => Arc::make_mut(&mut schema.users).insert(position, user),
-            }
-        }
+        databases.into_iter().try_for_each(|database| schema.add_database(database))?;
+        tables.into_iter().try_for_each(|table| schema.add_table(table))?;
+        users.into_iter().try_for_each(|user| schema.add_user(user))?;
+        schema.check()?;
         Ok(schema)
     }
 
-    fn check_hidden_tables(&self) -> Result<(), SchemaError> {
+    /// Takes a database into a schema that is being made.
+    pub fn add_database(&mut self, database: Database) -> Result<(), SchemaError> {
+        match self.put_database(database) {
+            Some(other) => Err(SchemaError::Duplicate(other.name)),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes a table into a schema that is being made ([`Self::check`]).
+    pub fn add_table(&mut self, table: Arc<TableDefinition>) -> Result<(), SchemaError> {
+        table.check().map_err(|error| SchemaError::Definition(table.id, error))?;
+        self.ranks.add(&table);
+        let has_name = table.kind.is_named() && self.names.insert(Arc::clone(&table)).is_some();
+        if self.tables.insert(table.id, Arc::clone(&table)).is_some() || has_name {
+            return Err(SchemaError::Duplicate(table.name.clone()));
+        }
+        Ok(())
+    }
+
+    /// Takes a user into a schema that is being made.
+    pub fn add_user(&mut self, user: User) -> Result<(), SchemaError> {
+        match self.user_position(&user.name, &user.host) {
+            Ok(_) => return Err(SchemaError::Duplicate(user.name)),
+            Err(position) => Arc::make_mut(&mut self.users).insert(position, user),
+        }
+        Ok(())
+    }
+
+    /// Whether a schema is whole into which all was taken that belongs to it.
+    pub fn check(&self) -> Result<(), SchemaError> {
         for table in self.tables.values() {
+            if table.kind.is_named() && !self.databases.contains_key(&table.database) {
+                return Err(SchemaError::UnknownDatabase(table.id));
+            }
             let is_paired = |hidden: TableId| match self.tables.get(hidden).map(|hidden| hidden.kind) {
                 Some(TableKind::UniqueIndex { base, .. }) => base == table.id,
                 _ => false,

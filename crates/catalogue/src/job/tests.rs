@@ -132,7 +132,7 @@ impl World {
         let mut builder = SchemaBuilder::new(&self.system, self.version());
         for ((table, _), row) in &self.rows {
             if SchemaBuilder::TABLES.contains(table) {
-                builder.add(*table, row)?;
+                builder.add(&self.system, *table, row)?;
             }
         }
         builder.finish(self.version())
@@ -1046,7 +1046,7 @@ fn damaged_bytes_never_panic() {
         for (table, row) in &rows {
             let row = damage(row);
             if SchemaBuilder::TABLES.contains(table) {
-                let _ = builder.add(*table, &row);
+                let _ = builder.add(&world.system, *table, &row);
             }
             if Journal::TABLES.contains(table) {
                 let _ = journal.add(&world.system, *table, &row);

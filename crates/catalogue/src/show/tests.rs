@@ -26,7 +26,7 @@ fn definition(columns: Vec<ColumnSpec>, keys: Vec<KeySpec>, options: TableOption
     let database = crate::SchemaChange::PutDatabase(schema.databases["d"].clone()).write(&system);
     for write in write.writes.iter().chain([&database]) {
         if crate::SchemaBuilder::TABLES.contains(&write.table) {
-            builder.add(write.table, write.row.as_ref().expect("a row")).expect("a good row");
+            builder.add(&system, write.table, write.row.as_ref().expect("a row")).expect("a good row");
         }
     }
     let built: Schema = builder.finish(write.version).expect("a schema");

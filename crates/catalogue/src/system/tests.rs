@@ -83,7 +83,7 @@ fn accounts_round_trip_and_those_of_older_builds_are_read() {
     let tables = SystemTables::new();
     let read = |row: &[u8]| {
         let mut builder = SchemaBuilder::new(&tables, SchemaVersion(1));
-        builder.add(USERS, row).expect("a row of users");
+        builder.add(&tables, USERS, row).expect("a row of users");
         builder.finish(SchemaVersion(1)).expect("a schema").users.to_vec()
     };
     let mut ann = User::new("ann", "10.%");

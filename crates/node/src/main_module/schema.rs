@@ -6,25 +6,29 @@
 //! when the SQL nodes that it reaches have it, too. An SQL node that the job's node does not reach still gets its rows
 //! from data nodes, and a REVOKE must be known there before it is acknowledged.
 //!
+//! The whole catalogue is read in slices (`scan`): a node that starts, or is far behind, answers others meanwhile.
+//!
 //! Invariants: a schema is built from rows that belong to one version (the version row is read before and after. A row
 //! that is still being committed makes the reading start again a little later). A version is reported installed once
 //! every module of this node uses it or a newer one. A node without a replica that lost a data node answers no client
 //! before that one has told it the catalogue, or is left out and another one has.
 
+mod scan;
+
 use super::MainModule;
 use super::restart_info::Step;
 use crate::mutants::{self, Mutant};
-use catalogue::{SchemaBuilder, SchemaChanges, SystemTables};
+use catalogue::{SchemaChanges, SystemTables};
 use memory::Guard;
 use protocol::program::{Refusal, TableRef};
 use protocol::signal::{RequestId, SCHEMA_USERS_MAX};
 use protocol::{Address, ModuleKind, NodeInfo, NodeRole, Outputs, Severity, Signal, SqlError, View};
 use query::Shared;
+use scan::{CatalogueScan, SLICE_SIZE, Scanned};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
 use std::sync::Arc;
 use stdx::{Duration, Instant, Now};
-use storage::{Direction, KeyBounds, Lookup, ScanItem, Visibility};
+use storage::{Lookup, Visibility};
 use types::{IndexId, NodeId, Schema, SchemaVersion, SlotId, TableId, ViewNumber};
 
 /// How soon the system tables are read again when a commit was still under way.
@@ -42,6 +46,8 @@ pub(super) struct SchemaReading {
     /// Asked of this node's `sql` modules: who uses tables that change.
     asked: BTreeMap<u64, Asked>,
     read_at: Option<Instant>,
+    /// The whole catalogue is being read, slice by slice.
+    scan: Option<CatalogueScan>,
     /// A node without slots: the catalogue that it asked for has not come.
     is_fetching: bool,
     /// How often it has asked.
@@ -161,6 +167,8 @@ impl MainModule {
                 self.schema = schema;
                 self.changed(outputs);
             }
+            // It goes on at once, behind what else there is to do.
+            _ if self.schema_reading.scan.is_some() => {}
             // A transaction that a lost replica left undecided stays so in this view.
             _ if self.has_lost_replicas() => self.fail_installs(outputs),
             _ => self.schema_reading.read_at = Some(now.monotonic + READ_AGAIN),
@@ -176,8 +184,11 @@ impl MainModule {
         }
     }
 
-    /// The schema in the local replica of the system tables; None while a commit to them is under way.
-    fn read_schema(&self) -> Option<Arc<Schema>> {
+    /// The schema in the local replica of the system tables; None while a commit to them is under way, or while there
+    /// is more to read.
+    fn read_schema(&mut self) -> Option<Arc<Schema>> {
+        // It is put back if it goes on.
+        let scan = self.schema_reading.scan.take();
         let guard = Guard::enter();
         let version = self.read_version(&guard)?;
         if version == self.schema.version {
@@ -187,7 +198,7 @@ impl MainModule {
         if let Some(schema) = changes.and_then(|changes| changes.apply(&self.schema)) {
             return Some(Arc::new(schema));
         }
-        let mut schema = self.read_whole_schema(&guard, version)?;
+        let mut schema = self.read_whole_schema(&guard, version, scan)?;
         schema.share(&self.schema);
         Some(Arc::new(schema))
     }
@@ -210,30 +221,32 @@ impl MainModule {
         changes.ok().flatten()
     }
 
-    fn read_whole_schema(&self, guard: &Guard, before: SchemaVersion) -> Option<Schema> {
-        let mut builder = SchemaBuilder::new(&self.schema_reading.system, before);
-        for table in SchemaBuilder::TABLES {
-            let reader = self.map.reader(table, SlotId(0))?;
-            let bounds = KeyBounds { lower: Bound::Unbounded, upper: Bound::Unbounded };
-            let cursor =
-                reader.scan(guard, IndexId(0), bounds, Direction::Forward, Visibility::Committed).ok()?;
-            for item in cursor {
-                match item {
-                    ScanItem::Undecided { .. } => return None,
-                    ScanItem::Row { row, .. } => {
-                        let added = builder.add(table, row);
-                        stdx::require!(added.is_ok(), "a row of system table {table} is damaged");
-                    }
-                }
-            }
-        }
-        let after = self.read_version(guard)?;
-        match builder.finish(after) {
-            Ok(schema) => Some(schema),
-            Err(error) => {
-                stdx::require!(error.is_retryable(), "{error}");
+    /// Reads a slice of the whole catalogue: goes on with a scan of this version, or begins one.
+    fn read_whole_schema(
+        &mut self,
+        guard: &Guard,
+        version: SchemaVersion,
+        scan: Option<CatalogueScan>,
+    ) -> Option<Schema> {
+        let reading = &mut self.schema_reading;
+        let scan = scan
+            .filter(|scan| scan.version() == version)
+            .unwrap_or_else(|| CatalogueScan::new(&reading.system, version));
+        let reader = |table| self.map.reader(table, SlotId(0));
+        match scan.step(&reading.system, guard, reader, SLICE_SIZE) {
+            Scanned::More(scan) => {
+                reading.scan = Some(scan);
+                reading.read_at = Some(self.now.monotonic);
                 None
             }
+            Scanned::Refused => None,
+            Scanned::All(builder) => match builder.finish(self.read_version(guard)?) {
+                Ok(schema) => Some(schema),
+                Err(error) => {
+                    stdx::require!(error.is_retryable(), "{error}");
+                    None
+                }
+            },
         }
     }
 
