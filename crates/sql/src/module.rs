@@ -28,7 +28,7 @@ use query::{NodeMap, Shared};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use stdx::{Duration, FixedMap, Instant, Now};
-use types::{NodeId, SlotId, TransactionId, Value};
+use types::{Incarnation, NodeId, SlotId, TransactionId, Value};
 
 /// Characters of a statement that SHOW PROCESSLIST shows.
 const SHOWN_TEXT_MAX: usize = 1024;
@@ -446,15 +446,7 @@ impl SqlModule {
             Signal::RollbackDone { request, held } => {
                 self.on_reply(request, Reply::Rollback { held }, now, budget, outputs);
             }
-            Signal::Drain { .. } if from != Address::main(self.state.node()) => {}
-            Signal::Drain { patience_ms: None } => {
-                (self.state.draining, self.is_drained) = (None, false);
-            }
-            Signal::Drain { patience_ms: Some(patience_ms) } => {
-                self.state.draining = Some(from);
-                let patience = Duration::from_millis(patience_ms.into());
-                self.with_all(now, budget, outputs, |session, env| session.drain(env, patience));
-            }
+            Signal::Drain { patience_ms } => self.on_drain(from, patience_ms, now, budget, outputs),
             Signal::Returned(returned) => self.on_returned(*returned, now, budget, outputs),
             Signal::LastWord => outputs.send(self.state.site.address, from, Signal::LastWordHeard),
             Signal::TransactionMoved { transaction, slot } => {
@@ -497,16 +489,7 @@ impl SqlModule {
             }
             Signal::ProbeSession(probe) => self.on_probe(probe, now, budget, outputs),
             Signal::PeerLost { node, incarnation } => {
-                self.with_all_requesters(now, budget, outputs, |requester, _| {
-                    requester.core_mut().client.inbox.cut_off(node, incarnation);
-                });
-                let map = Arc::clone(&self.state.site.map);
-                self.state.orphans.on_lost(|lost| lost == node, &map, self.state.site.address, outputs);
-                self.on_node_lost(node, now, budget, outputs);
-                // No view tells of the end of an SQL node.
-                let is_sql =
-                    self.state.site.map.view.node(node).is_some_and(|info| info.role == NodeRole::Sql);
-                self.state.has_left_ddl |= is_sql && self.looks_after_ddl();
+                self.on_peer_lost(node, incarnation, now, budget, outputs);
             }
             Signal::KillSession { connection, query_only, only_of, request } => {
                 let killed = self.kill_session(connection, query_only, only_of, now, budget, outputs);
@@ -520,6 +503,46 @@ impl SqlModule {
                 self.on_info_request(from, request, table, now, outputs)
             }
         }
+    }
+
+    /// The node is about to stop, or goes on after all.
+    fn on_drain(
+        &mut self,
+        from: Address,
+        patience_ms: Option<u32>,
+        now: Now,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        if from != Address::main(self.state.node()) {
+            return;
+        }
+        let Some(patience_ms) = patience_ms else {
+            (self.state.draining, self.is_drained) = (None, false);
+            return;
+        };
+        self.state.draining = Some(from);
+        let patience = Duration::from_millis(patience_ms.into());
+        self.with_all(now, budget, outputs, |session, env| session.drain(env, patience));
+    }
+
+    fn on_peer_lost(
+        &mut self,
+        node: NodeId,
+        incarnation: Incarnation,
+        now: Now,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        self.with_all_requesters(now, budget, outputs, |requester, _| {
+            requester.core_mut().client.inbox.cut_off(node, incarnation);
+        });
+        let map = Arc::clone(&self.state.site.map);
+        self.state.orphans.on_lost(|lost| lost == node, &map, self.state.site.address, outputs);
+        self.on_node_lost(node, now, budget, outputs);
+        // No view tells of the end of an SQL node.
+        let is_sql = self.state.site.map.view.node(node).is_some_and(|info| info.role == NodeRole::Sql);
+        self.state.has_left_ddl |= is_sql && self.looks_after_ddl();
     }
 
     fn on_reply(
