@@ -565,4 +565,4 @@ fn collapse<'a>(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

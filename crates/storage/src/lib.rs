@@ -9,6 +9,7 @@
 //! | `fragment/load` | rows and indexes from disk |
 //! | `shared` | what owner and readers share; how index entries follow the versions |
 //! | `reader` | lookups and scans, what is visible to whom |
+//! | `reader/committed` | committed rows with their epochs |
 //! | `version`, `row` | bytes of a version, of a row head and of an index entry |
 //! | `hash_index` | primary key to row: linear hashing, buckets of a cache line |
 //! | `ordered_index` | B+tree over key bytes |
@@ -39,6 +40,9 @@ mod version;
 pub use arena::Reclaimed;
 pub use definition::FragmentDefinition;
 pub use fragment::{BackfillProgress, Decided, Fragment, FragmentStatistics, LockTally, Newest, Tally};
-pub use reader::{Cursor, Direction, KeyBounds, Lookup, NoSuchIndex, Reader, ScanItem, Visibility};
+pub use reader::{
+    CommittedRow, CommittedRows, Cursor, Direction, KeyBounds, Lookup, NoSuchIndex, Reader, ScanItem,
+    Visibility,
+};
 pub use slab::RowHandle;
 pub use version::{ROW_BYTES_MAX, VersionState};

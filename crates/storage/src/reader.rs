@@ -24,6 +24,10 @@ use std::ops::{Bound, Range};
 use std::sync::Arc;
 use types::{Epoch, IndexId, TransactionId};
 
+mod committed;
+
+pub use committed::{CommittedRow, CommittedRows};
+
 /// The reader's right to see versions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Visibility {
@@ -179,12 +183,20 @@ impl Reader {
         direction: Direction,
         visibility: Visibility,
     ) -> Result<Cursor<'g>, NoSuchIndex> {
-        let source = self.source(guard, index)?;
+        Ok(self.cursor_in(self.source(guard, index)?, direction, visibility))
+    }
+
+    fn cursor_in<'g>(
+        &'g self,
+        source: Source<'g>,
+        direction: Direction,
+        visibility: Visibility,
+    ) -> Cursor<'g> {
         let tree = match source {
             Source::Primary => &self.core.primary,
             Source::Secondary(index) => &index.tree,
         };
-        Ok(Cursor {
+        Cursor {
             source,
             tree,
             visibility,
@@ -194,7 +206,7 @@ impl Reader {
             left: 0..0,
             is_last: true,
             scratch: Vec::new(),
-        })
+        }
     }
 }
 

@@ -32,7 +32,7 @@ fn index(id: u32, name: &str, kind: IndexKind, column: u16) -> IndexDefinition {
 }
 
 /// `t (id INT PRIMARY KEY, k INT, pad VARBINARY)`, with or without an index on `k`.
-pub(super) fn definition(with_index: bool) -> Arc<FragmentDefinition> {
+pub(crate) fn definition(with_index: bool) -> Arc<FragmentDefinition> {
     let int = || SqlType::Integer { width: IntegerWidth::Normal, unsigned: false };
     let mut indexes = vec![index(0, "PRIMARY", IndexKind::Primary, 0)];
     if with_index {
@@ -57,11 +57,11 @@ pub(super) fn definition(with_index: bool) -> Arc<FragmentDefinition> {
     })))
 }
 
-pub(super) fn memory(mib: u64) -> Arc<MemoryManager> {
+pub(crate) fn memory(mib: u64) -> Arc<MemoryManager> {
     MemoryManager::new(MemoryConfig::with_data_memory(mib << 20))
 }
 
-pub(super) fn key(id: i64) -> Vec<u8> {
+pub(crate) fn key(id: i64) -> Vec<u8> {
     let mut key = Vec::new();
     definition(false).primary_key().encode_values(&[ValueRef::Int(id)], &mut key);
     key
@@ -71,20 +71,20 @@ fn k_bytes(k: i64) -> Vec<u8> {
     key(k)
 }
 
-pub(super) fn row(id: i64, k: i64, pad: &[u8]) -> Vec<u8> {
+pub(crate) fn row(id: i64, k: i64, pad: &[u8]) -> Vec<u8> {
     let mut row = Vec::new();
     definition(false).layout().encode(&[ValueRef::Int(id), ValueRef::Int(k), ValueRef::Bytes(pad)], &mut row);
     row
 }
 
-pub(super) fn reclaim_all(fragment: &mut Fragment) {
+pub(crate) fn reclaim_all(fragment: &mut Fragment) {
     // Other tests of this process read, too: what they hold back is freed when they are done.
     while fragment.reclaim(u32::MAX) {
         std::thread::yield_now();
     }
 }
 
-pub(super) fn commit_row(fragment: &mut Fragment, id: i64, bytes: Option<&[u8]>, epoch: u64) {
+pub(crate) fn commit_row(fragment: &mut Fragment, id: i64, bytes: Option<&[u8]>, epoch: u64) {
     let transaction = TransactionId(epoch);
     let handle = fragment.stage(&key(id), transaction, bytes).unwrap();
     fragment.commit(handle, transaction, Epoch(epoch));
@@ -374,7 +374,7 @@ fn is_within(key: &Vec<u8>, lower: &Bound<Vec<u8>>, upper: &Bound<Vec<u8>>) -> b
     is_above && is_below
 }
 
-pub(super) fn entry_of(item: ScanItem<'_>) -> (Vec<u8>, Option<Vec<u8>>) {
+pub(crate) fn entry_of(item: ScanItem<'_>) -> (Vec<u8>, Option<Vec<u8>>) {
     match item {
         ScanItem::Row { index_key, key, row } => {
             assert!(index_key.ends_with(key));
