@@ -38,6 +38,8 @@ pub mod writer;
 mod bugs;
 #[cfg(test)]
 mod simulated_disk;
+#[cfg(test)]
+mod together;
 
 pub use block::{Block, BlockError, Content, Heading, Mark, OpenBlock, Position, SealedBlock};
 pub use checkpoint::{CheckpointError, CheckpointReader};
