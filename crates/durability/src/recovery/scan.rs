@@ -63,20 +63,16 @@ impl Scan {
     #[must_use]
     pub fn new(reader: LogReader, files: &[(FileName, u64)]) -> Self {
         let mut logs: Vec<(u64, u64)> = Vec::new();
-        let mut spare = None;
         for (name, size) in files {
-            match name {
-                FileName::Redo(number) => logs.push((*number, *size)),
-                FileName::RedoSpare(_) if *size == reader.file_size => spare = Some(*name),
-                FileName::RedoSpare(_)
-                | FileName::ControlLog
-                | FileName::Manifest(_)
-                | FileName::Piece(_)
-                | FileName::Claim => {}
+            if let FileName::Redo(number) = name {
+                logs.push((*number, *size));
             }
         }
         logs.sort_unstable();
         let next_file = logs.last().map_or(1, |(number, _)| number.saturating_add(1));
+        // Another number would be made again, on another lane, while this one is being renamed.
+        let spare = FileName::RedoSpare(next_file);
+        let spare = files.contains(&(spare, reader.file_size)).then_some(spare);
         let chain = Chain::new(reader.required);
         Self { reader, left: logs.into(), next_file, spare, open: None, chain, has_asked: false }
     }

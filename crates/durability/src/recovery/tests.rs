@@ -196,6 +196,17 @@ fn an_empty_disk_has_no_points() {
     assert_eq!(found.end_at(None), LogEnd { next: Position(1), next_file: 1, ..LogEnd::default() });
 }
 
+/// The process may have died when one spare was to be renamed and the next one was there already.
+#[test]
+fn only_the_spare_of_the_next_file_is_used() {
+    let mut life = nine_blocks();
+    let spare = |number| DiskOperation::Prepare { file: FileName::RedoSpare(number), size: FILE_SIZE };
+    life.disk.perform(spare(4)).expect("there is room");
+    assert_eq!(scan(&mut life.disk).end_at(None).spare, Some(FileName::RedoSpare(3)));
+    life.disk.perform(DiskOperation::Remove { file: FileName::RedoSpare(3) }).expect("it is there");
+    assert_eq!(scan(&mut life.disk).end_at(None).spare, None);
+}
+
 #[test]
 fn the_last_whole_epoch_is_the_point_and_what_is_behind_it_goes() {
     let mut life = nine_blocks();
