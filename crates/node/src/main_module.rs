@@ -34,7 +34,7 @@ use memory_report::MemoryReport;
 use protocol::control::{RecoveryOrder, VoterPlace};
 use protocol::lease::Lease;
 use protocol::module::Counts;
-use protocol::signal::RequestId;
+use protocol::signal::{NodeReport, RequestId};
 use protocol::{
     Address, ConnectionAction, ConnectionId, Envelope, Input, ModuleKind, Outputs, ReceiveBuffer,
     RequestToRuntime, Severity, Signal, View,
@@ -154,8 +154,9 @@ impl MainModule {
     #[must_use]
     pub fn new(config: MainConfig) -> Self {
         let schema = Arc::new(catalogue::bootstrap());
-        let stamping = |module: &&Address| matches!(module.kind, ModuleKind::Ldm | ModuleKind::Tc);
-        let stampers = config.modules.iter().filter(stamping).copied().collect();
+        let has_part =
+            |module: &&Address| matches!(module.kind, ModuleKind::Ldm | ModuleKind::Tc | ModuleKind::Disk);
+        let of_epochs = config.modules.iter().filter(has_part).copied().collect();
         let mut map = NodeMap::empty(config.node, Arc::clone(&schema));
         map.lease = Arc::clone(&config.lease);
         Self {
@@ -179,7 +180,7 @@ impl MainModule {
             is_stale: false,
             is_open: false,
             connect_until: None,
-            epochs: EpochMember::new(config.node, stampers, config.time_between_epochs),
+            epochs: EpochMember::new(config.node, of_epochs, config.time_between_epochs),
             schema_reading: SchemaReading::default(),
             sequences: Sequences::default(),
             gatherings: BTreeMap::new(),
@@ -319,6 +320,8 @@ impl MainModule {
             | Signal::Voters { .. }
             | Signal::ControlPlaneAwaited { .. }
             | Signal::VotersRecovered { .. }
+            | Signal::EpochWhole { .. }
+            | Signal::Flushed { .. }
             | Signal::PeerFound { .. }
                 if from.node != self.config.node => {}
             Signal::JoinAccepted { incarnation } => {
@@ -334,35 +337,31 @@ impl MainModule {
             Signal::SlotCopied { slot } => {
                 self.on_slot_copied(slot, outputs);
             }
-            Signal::RestartProgress { copied, slots } => {
-                if let Some(management) = &mut self.config.management {
-                    management.set_progress(from.node, copied, slots);
-                }
-            }
+            Signal::RestartProgress { copied, slots } => self.on_progress(from.node, copied, slots),
             Signal::RestartCheck { request, config } => {
                 self.on_restart_check(from, request, &config, outputs)
             }
             Signal::RestartChecked { request, refusal } => {
                 self.on_restart_checked(from.node, request, refusal, outputs);
             }
-            Signal::NodeReport(report) => {
-                if let Some(management) = &mut self.config.management {
-                    management.set_report(from.node, *report, outputs);
-                }
-            }
+            Signal::NodeReport(report) => self.on_node_report(from.node, *report, outputs),
             Signal::Voters { voters, .. } => self.voters = voters,
             Signal::ControlPlaneAwaited { text } => self.awaited = text,
-            Signal::VotersRecovered { number, text } => {
-                if let Some(connection) = self.recoveries.remove(&number) {
-                    self.answer_management(connection, &text, outputs);
+            Signal::VotersRecovered { number, text } => self.on_voters_recovered(number, &text, outputs),
+            Signal::PeerFound { node } => self.on_peer_found(node, outputs),
+            Signal::EpochWanted { .. }
+            | Signal::EpochOpen { .. }
+            | Signal::EpochDrained { .. }
+            | Signal::EpochClosed { .. }
+            | Signal::EpochWhole { .. }
+            | Signal::Flushed { .. }
+            | Signal::EpochFlushed { .. }
+            | Signal::EpochDurable { .. }
+            | Signal::DurableWanted { .. } => {
+                if let Some(signal) = EpochSignals::of(&envelope) {
+                    self.epochs.on_signal(now, from, signal, outputs);
                 }
             }
-            Signal::PeerFound { node } => self.on_peer_found(node, outputs),
-            Signal::EpochWanted { epoch } => self.on_epoch(now, from, EpochSignals::Wanted(epoch), outputs),
-            Signal::EpochOpen { epoch } => self.on_epoch(now, from, EpochSignals::Open(epoch), outputs),
-            Signal::EpochDrained { epoch } => self.on_epoch(now, from, EpochSignals::Drained(epoch), outputs),
-            Signal::EpochClosed { epoch } => self.on_epoch(now, from, EpochSignals::Closed(epoch), outputs),
-            Signal::EpochWhole { epoch } => self.on_epoch(now, from, EpochSignals::Whole(epoch), outputs),
             Signal::SchemaInstall { request, version, tables, used_for_ms } => {
                 self.on_schema_install(now, from, request, version, (tables, used_for_ms), outputs)
             }
@@ -411,10 +410,6 @@ impl MainModule {
             // JoinRequest has no claim is told to restore nothing.
             Signal::Returned(_) | Signal::WaitMoved { .. } | Signal::Failed { .. } | Signal::Restore(_) => {}
         }
-    }
-
-    fn on_epoch(&mut self, now: Now, from: Address, signal: EpochSignals, outputs: &mut Outputs<Shared>) {
-        self.epochs.on_signal(now, from, signal, outputs);
     }
 
     fn modules(&self, kind: ModuleKind) -> Vec<Address> {
@@ -502,8 +497,7 @@ impl MainModule {
         if self.is_joining() {
             self.report_progress(outputs);
         }
-        let data_nodes = self.view.groups.first().map_or_else(Vec::new, |group| group.in_sync.clone());
-        self.epochs.install(self.now, data_nodes, self.view.epoch_master(), outputs);
+        self.epochs.install(self.now, &self.view, outputs);
         self.restart_reservations(outputs);
     }
 
@@ -593,6 +587,7 @@ impl MainModule {
             }
         }
         self.report_state_to(node, outputs);
+        self.epochs.on_link_up(self.now, node, outputs);
         if !self.found.contains(&node) {
             self.found.push(node);
         }
@@ -816,6 +811,25 @@ impl MainModule {
                     outputs.send(self.me(), Address::membership(self.config.node), order);
                 }
             }
+        }
+    }
+
+    fn on_progress(&mut self, node: NodeId, copied: u32, slots: u32) {
+        if let Some(management) = &mut self.config.management {
+            management.set_progress(node, copied, slots);
+        }
+    }
+
+    fn on_node_report(&mut self, node: NodeId, report: NodeReport, outputs: &mut Outputs<Shared>) {
+        if let Some(management) = &mut self.config.management {
+            management.set_report(node, report, outputs);
+        }
+    }
+
+    /// `membership` has done, or refused, what an operator ordered.
+    fn on_voters_recovered(&mut self, number: u64, text: &str, outputs: &mut Outputs<Shared>) {
+        if let Some(connection) = self.recoveries.remove(&number) {
+            self.answer_management(connection, text, outputs);
         }
     }
 

@@ -45,7 +45,10 @@ use crate::restart::RestoreOrder;
 use crate::view::View;
 use crate::{Address, SqlError};
 use std::sync::Arc;
-use types::{Epoch, Incarnation, NodeId, SchemaVersion, Sequence, SlotId, TransactionId, Value, ViewNumber};
+use types::{
+    Epoch, Incarnation, NodeId, RestartNumber, SchemaVersion, Sequence, SlotId, TransactionId, Value,
+    ViewNumber,
+};
 use wire_derive::{Signals, Wire};
 
 /// A signal on its way.
@@ -374,6 +377,8 @@ pub enum Signal {
     EpochClosed {
         /// The closed epoch.
         epoch: Epoch,
+        /// Somebody waits for it to be durable.
+        is_awaited: bool,
     },
 
     // ---- catalogue: the node that runs a DDL job -> main of every member --------------------------------------------
@@ -680,6 +685,38 @@ pub enum Signal {
     /// ldm -> its main: `epoch` is closed, and nothing up to it is undecided here: all of it is known.
     #[signal(to = main, fence = none)]
     EpochWhole {
+        /// The epoch.
+        epoch: Epoch,
+    },
+    /// disk -> its main: the log has whole(`epoch`) on disk.
+    #[signal(to = main, fence = none)]
+    Flushed {
+        /// The epoch.
+        epoch: Epoch,
+    },
+    /// main of a member -> main of the master: the same. It is said again in each view.
+    #[signal(to = main, fence = strict)]
+    EpochFlushed {
+        /// The epoch.
+        epoch: Epoch,
+        /// The highest durable epoch that the member knows.
+        durable: Epoch,
+    },
+    /// From the master: what all members have flushed, and what is durable. To mains that asked, too, and from a main
+    /// to modules that asked. (That stays so in newer views.)
+    #[signal(to(sql, main), fence = older)]
+    EpochDurable {
+        /// The restart of the cluster in which that is so.
+        restart: RestartNumber,
+        /// F.
+        flushed: Epoch,
+        /// D.
+        durable: Epoch,
+    },
+    /// session -> its main -> main of the master: somebody waits for this to be durable. `EpochDurable` answers, at
+    /// each step until it is. main -> disk of its node: flush the log as soon as it has whole(`epoch`).
+    #[signal(to(main, disk), fence = older)]
+    DurableWanted {
         /// The epoch.
         epoch: Epoch,
     },

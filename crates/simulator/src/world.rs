@@ -614,7 +614,7 @@ impl World {
                 self.count(if is_done { "recovered" } else { "recovery refused" });
                 self.transcript.push(format!("{} operator of node {} hears: {text}", self.now, address.node));
             }
-            if let Signal::EpochClosed { epoch } = envelope.signal {
+            if let Signal::EpochClosed { epoch, .. } = envelope.signal {
                 self.check_closed(envelope.view, epoch);
             }
             if let Signal::EpochWhole { epoch } = envelope.signal {

@@ -3,6 +3,7 @@
 
 use crate::accounts::AccountBook;
 use crate::config::SqlConfig;
+use crate::durable::DurableWaits;
 use crate::nonce::NonceSource;
 use crate::orphans::Orphans;
 use crate::privilege_sets::PrivilegeSets;
@@ -44,6 +45,8 @@ pub(crate) struct ModuleState {
     pub(crate) globals: Arc<Globals>,
     /// Transactions that hold the DDL lock, or wait for it.
     pub(crate) ddl_locks: BTreeSet<TransactionId>,
+    /// Commits that are answered when they are durable.
+    pub(crate) durable: DurableWaits,
     /// Commits whose sessions are gone.
     pub(crate) orphans: Orphans,
     /// Slots that transactions held on nodes when those were lost. If they end before the connection is back, their
@@ -151,6 +154,7 @@ impl ModuleState {
             key: Vec::new(),
             short_ids: None,
             ddl_locks: BTreeSet::new(),
+            durable: DurableWaits::default(),
             orphans: Orphans::default(),
             aborts_due: BTreeSet::new(),
             started: None,

@@ -23,6 +23,7 @@
 mod accounts;
 mod config;
 mod ddl_job;
+mod durable;
 mod environment;
 mod locks;
 mod module;

@@ -443,6 +443,14 @@ impl SqlModule {
                 self.state.orphans.on_answer(done.request);
                 self.on_reply(done.request, Reply::Commit(done.outcome), now, budget, outputs)
             }
+            Signal::EpochDurable { .. } if from != Address::main(self.state.node()) => {}
+            Signal::EpochDurable { durable, .. } => {
+                for connection in self.state.durable.advance(durable) {
+                    self.with_requester(connection, now, budget, outputs, |requester, env| {
+                        requester.on_wake(env);
+                    });
+                }
+            }
             Signal::RollbackDone { request, held } => {
                 self.on_reply(request, Reply::Rollback { held }, now, budget, outputs);
             }

@@ -84,6 +84,8 @@ pub(crate) struct SessionVariables {
     /// latsdb_stale_reads: where no view can follow any more, rows of this node are read though others may have changed
     /// them.
     pub(crate) reads_stale: bool,
+    /// durability: commits are answered when they are durable.
+    pub(crate) awaits_durable: bool,
     /// A fixed `timestamp`, microseconds since 1970.
     pub(crate) timestamp: Option<u64>,
     /// collation_connection.
@@ -131,6 +133,7 @@ impl Default for SessionVariables {
             select_limit: u64::MAX,
             is_read_only: false,
             reads_stale: false,
+            awaits_durable: false,
             timestamp: None,
             collation: Collation::Utf8mb40900AiCi,
             client: CharacterSet::Utf8mb4,
@@ -441,7 +444,12 @@ impl SessionVariables {
                         choices.iter().find(|choice| choice.eq_ignore_ascii_case(&text))
                     }
                 };
-                chosen.map(|choice| Value::text(choice)).ok_or_else(|| wrong_value(name, value))
+                let chosen =
+                    chosen.map(|choice| Value::text(choice)).ok_or_else(|| wrong_value(name, value))?;
+                if name == "durability" {
+                    self.check_durability(&chosen)?;
+                }
+                Ok(chosen)
             }
             Kind::SqlMode => checked_sql_mode(value).map(|modes| Value::text(&modes)),
             Kind::TimeZone => {
@@ -467,6 +475,25 @@ impl SessionVariables {
         }
     }
 
+    /// `durability` needs a redo log; `fsync` is the configuration's, and then nobody has less.
+    fn check_durability(&self, chosen: &Value) -> Result<(), SqlError> {
+        let is_wanted = |mode| shown(chosen) == mode;
+        if !is_wanted("memory") && self.is_diskless() {
+            return Err(SqlError::unsupported(
+                "durability other than 'memory' while data nodes are Diskless",
+            ));
+        }
+        if is_wanted("fsync") != self.globals.get("durability").is_some_and(|mode| mode == "fsync") {
+            return Err(wrong_value("durability", chosen));
+        }
+        Ok(())
+    }
+
+    /// The data nodes keep no redo log.
+    fn is_diskless(&self) -> bool {
+        self.globals.get("latsdb_diskless").is_none_or(|value| value != "OFF")
+    }
+
     /// Brings the fields in line with a value that was checked.
     fn apply(&mut self, name: &str, value: &Value) -> Result<(), SqlError> {
         let integer = || number_of(value).unwrap_or(0);
@@ -485,6 +512,7 @@ impl SessionVariables {
             "max_execution_time" => self.execution_time_ms_max = narrow(integer()),
             "sql_select_limit" => self.select_limit = u64::try_from(integer()).unwrap_or(u64::MAX),
             "transaction_read_only" | "tx_read_only" => self.is_read_only = bool_of(value) == Some(true),
+            "durability" => self.awaits_durable = shown(value) != "memory" && !self.is_diskless(),
             "latsdb_stale_reads" => self.reads_stale = bool_of(value) == Some(true),
             "sql_mode" => self.apply_sql_mode(&shown(value)),
             "group_concat_max_len" => self.group_concat_size_max = narrow(integer()),

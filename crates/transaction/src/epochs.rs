@@ -12,15 +12,23 @@
 //!
 //! Invariants: epochs are opened in order, one at a time. closed(e) is said only when every in-sync data node has
 //! drained e. The open epoch never goes back, across masters too: a new master opens the highest it knows + 1.
+//!
+//! `durable` says which epochs a full stop cannot take any more.
+
+mod durable;
 
 use crate::mutants::{self, Mutant};
-use protocol::{Address, ModuleKind, Outputs, Signal};
+use durable::Durability;
+use protocol::{Address, Envelope, ModuleKind, Outputs, Signal, View};
 use std::collections::BTreeMap;
 use stdx::{Duration, Instant, Now};
-use types::{Epoch, NodeId};
+use types::{Epoch, NodeId, RestartNumber, ViewNumber};
 
 /// TimeBetweenEpochs: how long an epoch stays open when something was stamped in it.
 pub const TIME_BETWEEN_EPOCHS: Duration = Duration::from_millis(10);
+
+/// How long an epoch stays open at least when somebody waits for it to be durable.
+pub const TIME_BETWEEN_EPOCHS_MIN: Duration = Duration::from_millis(1);
 
 /// One node's part in opening and closing epochs; runs in `main`.
 #[derive(Debug)]
@@ -44,7 +52,11 @@ pub struct EpochMember {
     /// The master's state.
     round: Option<Round>,
     next_open_at: Option<Instant>,
+    opened_at: Option<Instant>,
     time_between_epochs: Duration,
+    /// The module that writes the node's log, if there is one.
+    disk: Option<Address>,
+    durability: Durability,
 }
 
 /// A closing in progress at the master.
@@ -64,15 +76,65 @@ pub enum EpochSignals {
     /// The sender drained everything below this epoch.
     Drained(Epoch),
     /// The master closed this epoch.
-    Closed(Epoch),
+    Closed {
+        /// The epoch.
+        epoch: Epoch,
+        /// Somebody waits for it to be durable.
+        is_awaited: bool,
+    },
     /// An ldm of this node has everything of this epoch and of those below.
     Whole(Epoch),
+    /// The log of this node has it on disk, and all before it.
+    Flushed(Epoch),
+    /// The log of a member has; and the highest D that the member knows.
+    FlushedBy {
+        /// The epoch.
+        epoch: Epoch,
+        /// D.
+        durable: Epoch,
+    },
+    /// The master says F and D.
+    Durable {
+        /// In this view.
+        view: ViewNumber,
+        /// The restart of the cluster in which that is so.
+        restart: RestartNumber,
+        /// F.
+        flushed: Epoch,
+        /// D.
+        durable: Epoch,
+    },
+    /// The sender waits for this to be durable.
+    DurableWanted(Epoch),
+}
+
+impl EpochSignals {
+    /// The meaning of a signal for epochs, if it has any.
+    #[must_use]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the others have nothing to do with epochs")]
+    pub fn of(envelope: &Envelope) -> Option<Self> {
+        Some(match envelope.signal {
+            Signal::EpochWanted { epoch } => Self::Wanted(epoch),
+            Signal::EpochOpen { epoch } => Self::Open(epoch),
+            Signal::EpochDrained { epoch } => Self::Drained(epoch),
+            Signal::EpochClosed { epoch, is_awaited } => Self::Closed { epoch, is_awaited },
+            Signal::EpochWhole { epoch } => Self::Whole(epoch),
+            Signal::Flushed { epoch } => Self::Flushed(epoch),
+            Signal::EpochFlushed { epoch, durable } => Self::FlushedBy { epoch, durable },
+            Signal::EpochDurable { restart, flushed, durable } => {
+                Self::Durable { view: envelope.view, restart, flushed, durable }
+            }
+            Signal::DurableWanted { epoch } => Self::DurableWanted(epoch),
+            _ => return None,
+        })
+    }
 }
 
 impl EpochMember {
-    /// A member before any view.
+    /// A member before any view. `modules` are those that stamp or decide, and the one that writes the node's log.
     #[must_use]
-    pub fn new(node: NodeId, modules: Vec<Address>, time_between_epochs: Duration) -> Self {
+    pub fn new(node: NodeId, mut modules: Vec<Address>, time_between_epochs: Duration) -> Self {
+        let disk = modules.extract_if(.., |module| module.kind == ModuleKind::Disk).next();
         Self {
             node,
             whole: modules.iter().filter(|module| is_ldm(module)).map(|ldm| (*ldm, Epoch(0))).collect(),
@@ -86,27 +148,26 @@ impl EpochMember {
             wanted: Epoch(0),
             round: None,
             next_open_at: None,
+            opened_at: None,
             time_between_epochs,
+            disk,
+            durability: Durability::default(),
         }
     }
 
     /// Installs the members of a view: rounds of the old one are void, and what members wanted they want of the new
     /// master. (A new master may open an epoch again that the old one had opened: that means the same. It never
     /// closes one that some member has not drained.)
-    pub fn install<S>(
-        &mut self,
-        now: Now,
-        data_nodes: Vec<NodeId>,
-        master: Option<NodeId>,
-        outputs: &mut Outputs<S>,
-    ) {
-        self.data_nodes = data_nodes;
-        self.master = master;
+    pub fn install<S>(&mut self, now: Now, view: &View, outputs: &mut Outputs<S>) {
+        // The epochs of a restart are above all that were ever stamped.
+        self.adopt(view.restart.first);
+        self.data_nodes = view.groups.first().map_or_else(Vec::new, |group| group.in_sync.clone());
+        self.master = view.epoch_master();
         self.round = None;
         self.undrained.clear();
         self.next_open_at = None;
         self.closed_in_view = Epoch(0);
-        match master {
+        match self.master {
             Some(master) if master != self.node => {
                 if self.wanted > self.closed {
                     let wanted = Signal::EpochWanted { epoch: self.wanted };
@@ -115,6 +176,7 @@ impl EpochMember {
             }
             _ => self.schedule(now),
         }
+        self.install_durability(now, view, outputs);
     }
 
     /// The newest open epoch.
@@ -164,12 +226,20 @@ impl EpochMember {
                 self.on_module_drained(now, from, epoch, outputs);
             }
             EpochSignals::Drained(epoch) => self.on_member_drained(now, from.node, epoch, outputs),
-            EpochSignals::Closed(epoch) => self.on_closed(epoch, outputs),
+            EpochSignals::Closed { epoch, is_awaited } => self.on_closed(epoch, is_awaited, outputs),
             EpochSignals::Whole(epoch) => {
                 if let Some(whole) = self.whole.get_mut(&from) {
                     *whole = epoch.max(*whole);
                 }
             }
+            EpochSignals::Flushed(epoch) => self.on_flushed(epoch, outputs),
+            EpochSignals::FlushedBy { epoch, durable } => {
+                self.on_member_flushed(from.node, epoch, durable, outputs);
+            }
+            EpochSignals::Durable { view, restart, flushed, durable } => {
+                self.on_durable(view, restart, (flushed, durable), outputs);
+            }
+            EpochSignals::DurableWanted(epoch) => self.on_durable_wanted(now, from, epoch, outputs),
         }
     }
 
@@ -188,8 +258,16 @@ impl EpochMember {
     }
 
     fn schedule(&mut self, now: Now) {
-        if self.is_master() && self.round.is_none() && self.next_open_at.is_none() && self.is_closing_due() {
+        if !self.is_master() || self.round.is_some() {
+            return;
+        }
+        if self.next_open_at.is_none() && self.is_closing_due() {
             self.next_open_at = Some(now.monotonic + self.time_between_epochs);
+        }
+        if self.durability.is_closing_due() {
+            let soon = self.opened_at.map(|opened| opened + TIME_BETWEEN_EPOCHS_MIN);
+            let soon = soon.unwrap_or(now.monotonic).max(now.monotonic);
+            self.next_open_at = stdx::earlier(self.next_open_at, Some(soon));
         }
     }
 
@@ -202,11 +280,14 @@ impl EpochMember {
         self.closed_in_view == Epoch(0) || self.wanted > self.closed_in_view
     }
 
-    /// An epoch is closed: the ldms of this node say when they have all of it.
-    fn on_closed<S>(&mut self, epoch: Epoch, outputs: &mut Outputs<S>) {
+    /// An epoch is closed: the ldms of this node say when they have all of it, and its log is flushed then.
+    fn on_closed<S>(&mut self, epoch: Epoch, is_awaited: bool, outputs: &mut Outputs<S>) {
         self.closed = self.closed.max(epoch);
+        if let Some(disk) = self.disk.filter(|_| is_awaited) {
+            outputs.send(self.me(), disk, Signal::DurableWanted { epoch });
+        }
         for ldm in self.whole.keys() {
-            outputs.send(self.me(), *ldm, Signal::EpochClosed { epoch });
+            outputs.send(self.me(), *ldm, Signal::EpochClosed { epoch, is_awaited });
         }
     }
 
@@ -219,6 +300,7 @@ impl EpochMember {
         if !self.is_master() || self.round.is_some() {
             return;
         }
+        self.opened_at = Some(now.monotonic);
         let epoch = Epoch(self.open.0.max(self.wanted.0) + 1);
         self.round = Some(Round { epoch, missing: self.data_nodes.clone() });
         for node in &self.data_nodes {
@@ -262,10 +344,14 @@ impl EpochMember {
         let closed = Epoch(epoch.0 - 1);
         self.round = None;
         self.closed_in_view = closed;
-        for node in self.data_nodes.iter().filter(|node| **node != self.node) {
-            outputs.send(self.me(), Address::main(*node), Signal::EpochClosed { epoch: closed });
+        let is_awaited = self.durability.is_awaited();
+        if is_awaited {
+            self.durability.hurry(closed);
         }
-        self.on_closed(closed, outputs);
+        for node in self.data_nodes.iter().filter(|node| **node != self.node) {
+            outputs.send(self.me(), Address::main(*node), Signal::EpochClosed { epoch: closed, is_awaited });
+        }
+        self.on_closed(closed, is_awaited, outputs);
         self.schedule(now);
     }
 }

@@ -508,7 +508,7 @@ impl Ldm {
                 self.on_probe_hit(initiator, WaitId(wait), other, outputs);
             }
             Signal::EpochOpen { epoch } => self.parts(outputs).1.on_epoch_open(epoch),
-            Signal::EpochClosed { epoch } => self.parts(outputs).1.on_epoch_closed(epoch),
+            Signal::EpochClosed { epoch, .. } => self.parts(outputs).1.on_epoch_closed(epoch),
             Signal::BackfillRequest { request, table, index } => {
                 self.on_backfill(from, request, table, index, outputs);
             }

@@ -105,6 +105,14 @@ pub enum Mutant {
     NoSecondDrain,
     /// A view does not close what an earlier one has closed, though a member may not know of it.
     WantedAgainstClosed,
+    /// An epoch is durable when one member has flushed it.
+    DurableByOne,
+    /// An epoch is durable though some group has nobody from whom a restart could begin.
+    DurableWithoutRestorable,
+    /// A master says that less is flushed than what a member knows to be durable.
+    KnownDIgnored,
+    /// A durable epoch of after a restart of the cluster counts for those who wait since before.
+    WaiterOutlivesRestart,
     /// A primary reports a transaction without coordinator as prepared before its backups have it.
     OrphanUnconfirmed,
     /// Recovery decides with the first participant that reports.
@@ -156,7 +164,7 @@ pub enum Mutant {
 }
 
 /// All of them.
-pub const ALL: [Mutant; 73] = [
+pub const ALL: [Mutant; 77] = [
     Mutant::OwnerByOwnLayout,
     Mutant::TableLeavesSlot,
     Mutant::AckBeforeBackup,
@@ -206,6 +214,10 @@ pub const ALL: [Mutant; 73] = [
     Mutant::EpochClosedEarly,
     Mutant::NoSecondDrain,
     Mutant::WantedAgainstClosed,
+    Mutant::DurableByOne,
+    Mutant::DurableWithoutRestorable,
+    Mutant::KnownDIgnored,
+    Mutant::WaiterOutlivesRestart,
     Mutant::OrphanUnconfirmed,
     Mutant::RecoveryAsksNobody,
     Mutant::RecoveryKeptAcrossViews,
@@ -236,7 +248,7 @@ pub const ALL: [Mutant; 73] = [
 pub const BY_OWN_TEST: [Mutant; 2] = [Mutant::SameEpochOutOfOrder, Mutant::EntryNotRepeated];
 
 /// Those that no seed catches soon, and a schedule that is written down does: `tests/protocol/directed.rs`.
-pub const DIRECTED: [Mutant; 22] = [
+pub const DIRECTED: [Mutant; 26] = [
     Mutant::LocksOnlySurvive,
     Mutant::StagedElsewhereAccepted,
     Mutant::LocksBeforeSettled,
@@ -259,6 +271,10 @@ pub const DIRECTED: [Mutant; 22] = [
     Mutant::LostOperationsUnnoticed,
     Mutant::NoSecondDrain,
     Mutant::WantedAgainstClosed,
+    Mutant::DurableByOne,
+    Mutant::DurableWithoutRestorable,
+    Mutant::KnownDIgnored,
+    Mutant::WaiterOutlivesRestart,
 ];
 
 stdx::plantable!(Mutant);

@@ -6,6 +6,7 @@ mod accounts;
 mod character_sets;
 mod clients;
 mod ddl;
+mod durable;
 mod handover;
 mod harness;
 mod joins;

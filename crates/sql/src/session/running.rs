@@ -28,6 +28,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "plans and answers that are not named are treated alike")]
 
 mod commit;
+mod durable;
 mod execution;
 mod failure;
 mod stop;
@@ -44,6 +45,7 @@ use crate::locks::user_locks::UserLockRun;
 use crate::result_set::ResultSet;
 use crate::statement::Statement;
 use crate::statement_cache::CachedStatement;
+use durable::DurableWait;
 use executor::commit::CommitRun;
 use executor::insert::InsertRun;
 use executor::modify::ModifyRun;
@@ -129,6 +131,8 @@ enum Stage {
         after: After,
     },
     Backoff(Retry),
+    /// It has committed, and is answered when that is durable.
+    Durable(DurableWait),
 }
 
 enum AfterCommit {
@@ -409,6 +413,7 @@ impl Session {
                     Some(Step::Wait)
                 }
                 Stage::Backoff(_) => self.plan_again(env, running),
+                Stage::Durable(wait) => self.poll_durable(env, running, wait),
             };
             if let Some(step) = step {
                 return step;
@@ -419,9 +424,12 @@ impl Session {
     fn finish(
         &mut self,
         env: &mut Environment<'_>,
-        running: &Running,
+        running: &mut Running,
         completion: &Completion,
     ) -> Option<Step> {
+        if self.core.variables.awaits_durable && self.awaits_durable(env, running, completion) {
+            return None;
+        }
         self.reply_completion(env, completion, &running.statement);
         Some(Step::Finished)
     }

@@ -106,6 +106,8 @@ const fn begin(definition: Definition) -> Definition {
     Definition { reach: Reach::Begin, ..definition }
 }
 
+/// How much a commit waits for before it is answered, the least first. Sessions choose between the first two.
+const DURABILITY: [&str; 3] = ["memory", "epoch", "fsync"];
 const YEAR_SECONDS: u64 = 31_536_000;
 const CHARSET: Kind = Kind::CharacterSet;
 const COLLATION: Kind = Kind::Collation;
@@ -149,6 +151,7 @@ pub(crate) const TABLE: &[Definition] = &[
     set_number("default_week_format", "0", 0, 7),
     fixed("disabled_storage_engines", ""),
     set_number("div_precision_increment", "4", 4, 4),
+    set("durability", "memory", Kind::Choice(&DURABILITY)),
     set_bool("end_markers_in_json", "OFF"),
     fixed("enforce_gtid_consistency", "OFF"),
     set_number("eq_range_index_dive_limit", "200", 0, u32::MAX as u64),
@@ -207,6 +210,7 @@ pub(crate) const TABLE: &[Definition] = &[
     fixed_bool("large_files_support", "ON"),
     fixed_number("large_page_size", "0"),
     session(set_number("last_insert_id", "0", 0, u64::MAX)),
+    fixed_bool("latsdb_diskless", "ON"),
     set_bool("latsdb_stale_reads", "OFF"),
     set("lc_messages", "en_US", Kind::Locale),
     set("lc_time_names", "en_US", Kind::Locale),

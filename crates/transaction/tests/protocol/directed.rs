@@ -530,14 +530,15 @@ fn a_backup_has_an_epoch_whole_when_it_has_heard_the_outcomes() {
     // Its primary has nothing of epoch 1 to decide any more: the master closes it.
     for node in [1, 2] {
         all.send(Address::main(NodeId(node)), ldm(node), Signal::EpochOpen { epoch: Epoch(2) });
-        all.send(Address::main(NodeId(node)), ldm(node), Signal::EpochClosed { epoch: Epoch(1) });
+        let closed = Signal::EpochClosed { epoch: Epoch(1), is_awaited: false };
+        all.send(Address::main(NodeId(node)), ldm(node), closed);
     }
     assert_eq!(whole(&all.run_but(is_decided_to(2))), [1], "of node 1: node 2 does not know the outcome");
     assert_eq!(all.committed(2, &[row]), []);
     assert_eq!(whole(&all.run()), [1], "of node 2");
     all.assert_committed(&[row], &[row]);
     // A view comes between a main and its ldm: what is closed is closed.
-    let closed = Signal::EpochClosed { epoch: Epoch(2) };
+    let closed = Signal::EpochClosed { epoch: Epoch(2), is_awaited: false };
     all.send(Address::main(NodeId(2)), ldm(2), closed);
     all.hand_over_to(2);
     all.install_at(&[1, 2]);
@@ -554,7 +555,7 @@ mod bugs {
     use stdx::planted::survivors;
     use transaction::mutants::{DIRECTED, Mutant, activate};
 
-    const TESTS: [(Mutant, fn()); 22] = [
+    const TESTS: [(Mutant, fn()); 26] = [
         (Mutant::LocksOnlySurvive, super::locks_of_a_lost_primary_are_missed),
         (Mutant::StagedElsewhereAccepted, super::rows_of_a_lost_primary_are_missed),
         (Mutant::LocksBeforeSettled, || play("takeover/no_lock_before_all_know")),
@@ -583,6 +584,13 @@ mod bugs {
         ),
         (Mutant::NoSecondDrain, super::a_backup_has_an_epoch_whole_when_it_has_heard_the_outcomes),
         (Mutant::WantedAgainstClosed, epochs::a_view_closes_again_what_a_member_may_not_have_heard),
+        (Mutant::DurableByOne, epochs::an_epoch_is_durable_when_all_members_have_flushed_it),
+        (
+            Mutant::DurableWithoutRestorable,
+            epochs::nothing_is_durable_without_a_restorable_member_of_each_group,
+        ),
+        (Mutant::KnownDIgnored, epochs::a_new_master_says_no_less_than_a_member_knows),
+        (Mutant::WaiterOutlivesRestart, epochs::what_is_durable_after_a_restart_answers_nobody_from_before),
     ];
 
     #[test]

@@ -64,7 +64,7 @@ impl Session {
         }
         match running.stage.take()? {
             // A commit that is on its way is not called off: the client hears what became of it.
-            stage @ Stage::Commit { .. } => running.stage = Some(stage),
+            stage @ (Stage::Commit { .. } | Stage::Durable(_)) => running.stage = Some(stage),
             Stage::Undo { open, after: After::RunAgain } => {
                 running.stage = Some(Stage::Undo { open, after: After::Report(killed) });
             }
