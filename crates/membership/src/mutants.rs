@@ -159,7 +159,7 @@ pub const OF_CONTROL_LOG: [Mutant; 9] = [
 ];
 
 /// Those that no seed catches soon, and a schedule that is written down does: `tests/directed.rs`.
-pub const DIRECTED: [Mutant; 17] = [
+pub const DIRECTED: [Mutant; 27] = [
     Mutant::SuspectsAreGranted,
     Mutant::EarlierGrantsForgotten,
     Mutant::DeadWitnessLeaves,
@@ -177,6 +177,16 @@ pub const DIRECTED: [Mutant; 17] = [
     Mutant::NumbersGivenTwice,
     Mutant::SurvivorsStayUnbound,
     Mutant::HomeIgnored,
+    Mutant::CutTooHigh,
+    Mutant::OldTailReturns,
+    Mutant::UnconfirmedHeaderCounts,
+    Mutant::LineageIgnored,
+    Mutant::DStarIgnored,
+    Mutant::RestorableBeforeJoined,
+    Mutant::DeadStayRestorable,
+    Mutant::LastLeavesEarly,
+    Mutant::RestartNotCompared,
+    Mutant::FirstComerLeftOut,
 ];
 
 stdx::plantable!(Mutant);

@@ -183,10 +183,13 @@ fn named_point<'a>(
     };
     let mut point = claim.confirmed(state.restarts(), is_named);
     if mutants::is(Mutant::UnconfirmedHeaderCounts) {
+        // The newest header, whoever has planned its restart.
         point = claim.points.first().copied();
     }
     if mutants::is(Mutant::OldTailReturns) {
-        point = claim.points.iter().find(|point| is_named(point)).copied();
+        // The newest point as it was before any restart.
+        point =
+            claim.points.iter().find(|point| point.restart < state.view.restart.number).copied().or(point);
     }
     Some((point?, claim))
 }

@@ -12,6 +12,7 @@
 //!
 //! `replicas`: commits over several slots, view changes, takeovers, rejoins, between real ldms and tcs in their
 //! wrappers (the fence). `leases`: failure detectors with clocks that tick, and views that leave a node out.
+//! `restarts`: losses of all rows of a group, and the disks from which the cluster starts again.
 //!
 //! Invariants: a world's digest covers everything that decides what may happen next and what is checked; choices are
 //! listed in one order.
@@ -22,6 +23,7 @@
 mod blocks;
 pub mod leases;
 pub mod replicas;
+pub mod restarts;
 
 use std::fmt::Debug;
 use stdx::{FixedSet, Prng};
@@ -212,6 +214,16 @@ pub const WORLDS: &[Named] = &[
         name: "rejoin-cut",
         about: "the same, and a crash of any node at any moment",
         run: |states| explore(|| replicas::ReplicaWorld::new(&replicas::Plan::rejoin_cut()), states),
+    },
+    Named {
+        name: "restart",
+        about: "two groups of two restorable nodes, and two losses of one process or of all at any moments",
+        run: |states| explore(|| restarts::RestartWorld::durable(1, 2), states),
+    },
+    Named {
+        name: "restart-founding",
+        about: "the same when the cluster has just been founded, and one loss",
+        run: |states| explore(|| restarts::RestartWorld::new(2, 1), states),
     },
     Named {
         name: "lease",

@@ -160,9 +160,9 @@ impl Bug {
     /// All of them.
     #[must_use]
     pub fn all() -> Vec<Self> {
-        use membership::mutants::{OF_CONTROL_LOG, OF_DETECTOR, OF_MEMBERSHIP, OF_RECOVERY};
-        let membership =
-            OF_DETECTOR.into_iter().chain(OF_CONTROL_LOG).chain(OF_MEMBERSHIP).chain(OF_RECOVERY);
+        use membership::mutants::{OF_CONTROL_LOG, OF_DETECTOR, OF_MEMBERSHIP, OF_RECOVERY, OF_RESTART};
+        let membership = OF_DETECTOR.into_iter().chain(OF_CONTROL_LOG).chain(OF_MEMBERSHIP);
+        let membership = membership.chain(OF_RECOVERY).chain(OF_RESTART);
         let transaction = transaction::mutants::ALL.into_iter().map(Self::Transaction);
         let node = node::mutants::ALL.into_iter().map(Self::Node);
         let durability = durability::mutants::ALL.into_iter().map(Self::Durability);
@@ -197,7 +197,7 @@ impl Bug {
     /// The worlds in which its code runs; the smallest first.
     #[must_use]
     pub fn worlds(self) -> &'static [WorldKind] {
-        use membership::mutants::{Mutant, OF_CONTROL_LOG, OF_DETECTOR};
+        use membership::mutants::{Mutant, OF_CONTROL_LOG, OF_DETECTOR, OF_RESTART};
         match self {
             Self::Membership(mutant) if OF_DETECTOR.contains(&mutant) => {
                 &[WorldKind::Detect, WorldKind::Small("lease"), WorldKind::Isolated, WorldKind::Cluster]
@@ -205,6 +205,7 @@ impl Bug {
             Self::Membership(mutant) if OF_CONTROL_LOG.contains(&mutant) => {
                 &[WorldKind::Control, WorldKind::Cluster]
             }
+            Self::Membership(mutant) if OF_RESTART.contains(&mutant) => &[WorldKind::Small("restart")],
             Self::Membership(Mutant::LaggardsStay | Mutant::LaggardsAtOnce | Mutant::LateAreBlameless) => {
                 &[WorldKind::Hung]
             }

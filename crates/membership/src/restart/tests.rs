@@ -187,6 +187,7 @@ pub(crate) fn what_was_above_a_cut_never_comes_back() {
     let planned = plan(&state, &ALL).unwrap();
     assert_eq!((planned.restart.cut, nodes(&planned)), (Epoch(50), ALL[1..].to_vec()));
     assert!(planned.restart.first > begun.first);
+    assert!(plan(&state, &[NodeId(1), NodeId(3), NodeId(4)]).is_err(), "it is no source");
 }
 
 #[test]

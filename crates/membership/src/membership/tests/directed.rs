@@ -81,12 +81,13 @@ fn a_connection_that_broke_is_there_again_with_the_next_view() {
 mod bugs {
     use crate::control_state::tests as control_state;
     use crate::detector::tests as detector;
-    use crate::membership::tests::recovery;
+    use crate::membership::tests::{recovery, restarting};
     use crate::mutants::{DIRECTED, Mutant, activate};
+    use crate::restart::tests as restart;
     use crate::succession::tests as succession;
     use stdx::planted::survivors;
 
-    const TESTS: [(Mutant, fn()); 17] = [
+    const TESTS: [(Mutant, fn()); 27] = [
         (Mutant::SuspectsAreGranted, detector::who_is_out_of_reach_is_granted_nothing),
         (Mutant::EarlierGrantsForgotten, detector::what_a_dead_life_was_granted_is_over_in_its_next_life),
         (Mutant::DeadWitnessLeaves, detector::a_dead_witness_hides_nobody_elses_death),
@@ -104,6 +105,19 @@ mod bugs {
         (Mutant::NumbersGivenTwice, recovery::numbers_are_given_once),
         (Mutant::SurvivorsStayUnbound, recovery::who_takes_part_has_done_with_the_old_founding),
         (Mutant::HomeIgnored, succession::primaries_go_home),
+        (Mutant::CutTooHigh, restart::the_cut_is_what_a_disk_of_each_group_holds),
+        (Mutant::OldTailReturns, restart::what_was_above_a_cut_never_comes_back),
+        (Mutant::UnconfirmedHeaderCounts, restart::the_header_of_a_restart_that_was_never_recorded_is_void),
+        (Mutant::LineageIgnored, restart::only_the_disk_of_a_life_that_the_view_names_counts),
+        (Mutant::DStarIgnored, restart::a_disk_that_ends_before_what_is_durable_is_no_source),
+        (
+            Mutant::RestorableBeforeJoined,
+            restart::the_last_restorable_life_is_waited_for_while_another_one_joins,
+        ),
+        (Mutant::DeadStayRestorable, restart::only_the_disk_of_a_life_that_the_view_names_counts),
+        (Mutant::LastLeavesEarly, restart::the_last_restorable_life_is_waited_for_while_another_one_joins),
+        (Mutant::RestartNotCompared, control_state::restarts_are_counted_one_by_one),
+        (Mutant::FirstComerLeftOut, restarting::after_a_loss_of_all_who_comes_first_is_not_left_out),
     ];
 
     #[test]
