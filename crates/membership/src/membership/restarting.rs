@@ -220,6 +220,8 @@ impl Membership {
             && self.restarting.entered.is_some_and(|entered| entered < number);
         if self.is_in_view() {
             self.restarting.entered = Some(number);
+            // The restart is recorded with this node: from now on it leaves as any other.
+            self.restarting.told = None;
         }
         if is_passed_over || is_cut_off {
             let text =

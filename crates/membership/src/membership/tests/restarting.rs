@@ -211,3 +211,32 @@ fn a_node_that_the_restart_passed_over_ends() {
     world.run(1_000);
     assert_eq!(world.node(OTHER).exit, Some(EXIT_LEFT_OUT), "what it has restored is void");
 }
+
+#[test]
+fn after_the_end_of_every_process_the_cluster_starts_from_disks() {
+    let mut world = durable();
+    let disks = [world.left(DATA, 30), world.left(OTHER, 30)];
+    world.end(&[DATA, OTHER, MANAGEMENT, SQL]);
+    for id in [MANAGEMENT, SQL] {
+        let disk = world.node(id).disk.clone();
+        world.begin(id, config(id, 777, &disk), disk);
+    }
+    for (node, disk) in DATA_NODES.into_iter().zip(disks) {
+        world.come_back(node, disk);
+    }
+    world.run(5_000);
+    for node in DATA_NODES {
+        assert_eq!(world.restore(node).restart.cut, Epoch(30));
+    }
+    world.run(2_000);
+    for node in MEMBERS.map(|(node, _)| node) {
+        let (exit, events) = (world.node(node).exit, world.node(node).events.clone());
+        assert_eq!(exit, None, "{events:?}");
+        let view = Arc::clone(&world.node(node).block.view);
+        assert!(view.restart.number.0 == 1 && view.keeps_durable(), "node {node}: {view:?}");
+    }
+    // A node that has restored leaves as any other, with the code that it was told.
+    world.step(OTHER, LeaveStep::Leave { exit_code: 7 });
+    world.run(1_000);
+    assert_eq!(world.node(OTHER).exit, Some(7));
+}
