@@ -11,7 +11,7 @@ const TESTS: [(Mutant, fn()); 6] = [
     (Mutant::DamageIsTornEnd, recovery::a_bad_block_before_the_flushed_position_is_damage),
     (Mutant::TailNotRewritten, recovery::a_tail_that_was_found_survives_a_loss_of_power),
     (Mutant::NeededFileRecycled, writer::files_are_used_again_when_they_are_released),
-    (Mutant::OldTailReturns, recovery::the_tail_that_a_life_left_behind_does_not_come_back),
+    (Mutant::LeftBehindReturns, recovery::the_tail_that_a_life_left_behind_does_not_come_back),
 ];
 
 #[test]

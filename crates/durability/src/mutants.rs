@@ -14,7 +14,7 @@ pub enum Mutant {
     /// A file that is still needed is used again.
     NeededFileRecycled,
     /// Blocks that a life left behind come back.
-    OldTailReturns,
+    LeftBehindReturns,
 }
 
 /// All of them; each has a test.
@@ -24,7 +24,7 @@ pub const ALL: [Mutant; 6] = [
     Mutant::DamageIsTornEnd,
     Mutant::TailNotRewritten,
     Mutant::NeededFileRecycled,
-    Mutant::OldTailReturns,
+    Mutant::LeftBehindReturns,
 ];
 
 #[cfg(feature = "mutants")]

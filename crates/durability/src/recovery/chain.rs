@@ -136,7 +136,7 @@ impl Chain {
         if is_next {
             self.is_attached = true;
         } else if let Some(point) = point {
-            if !mutants::is(Mutant::OldTailReturns) {
+            if !mutants::is(Mutant::LeftBehindReturns) {
                 self.drop_behind(point);
             }
             self.is_attached = true;
