@@ -66,6 +66,7 @@ Examples:
   latsdb dev
   latsdb dev --dir /tmp/play --mysql-port 0 --management-port 0 --data-port 0
   latsdb dev --data-nodes 4 --replicas 2
+  latsdb dev --initial                     an empty cluster in a directory that was used before
   latsdb dev --config my.ini               all nodes of my.ini, which must be on this machine")]
 pub(crate) struct DevOptions {
     /// Directory of config.ini, logs and sockets; made if it is not there.
@@ -106,6 +107,10 @@ pub(crate) struct DevOptions {
     /// Start the nodes of this config.ini instead of writing one.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+
+    /// Begin with an empty cluster: what the directory holds of an earlier one is lost.
+    #[arg(long)]
+    pub(crate) initial: bool,
 }
 
 /// Run a management node (ndb_mgmd): it hands out the configuration and answers `latsdb mgm`.

@@ -60,11 +60,15 @@ pub(crate) fn run(options: &DevOptions) -> Result<ExitCode, Failure> {
     let home = Home::open(&options.dir)?;
     let plan = Plan::make(options, &home.directory)?;
     terminal::say(&plan.summary());
-    terminal::say(WARNING);
+    if !plan.config.keeps_rows() {
+        terminal::say(WARNING);
+    }
     if options.http_port.is_some() {
         terminal::say("note: the HTTP console comes with a later version: --http-port has no effect yet");
     }
-    let mut cluster = Cluster::start(&home, plan)?;
+    // Without rows on disk, what nodes know of an earlier cluster keeps them from beginning anew.
+    let is_initial = options.initial || !plan.config.keeps_rows();
+    let mut cluster = Cluster::start(&home, plan, is_initial)?;
     match cluster.wait_until_ready(&mut stop) {
         Ok(true) => terminal::say(&cluster.ready_line()),
         Ok(false) => return cluster.stop(&mut stop),
@@ -200,7 +204,7 @@ struct Cluster {
 
 impl Cluster {
     /// Starts one process per node, the management nodes first. If one cannot be started, those that were are killed.
-    fn start(home: &Home, mut plan: Plan) -> Result<Self, Failure> {
+    fn start(home: &Home, mut plan: Plan, is_initial: bool) -> Result<Self, Failure> {
         let program = program::path()
             .map_err(|error| Failure::new(format!("cannot find the program itself: {error}")))?;
         let mut nodes = plan.config.nodes.clone();
@@ -208,7 +212,7 @@ impl Cluster {
         plan.release_ports();
         let mut cluster = Self { plan, program, directory: home.directory.clone(), members: Vec::new() };
         for config in nodes {
-            let member = cluster.start_member(config, true)?;
+            let member = cluster.start_member(config, is_initial)?;
             cluster.members.push(member);
         }
         Ok(cluster)

@@ -22,11 +22,11 @@ use crate::node_choice;
 use crate::resources::Machine;
 use crate::start_check;
 use crate::terminal::Failure;
-use memory::{ConfigError as MemoryError, MIB, MemoryConfig, MemoryManager, ThreadCounts};
+use memory::{ConfigError as MemoryError, MIB, MemoryConfig, MemoryManager, Region, ThreadCounts};
 use node::config::{ClusterConfig, MysqlConfig, NodeConfig};
 use node::main_module::Reporting;
 use node::management::{Authority, ConfiguredNode, StartCheck};
-use node::{Globals, NodeModule, NodeSettings};
+use node::{Globals, NodeModule, NodeSettings, RedoSettings};
 use protocol::layout::{CpuShare, Layout, LayoutRequest, ThreadKind};
 use protocol::{Address, ModuleKind, NodeRole};
 use runtime::disk::NodeFolder;
@@ -147,7 +147,14 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> R
     let authority = authority(me).map_err(&of_node)?;
     let check = || start_check::of_member(config.clone(), me.clone(), start.tls.clone(), Arc::clone(&memory));
     let start_check = Some(start.check.unwrap_or_else(check));
-    let settings = NodeSettings { control_log, start_check, authority, ..settings(config, text, me) };
+    let redo = me.redo.as_ref().map(|redo| RedoSettings {
+        file_size: redo.file_size,
+        file_count: redo.files(memory.config().region(Region::DataMemory).maximum),
+        flush_interval: redo.flush_interval,
+        buffer: memory.config().region(Region::RedoBuffer).reserved,
+        is_initial: start.is_initial,
+    });
+    let settings = NodeSettings { control_log, redo, start_check, authority, ..settings(config, text, me) };
     if let Some(descriptor) = start.angel {
         let life = (config.name.as_str(), node, settings.start);
         let files = keys.as_ref().map(|(_, files)| files);
@@ -213,9 +220,12 @@ fn open_folder(me: &NodeConfig, is_initial: bool) -> Result<(Option<NodeFolder>,
     Ok((Some(folder), bytes))
 }
 
-/// Kinds of modules that `node::build` makes for a role, besides `main` and `membership`.
-const fn module_kinds(role: NodeRole) -> &'static [ModuleKind] {
-    match role {
+/// Kinds of modules that `node::build` makes for a node, besides `main` and `membership`.
+fn module_kinds(me: &NodeConfig) -> &'static [ModuleKind] {
+    match me.role {
+        NodeRole::Data if me.redo.is_some() => {
+            &[ModuleKind::Sql, ModuleKind::Tc, ModuleKind::Ldm, ModuleKind::Query, ModuleKind::Disk]
+        }
         NodeRole::Data => &[ModuleKind::Sql, ModuleKind::Tc, ModuleKind::Ldm, ModuleKind::Query],
         NodeRole::Sql => &[ModuleKind::Sql],
         NodeRole::Management => &[],
@@ -227,7 +237,7 @@ pub(crate) fn plan_layout(me: &NodeConfig, share: CpuShare, machine: &Machine) -
         thread_config: me.threads.thread_config.as_deref(),
         share,
         cpus: &machine.cpus,
-        kinds: module_kinds(me.role),
+        kinds: module_kinds(me),
     };
     Layout::plan(&request).map_err(|error| error.to_string())
 }
@@ -296,7 +306,7 @@ fn settings(config: &ClusterConfig, text: String, me: &NodeConfig) -> NodeSettin
         time_between_epochs: config.time_between_epochs,
         max_connections: me.mysql.as_ref().map_or(0, |mysql| mysql.max_connections),
         connect_timeout_s: me.mysql.as_ref().map(|mysql| mysql.connect_timeout_s),
-        globals: Arc::new(me.mysql.as_ref().map(|mysql| globals(me, mysql)).unwrap_or_default()),
+        globals: Arc::new(me.mysql.as_ref().map(|mysql| globals(config, me, mysql)).unwrap_or_default()),
         // Every node that serves MySQL makes itself a certificate.
         has_tls: me.mysql.is_some(),
         lock_wait_timeout_max: me.lock_wait_timeout,
@@ -305,6 +315,7 @@ fn settings(config: &ClusterConfig, text: String, me: &NodeConfig) -> NodeSettin
         sizes: node::Sizes::DEFAULT,
         heartbeat_interval: config.heartbeat_interval,
         answer_timeout: config.answer_timeout,
+        redo: None,
         control_log: Vec::new(),
         version: VERSION.to_owned(),
         reporting: Some(Reporting {
@@ -338,12 +349,13 @@ fn with_descriptors(me: &NodeConfig, layout: &Layout, nodes: usize, descriptors:
 }
 
 /// The part of the configuration that clients see as system variables.
-fn globals(me: &NodeConfig, mysql: &MysqlConfig) -> Globals {
+fn globals(config: &ClusterConfig, me: &NodeConfig, mysql: &MysqlConfig) -> Globals {
     let address = configuration::listen_address(&me.host, mysql.bind_address.as_deref(), mysql.port);
     let all = [
         ("bind_address", address.map(|address| address.ip().to_string()).unwrap_or_default()),
         ("connect_timeout", mysql.connect_timeout_s.to_string()),
         ("hostname", me.host.clone()),
+        ("latsdb_diskless", if config.keeps_rows() { "OFF" } else { "ON" }.to_owned()),
         ("max_allowed_packet", mysql.max_allowed_packet.to_string()),
         ("max_connections", mysql.max_connections.to_string()),
         ("ndb_cluster_connection_pool_nodeids", me.node.0.to_string()),

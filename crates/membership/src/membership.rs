@@ -414,10 +414,9 @@ impl Membership {
             Signal::CaughtUp { .. }
             | Signal::Leaving { .. }
             | Signal::RecoverVoters(_)
-            | Signal::DiskRead(_)
-            | Signal::Restored(_)
             | Signal::DiskCounted { .. }
                 if envelope.from != Address::main(self.config.node) => {}
+            Signal::DiskRead(_) | Signal::Restored(_) if from != self.config.node => {}
             Signal::CaughtUp { view } => {
                 self.caught_up = Some(view);
                 self.ask_for_sync(now, outputs);

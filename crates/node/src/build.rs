@@ -1,5 +1,6 @@
 //! All modules of a node, from what it is and how its threads are laid out.
 
+use crate::disk_module::{DiskConfig, DiskModule, RedoSettings};
 use crate::main_module::{Configuration, MainConfig, MainModule, Reporting};
 use crate::management::{Authority, ConfiguredNode, Management, StartCheck};
 use crate::module::NodeModule;
@@ -10,6 +11,7 @@ use memory::MemoryManager;
 use protocol::epoch::NodeEpoch;
 use protocol::layout::Layout;
 use protocol::lease::Lease;
+use protocol::redo_room::RedoRoom;
 use protocol::signal::JoinRequest;
 use protocol::{Address, ModuleKind, NodeRole};
 use query::{NodeMap, Query};
@@ -72,6 +74,8 @@ pub struct NodeSettings {
     pub heartbeat_interval: Duration,
     /// ReplicaAnswerTimeout; zero: nobody is made to leave for late answers.
     pub answer_timeout: Duration,
+    /// The redo log of a data node; none: it keeps none.
+    pub redo: Option<RedoSettings>,
     /// The contents of the file of the node's control log; empty without one.
     pub control_log: Vec<u8>,
     /// The version, for people.
@@ -84,6 +88,10 @@ pub struct NodeSettings {
 const HANDSHAKES_MAX: usize = 128;
 const HANDSHAKES_MIN: usize = 4;
 
+/// The kinds of a data node's modules; the last one is that of nodes with a redo log.
+const DATA_KINDS: [ModuleKind; 6] =
+    [ModuleKind::Main, ModuleKind::Sql, ModuleKind::Tc, ModuleKind::Ldm, ModuleKind::Query, ModuleKind::Disk];
+
 /// The modules of a node. `layout` says how many of each kind there are; management and SQL nodes have no slots
 /// whatever it says.
 #[must_use]
@@ -93,9 +101,8 @@ pub fn build(
     memory: &Arc<MemoryManager>,
 ) -> Vec<(Address, NodeModule)> {
     let kinds: &[ModuleKind] = match settings.role {
-        NodeRole::Data => {
-            &[ModuleKind::Main, ModuleKind::Sql, ModuleKind::Tc, ModuleKind::Ldm, ModuleKind::Query]
-        }
+        NodeRole::Data if settings.redo.is_some() => &DATA_KINDS,
+        NodeRole::Data => &DATA_KINDS[..DATA_KINDS.len() - 1],
         NodeRole::Sql => &[ModuleKind::Main, ModuleKind::Sql],
         NodeRole::Management => &[ModuleKind::Main],
     };
@@ -109,6 +116,7 @@ pub fn build(
     // A node without rows needs nobody's leave.
     let lease = Arc::new(if settings.role == NodeRole::Data { Lease::default() } else { Lease::unlimited() });
     let epoch = Arc::new(NodeEpoch::default());
+    let room = Arc::new(RedoRoom::new(settings.redo.as_ref().map_or(0, |redo| redo.buffer)));
     let empty = Arc::new(NodeMap::empty(settings.node, Arc::new(catalogue::bootstrap())));
     let mut modules: Vec<(Address, NodeModule)> = Vec::with_capacity(addresses.len() + 1);
     for address in &addresses {
@@ -143,10 +151,19 @@ pub fn build(
                 let (map, memory) = (Arc::clone(&empty), Arc::clone(memory));
                 let ldm = Ldm::new(*address, map, memory, settings.marker_time).with_sizes(settings.sizes);
                 let limit = patience::answer_limit(settings.answer_timeout, settings.heartbeat_interval);
-                NodeModule::ldm(*address, ldm.with_answer_timeout(limit))
+                let ldm = ldm.with_answer_timeout(limit);
+                let keeps = settings.redo.is_some();
+                NodeModule::ldm(*address, if keeps { ldm.with_redo(Arc::clone(&room)) } else { ldm })
             }
             ModuleKind::Query => NodeModule::query(*address, Query::new(*address, Arc::clone(&empty))),
-            ModuleKind::Main | ModuleKind::Membership | ModuleKind::Disk => {
+            ModuleKind::Disk => match &settings.redo {
+                Some(redo) => {
+                    let config = disk_config(settings, redo, &addresses, memory, &room);
+                    NodeModule::disk(*address, DiskModule::new(config))
+                }
+                None => continue,
+            },
+            ModuleKind::Main | ModuleKind::Membership => {
                 NodeModule::main(*address, main_module(settings, &addresses, memory, &lease))
             }
         };
@@ -166,7 +183,7 @@ pub fn build(
         node: settings.node,
         cluster: settings.cluster.clone(),
         join,
-        awaits_claim: false,
+        awaits_claim: settings.role == NodeRole::Data && settings.redo.is_some(),
         members: settings.members.clone(),
         replica_count: settings.replica_count,
         partitions_per_node: settings.partitions_per_node,
@@ -178,6 +195,23 @@ pub fn build(
     let membership = NodeModule::membership(address, Membership::new(membership, lease));
     modules.push((address, membership.with_epoch(&epoch)));
     modules
+}
+
+fn disk_config(
+    settings: &NodeSettings,
+    redo: &RedoSettings,
+    modules: &[Address],
+    memory: &Arc<MemoryManager>,
+    room: &Arc<RedoRoom>,
+) -> DiskConfig {
+    DiskConfig {
+        node: settings.node,
+        cluster: settings.cluster.clone(),
+        ldms: modules.iter().copied().filter(|module| module.kind == ModuleKind::Ldm).collect(),
+        memory: Arc::clone(memory),
+        redo: redo.clone(),
+        room: Arc::clone(room),
+    }
 }
 
 fn main_module(

@@ -24,8 +24,10 @@
 
 mod ini;
 mod parameters;
+mod redo;
 
 pub use parameters::{Effect, Kind, PARAMETERS, Parameter, Sections};
+pub use redo::RedoConfig;
 
 use ini::{Entry, Section};
 use memory::MemoryOverrides;
@@ -124,6 +126,8 @@ pub struct NodeConfig {
     pub total_memory: Option<u64>,
     /// Sizes of single regions, where they are set.
     pub memory: MemoryOverrides,
+    /// The redo log; None: it keeps none.
+    pub redo: Option<RedoConfig>,
     /// `TransactionDeadlockDetectionTimeout`: no wait for a lock is longer, whatever the session says; None: as the
     /// session says.
     pub lock_wait_timeout: Option<Duration>,
@@ -183,6 +187,12 @@ impl ClusterConfig {
     #[must_use]
     pub fn node(&self, node: NodeId) -> Option<&NodeConfig> {
         self.nodes.iter().find(|config| config.node == node)
+    }
+
+    /// Whether rows survive a full stop: every data node keeps a redo log.
+    #[must_use]
+    pub fn keeps_rows(&self) -> bool {
+        self.nodes_of(NodeRole::Data).all(|node| node.redo.is_some())
     }
 
     /// The nodes of a role.
@@ -562,6 +572,7 @@ impl Reader {
                 send_buffers: size("TotalSendBufferMemory"),
                 client_memory: size("ClientMemory"),
             },
+            redo: RedoConfig::of(values),
             lock_wait_timeout: milliseconds("TransactionDeadlockDetectionTimeout"),
             transaction_inactive_timeout: milliseconds("TransactionInactiveTimeout"),
             host,

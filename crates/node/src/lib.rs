@@ -8,6 +8,7 @@
 mod bugs;
 pub mod build;
 pub mod config;
+pub mod disk_module;
 pub mod main_module;
 pub mod management;
 pub mod module;
@@ -15,6 +16,7 @@ pub mod mutants;
 pub mod patience;
 
 pub use build::{NodeSettings, build};
+pub use disk_module::RedoSettings;
 pub use module::NodeModule;
 pub use sql::{Globals, too_many_connections};
 pub use transaction::{MARKER_TIME, Sizes};

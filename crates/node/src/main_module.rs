@@ -42,6 +42,7 @@ use protocol::{
 use query::{NodeMap, PublishedReader, Readers, Shared};
 use restart_info::{RestartInfo, Step};
 use restarting::Asked;
+pub(crate) use schema::scan::{CatalogueScan, Scanned};
 use schema::{Backfill, SchemaReading};
 use sequences::Sequences;
 use std::collections::BTreeMap;
@@ -322,13 +323,10 @@ impl MainModule {
             | Signal::VotersRecovered { .. }
             | Signal::EpochWhole { .. }
             | Signal::Flushed { .. }
+            | Signal::Restore(_)
             | Signal::PeerFound { .. }
                 if from.node != self.config.node => {}
-            Signal::JoinAccepted { incarnation } => {
-                self.incarnation = incarnation;
-                self.reach(Step::Allocated);
-                self.changed(outputs);
-            }
+            Signal::JoinAccepted { incarnation } => self.on_joined(incarnation, outputs),
             Signal::ViewInstall(view, _) => self.on_view(view, outputs),
             Signal::PeerLost { node, incarnation } => {
                 self.on_peer_lost(node, incarnation, outputs);
@@ -359,9 +357,10 @@ impl MainModule {
             | Signal::EpochDurable { .. }
             | Signal::DurableWanted { .. } => {
                 if let Some(signal) = EpochSignals::of(&envelope) {
-                    self.epochs.on_signal(now, from, signal, outputs);
+                    self.on_epoch(now, from, signal, outputs);
                 }
             }
+            Signal::Restore(order) => self.tell_disk(Signal::Restore(order), outputs),
             Signal::SchemaInstall { request, version, tables, used_for_ms } => {
                 self.on_schema_install(now, from, request, version, (tables, used_for_ms), outputs)
             }
@@ -406,9 +405,33 @@ impl MainModule {
                 self.answer_last_words(outputs);
             }
             Signal::StoodDown | Signal::Drained => self.on_stopped(from, outputs),
-            // A new view begins every reservation again, and nobody waits for the answer to a hint. A node whose
-            // JoinRequest has no claim is told to restore nothing.
-            Signal::Returned(_) | Signal::WaitMoved { .. } | Signal::Failed { .. } | Signal::Restore(_) => {}
+            // A new view begins every reservation again, and nobody waits for the answer to a hint.
+            Signal::Returned(_) | Signal::WaitMoved { .. } | Signal::Failed { .. } => {}
+        }
+    }
+
+    /// This process start is known to the cluster.
+    fn on_joined(&mut self, incarnation: Incarnation, outputs: &mut Outputs<Shared>) {
+        self.incarnation = incarnation;
+        self.tell_disk(Signal::JoinAccepted { incarnation }, outputs);
+        self.reach(Step::Allocated);
+        self.changed(outputs);
+    }
+
+    /// The module `disk`, if this node keeps a log, hears what this one has heard.
+    fn tell_disk(&self, signal: Signal, outputs: &mut Outputs<Shared>) {
+        for disk in self.modules(ModuleKind::Disk) {
+            outputs.send(self.me(), disk, signal.clone());
+        }
+    }
+
+    fn on_epoch(&mut self, now: Now, from: Address, signal: EpochSignals, outputs: &mut Outputs<Shared>) {
+        let known = self.epochs.durable();
+        self.epochs.on_signal(now, from, signal, outputs);
+        let (restart, durable) = (self.view.restart.number, self.epochs.durable());
+        if durable > known {
+            let flushed = self.epochs.flushed_by_all();
+            self.tell_disk(Signal::EpochDurable { restart, flushed, durable }, outputs);
         }
     }
 
@@ -667,8 +690,9 @@ impl MainModule {
         let ldms = self.modules(ModuleKind::Ldm);
         let map = self.make_map();
         let tables = Arc::new(self.make_map());
-        for ldm in &ldms {
-            outputs.share(self.me(), *ldm, Shared::Tables(Arc::clone(&tables)));
+        let disk = self.modules(ModuleKind::Disk);
+        for module in if disk.is_empty() { &ldms } else { &disk } {
+            outputs.share(self.me(), *module, Shared::Tables(Arc::clone(&tables)));
         }
         self.rollout = Some(Rollout { map, tables_missing: ldms, installs_missing: Vec::new() });
         self.publish_map(outputs);
@@ -690,7 +714,8 @@ impl MainModule {
             Shared::Readers { version, readers } => self.on_readers(from, version, readers, outputs),
             Shared::Installed { version } => self.on_installed(from, version, outputs),
             Shared::Map(_) => self.enter_view(outputs),
-            Shared::Tables(_) | Shared::Account(_) | Shared::Redo { .. } => {}
+            Shared::Catalogue(schema) => self.schema = schema,
+            Shared::Tables(_) | Shared::Account(_) | Shared::Redo { .. } | Shared::Fragments(_) => {}
         }
     }
 

@@ -14,6 +14,7 @@
 //! - A signal whose epoch is impossibly far ahead comes from a broken peer: it is dropped, and nobody adopts its epoch.
 //!   A node that is in no view yet cannot judge: it handles the signal, and takes the epoch of what brings views.
 
+use crate::disk_module::DiskModule;
 use crate::main_module::{MainModule, counter_rows};
 use crate::mutants::{self, Mutant};
 use membership::Membership;
@@ -43,6 +44,7 @@ enum Block {
     Query(Box<Query>),
     Main(Box<MainModule>),
     Membership(Box<Membership>),
+    Disk(Box<DiskModule>),
 }
 
 /// A module as drivers see it.
@@ -132,6 +134,12 @@ impl NodeModule {
         Self::new(address, Block::Membership(Box::new(membership)))
     }
 
+    /// The module of the redo log.
+    #[must_use]
+    pub fn disk(address: Address, disk: DiskModule) -> Self {
+        Self::new(address, Block::Disk(Box::new(disk)))
+    }
+
     /// The same, with the epoch that all modules of its node have together.
     #[must_use]
     pub fn with_epoch(self, node_epoch: &Arc<NodeEpoch>) -> Self {
@@ -149,7 +157,12 @@ impl NodeModule {
     pub fn as_ldm(&self) -> Option<&Ldm> {
         match &self.block {
             Block::Ldm(ldm) => Some(ldm),
-            Block::Sql(_) | Block::Tc(_) | Block::Query(_) | Block::Main(_) | Block::Membership(_) => None,
+            Block::Sql(_)
+            | Block::Tc(_)
+            | Block::Query(_)
+            | Block::Main(_)
+            | Block::Membership(_)
+            | Block::Disk(_) => None,
         }
     }
 
@@ -158,7 +171,12 @@ impl NodeModule {
     pub fn as_tc(&self) -> Option<&Tc> {
         match &self.block {
             Block::Tc(tc) => Some(tc),
-            Block::Sql(_) | Block::Ldm(_) | Block::Query(_) | Block::Main(_) | Block::Membership(_) => None,
+            Block::Sql(_)
+            | Block::Ldm(_)
+            | Block::Query(_)
+            | Block::Main(_)
+            | Block::Membership(_)
+            | Block::Disk(_) => None,
         }
     }
 
@@ -168,7 +186,9 @@ impl NodeModule {
         let block = match &self.block {
             Block::Ldm(ldm) => ldm.digest(),
             Block::Tc(tc) => tc.digest(),
-            Block::Sql(_) | Block::Query(_) | Block::Main(_) | Block::Membership(_) => return 0,
+            Block::Sql(_) | Block::Query(_) | Block::Main(_) | Block::Membership(_) | Block::Disk(_) => {
+                return 0;
+            }
         };
         let text = format!("{block} {} {} {:?}", self.view, self.epoch, self.early);
         stdx::hash64(text.as_bytes())
@@ -226,6 +246,7 @@ impl NodeModule {
             Block::Query(query) => query.on_signal(now, envelope, budget, outputs),
             Block::Main(main) => main.on_signal(now, envelope, outputs),
             Block::Membership(membership) => membership.on_signal(now, envelope, outputs),
+            Block::Disk(disk) => disk.on_signal(now, envelope, outputs),
         }
     }
 
@@ -267,7 +288,7 @@ impl NodeModule {
             Block::Sql(sql) => sql.counts(),
             Block::Membership(membership) => membership.counts(),
             Block::Main(main) => main.counts(),
-            Block::Tc(_) | Block::Ldm(_) | Block::Query(_) => Counts::new(),
+            Block::Tc(_) | Block::Ldm(_) | Block::Query(_) | Block::Disk(_) => Counts::new(),
         });
         counts
     }
@@ -287,7 +308,7 @@ impl NodeModule {
         match &mut self.block {
             Block::Ldm(ldm) => ldm.adopt(epoch),
             Block::Main(main) => main.adopt(epoch),
-            Block::Sql(_) | Block::Tc(_) | Block::Query(_) | Block::Membership(_) => {}
+            Block::Sql(_) | Block::Tc(_) | Block::Query(_) | Block::Membership(_) | Block::Disk(_) => {}
         }
     }
 
@@ -307,7 +328,9 @@ impl NodeModule {
         let own = match &self.block {
             Block::Ldm(ldm) => ldm.epoch(),
             Block::Main(main) => main.epoch(),
-            Block::Sql(_) | Block::Tc(_) | Block::Query(_) | Block::Membership(_) => self.epoch,
+            Block::Sql(_) | Block::Tc(_) | Block::Query(_) | Block::Membership(_) | Block::Disk(_) => {
+                self.epoch
+            }
         };
         if own > self.epoch {
             self.raise(own);
@@ -330,10 +353,17 @@ impl NodeModule {
         let (installed, is_complete) = match &shared {
             Shared::Map(map) => (Some(Arc::clone(map)), true),
             Shared::Tables(map) => (Some(Arc::clone(map)), false),
-            Shared::Readers { .. } | Shared::Installed { .. } | Shared::Account(_) | Shared::Redo { .. } => {
-                (None, false)
-            }
+            Shared::Readers { .. }
+            | Shared::Installed { .. }
+            | Shared::Account(_)
+            | Shared::Redo { .. }
+            | Shared::Catalogue(_)
+            | Shared::Fragments(_) => (None, false),
         };
+        if let Some(map) = &installed {
+            // Epochs of a restart are above all from before.
+            self.adopt(map.view.restart.first);
+        }
         match &mut self.block {
             Block::Sql(sql) => sql.handle(now, Input::Shared { from, shared }, budget, outputs),
             Block::Tc(tc) => {
@@ -348,6 +378,7 @@ impl NodeModule {
                 }
             }
             Block::Main(main) => main.on_shared(now, from, shared, outputs),
+            Block::Disk(disk) => disk.on_shared(now, from, shared, outputs),
             Block::Membership(_) => {}
         }
         if let Some(map) = installed {
@@ -424,6 +455,7 @@ impl Module for NodeModule {
                     }
                 }
                 Block::Membership(membership) => handle_membership(membership, now, &input, outputs),
+                Block::Disk(disk) => disk.handle(now, input, outputs),
                 Block::Tc(tc) => {
                     if matches!(input, Input::Deadline) {
                         tc.on_deadline(now, outputs);
@@ -443,6 +475,7 @@ impl Module for NodeModule {
             Block::Ldm(ldm) => ldm.deadline(),
             Block::Main(main) => main.deadline(),
             Block::Membership(membership) => membership.deadline(),
+            Block::Disk(disk) => disk.deadline(),
         }
     }
 }

@@ -102,7 +102,7 @@ pub const SCHEMA_USERS_MAX: usize = 64;
 pub enum Signal {
     // ---- a module to itself -----------------------------------------------------------------------------------------
     /// Go on with the work named by this number after other work had its turn.
-    #[signal(to(sql, ldm, query), fence = none)]
+    #[signal(to(sql, ldm, query, disk), fence = none)]
     Continue(u64),
 
     // ---- session -> ldm or query, and back --------------------------------------------------------------------------
@@ -482,9 +482,9 @@ pub enum Signal {
     /// Member to member, each interval.
     #[signal(to = membership, fence = none)]
     Heartbeat(Box<Heartbeat>),
-    /// membership -> main: this process start is known to the cluster by this number; the view follows when it is
-    /// complete.
-    #[signal(to = main, fence = none)]
+    /// membership -> main: this process start is known to the cluster by this number. The view follows when it is
+    /// complete. main -> disk: the next file of the log is of this life.
+    #[signal(to(main, disk), fence = none)]
     JoinAccepted {
         /// Its life.
         incarnation: Incarnation,
@@ -704,7 +704,7 @@ pub enum Signal {
     },
     /// From the master: what all members have flushed, and what is durable. To mains that asked, too, and from a main
     /// to modules that asked. (That stays so in newer views.)
-    #[signal(to(sql, main), fence = older)]
+    #[signal(to(sql, main, disk), fence = older)]
     EpochDurable {
         /// The restart of the cluster in which that is so.
         restart: RestartNumber,
@@ -722,13 +722,13 @@ pub enum Signal {
     },
 
     // ---- disks and restarts (`restart`) -----------------------------------------------------------------------------
-    /// main -> membership of the same data node, before it joins: what its disk holds.
+    /// disk -> membership of the same data node, before it joins: what its disk holds.
     #[signal(to = membership, fence = none)]
     DiskRead(Box<crate::Claim>),
-    /// membership -> main of the same data node, which no view names yet: restore, then answer.
-    #[signal(to = main, fence = none)]
+    /// membership -> main -> disk of the same data node, which no view names yet: restore, then answer.
+    #[signal(to(main, disk), fence = none)]
     Restore(RestoreOrder),
-    /// Back: the rows are there, and a file header on disk says so.
+    /// disk -> membership: the rows are there, and a file header on disk says so.
     #[signal(to = membership, fence = none)]
     Restored(RestoreOrder),
     /// main -> membership of the same data node: an epoch was said in this view that this node's disk holds. It was

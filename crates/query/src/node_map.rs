@@ -12,7 +12,7 @@ use protocol::{Address, ModuleKind, NodeInfo, NodeRole, View};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stdx::{IdRange, Instant, hash64};
-use storage::Reader;
+use storage::{Fragment, Reader};
 use types::{
     BUCKET_COUNT, Epoch, Incarnation, IndexId, KeyEncoder, NodeId, RowLayout, Schema, SlotId, SlotTerms,
     TableChunks, TableDefinition, TableId, TableKind,
@@ -22,7 +22,8 @@ use types::{
 pub enum Shared {
     /// main -> everyone: the newest map.
     Map(Arc<NodeMap>),
-    /// main -> ldm: the tables that should exist, in an installed view.
+    /// main -> ldm: the tables that should exist, in an installed view. On a node that keeps a log they go by `disk`,
+    /// which sends ahead what was restored.
     Tables(Arc<NodeMap>),
     /// Any module -> main: it uses this map from now on.
     Installed {
@@ -45,6 +46,20 @@ pub enum Shared {
         /// Everything that was ever decided there with an epoch up to this one is in these or earlier blocks.
         whole: Option<Epoch>,
     },
+    /// disk -> main: the catalogue that was restored.
+    Catalogue(Arc<Schema>),
+    /// disk -> ldm: the rows that were restored, before the first tables.
+    Fragments(Vec<RestoredFragment>),
+}
+
+/// A fragment that was restored from the disk of this node.
+pub struct RestoredFragment {
+    /// Its table.
+    pub table: TableId,
+    /// Its slot.
+    pub slot: SlotId,
+    /// Its rows, with all indexes.
+    pub fragment: Fragment,
 }
 
 /// A fragment that can be read on this node.

@@ -8,6 +8,7 @@
 //! - `disk`: the disks of its nodes, and their faults.
 //! - `control`: a world of its own, of control logs only.
 //! - `detect`: and one of failure detectors only.
+//! - `full_stop`: clusters with redo logs of which all nodes stop at once.
 //! - `mutants`: deliberate bugs, and the seeds that catch them.
 //! - `exhaustive`: worlds so small that everything in them is tried.
 //! - `client`: connections, and scripts that talk over them.
@@ -22,6 +23,7 @@ pub mod control;
 pub mod detect;
 pub mod disk;
 pub mod exhaustive;
+pub mod full_stop;
 #[cfg(feature = "mutants")]
 pub mod mutants;
 pub mod scenario;

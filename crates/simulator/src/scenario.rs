@@ -20,8 +20,8 @@ use std::collections::BTreeMap;
 use types::NodeId;
 
 pub use kinds::KINDS;
-pub(crate) use run::text_of_panic;
 pub use run::{run, run_in_detail, run_seed};
+pub(crate) use run::{run_statements, text_of_panic};
 
 /// Virtual milliseconds that a workload may take if nodes hang: for ten seconds after their start all are spared, then
 /// one leaves, and ten seconds later the next.

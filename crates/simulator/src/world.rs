@@ -20,7 +20,7 @@ use crate::timed::Timed;
 use crate::transcript::Transcript;
 use membership::detector::DetectorConfig;
 use memory::{MemoryConfig, MemoryManager};
-use node::{NodeModule, NodeSettings, build};
+use node::{NodeModule, NodeSettings, RedoSettings, build};
 use protocol::control::RecoveryOrder;
 use protocol::disk::{DiskLane, DiskOperation, DiskRequest};
 use protocol::layout::{CpuShare, Layout, LayoutRequest};
@@ -93,6 +93,8 @@ pub struct Shape {
     pub cramped: Option<NodeId>,
     /// Memory of the second and third life of a data node: too little to join with.
     pub scant: Option<u64>,
+    /// The redo logs of data nodes; none: they keep none.
+    pub redo: Option<RedoSettings>,
 }
 
 /// An item in a module's queue.
@@ -391,8 +393,31 @@ impl World {
         }
     }
 
+    /// All processes are killed at once or, without power, all machines stop: nobody is left.
+    pub fn stop_all(&mut self, has_power: bool) {
+        for node in self.nodes.keys().copied().collect::<Vec<_>>() {
+            if has_power {
+                self.crash(node);
+            } else {
+                self.lose_power(node);
+            }
+        }
+        self.count(if has_power { "all killed" } else { "all without power" });
+    }
+
+    /// All nodes start again, each in its own time, within so many nanoseconds.
+    pub fn start_all(&mut self, within: u64) {
+        for (node, _) in self.members() {
+            let delay = self.prng.below(within);
+            self.start_later(node, delay);
+        }
+    }
+
     fn start_node(&mut self, node: NodeId, role: NodeRole, members: &[(NodeId, NodeRole)]) {
         let kinds: &[ModuleKind] = match role {
+            NodeRole::Data if self.shape.redo.is_some() => {
+                &[ModuleKind::Sql, ModuleKind::Tc, ModuleKind::Ldm, ModuleKind::Query, ModuleKind::Disk]
+            }
             NodeRole::Data => &[ModuleKind::Sql, ModuleKind::Tc, ModuleKind::Ldm, ModuleKind::Query],
             NodeRole::Sql => &[ModuleKind::Sql],
             NodeRole::Management => &[],
@@ -433,6 +458,7 @@ impl World {
             transaction_inactive_timeout: None,
             heartbeat_interval: DetectorConfig::DEFAULT.interval,
             answer_timeout: ANSWER_TIMEOUT,
+            redo: self.shape.redo.clone().filter(|_| role == NodeRole::Data),
             control_log: self.disks.entry(node).or_default().begin_process(),
             version: "simulated".to_owned(),
         };

@@ -5,6 +5,9 @@ use simulator::{Outcome, Scenario, run};
 /// Seeds of the ordinary test run.
 const SEEDS: u64 = 200;
 
+/// Clusters that stop as a whole.
+const FULL_STOPS: u64 = 12;
+
 /// Lines of a failed run that are shown.
 const LINES: usize = 400;
 
@@ -81,4 +84,13 @@ fn ddl_waits_for_users_of_its_own_tables_and_gives_way() {
         gave_way += outcome.injected.get("DDL gave way").copied().unwrap_or(0);
     }
     assert!(held >= 30 && gave_way >= 5, "{held} transactions were long, DDL gave way {gave_way} times");
+}
+
+/// All processes end at once, killed or without power, and the cluster comes back from its disks.
+#[test]
+fn a_full_stop_loses_nothing_that_was_flushed() {
+    for seed in 0..FULL_STOPS {
+        let outcome = simulator::full_stop::run_full_stop_seed(seed, LINES);
+        assert_eq!(outcome.failure, None, "full stop {seed}\n{}", outcome.tail);
+    }
 }

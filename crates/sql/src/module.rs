@@ -364,9 +364,12 @@ impl SqlModule {
         let map = match shared {
             Shared::Map(map) => map,
             Shared::Account(news) => return self.state.accounts.take(&news, now),
-            Shared::Tables(_) | Shared::Installed { .. } | Shared::Readers { .. } | Shared::Redo { .. } => {
-                return;
-            }
+            Shared::Tables(_)
+            | Shared::Installed { .. }
+            | Shared::Readers { .. }
+            | Shared::Redo { .. }
+            | Shared::Catalogue(_)
+            | Shared::Fragments(_) => return,
         };
         let is_new_view = map.view.number > self.state.site.map.view.number;
         let is_new_schema = map.schema.version > self.state.site.map.schema.version;

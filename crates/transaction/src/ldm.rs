@@ -358,7 +358,12 @@ impl Ldm {
         match shared {
             Shared::Tables(map) => self.install_tables(map, outputs),
             Shared::Map(map) => self.install_map(map, outputs),
-            Shared::Readers { .. } | Shared::Installed { .. } | Shared::Account(_) | Shared::Redo { .. } => {}
+            Shared::Fragments(fragments) => self.redo.keep_restored(fragments),
+            Shared::Readers { .. }
+            | Shared::Installed { .. }
+            | Shared::Account(_)
+            | Shared::Redo { .. }
+            | Shared::Catalogue(_) => {}
         }
         self.resume_waits(outputs);
         self.watch_markers();

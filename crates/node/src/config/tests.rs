@@ -275,3 +275,25 @@ fn any_text_is_a_configuration_or_a_report() {
     let huge = "#".repeat(TEXT_SIZE_MAX + 1);
     assert_eq!(ClusterConfig::parse(&huge).expect_err("too large").len(), 1);
 }
+
+/// The log of node 1 with these parameters.
+fn redo(parameters: &str) -> Option<RedoConfig> {
+    let text =
+        format!("[ndbd default]\nNoOfReplicas=1\n{parameters}\n[ndb_mgmd]\nHostName=a\n[ndbd]\nHostName=a\n");
+    let config = parse(&text);
+    config.nodes_of(NodeRole::Data).next().expect("a data node").redo.clone()
+}
+
+#[test]
+fn the_redo_log_has_the_files_that_are_configured_or_as_much_as_rows_need() {
+    const GIB: u64 = 1 << 30;
+    assert_eq!(redo("Diskless=1"), None);
+    let automatic = redo("Diskless=0").expect("a log");
+    assert_eq!((automatic.file_size, automatic.flush_interval), (64 << 20, Duration::from_millis(50)));
+    assert_eq!([0, 2 * GIB, 1000 * GIB].map(|memory| automatic.files(memory)), [16, 32, 1024]);
+    let chosen = "Diskless=0\nNoOfFragmentLogParts=2\nNoOfFragmentLogFiles=8\nFragmentLogFileSize=4097K";
+    let chosen = redo(chosen).expect("a log");
+    assert_eq!((chosen.files(GIB), chosen.file_size), (16, 4 << 20));
+    assert_eq!(redo("Diskless=0\nNoOfFragmentLogFiles=1").map(|log| log.files(GIB)), Some(3));
+    assert_eq!(redo("Diskless=0\nFragmentLogFileSize=0").map(|log| log.file_size), Some(64 << 20));
+}

@@ -13,7 +13,7 @@
 //! every module of this node uses it or a newer one. A node without a replica that lost a data node answers no client
 //! before that one has told it the catalogue, or is left out and another one has.
 
-mod scan;
+pub(super) mod scan;
 
 use super::MainModule;
 use super::restart_info::Step;

@@ -473,6 +473,7 @@ fn drawn_shape(seed: u64) -> Shape {
         late: None,
         cramped: None,
         scant: None,
+        redo: None,
     }
 }
 

@@ -231,7 +231,7 @@ fn inflict(world: &mut World, (fault, lost): (Fault, &[NodeId]), dead: &mut BTre
 }
 
 /// Runs statements one after the other; the rows of the last.
-pub(super) fn run_statements(
+pub(crate) fn run_statements(
     world: &mut World,
     node: NodeId,
     statements: Vec<String>,

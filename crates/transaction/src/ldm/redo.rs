@@ -22,16 +22,19 @@ use protocol::Address;
 use protocol::program::WriteOperation;
 use protocol::redo_room::{RedoRoom, Room};
 use protocol::signal::WriteRequest;
-use query::Shared;
+use query::{RestoredFragment, Shared};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use storage::Decided;
+use stdx::FixedMap;
+use storage::{Decided, Fragment};
 use types::{Epoch, SlotId, TableId, TransactionId};
 
-/// The log of a module, if its node keeps one.
+/// The log of a module, if its node keeps one, and the rows that were restored from it.
 #[derive(Default)]
 pub(super) struct Redo {
     log: Option<Box<Log>>,
+    /// Fragments from the disk that no table has claimed yet.
+    restored: FixedMap<(TableId, SlotId), Fragment>,
 }
 
 /// The part of the node's log that this module is about to hand over.
@@ -66,7 +69,19 @@ impl Redo {
     pub(super) fn with_log(instance: u8, room: Arc<RedoRoom>) -> Self {
         let open = OpenBlock::new(u16::from(instance));
         let log = Log { open, full: Vec::new(), room, overtaking: BTreeMap::new() };
-        Self { log: Some(Box::new(log)) }
+        Self { log: Some(Box::new(log)), ..Self::default() }
+    }
+
+    /// The node was restored: these are the rows of this module.
+    pub(super) fn keep_restored(&mut self, fragments: Vec<RestoredFragment>) {
+        let placed =
+            fragments.into_iter().map(|restored| ((restored.table, restored.slot), restored.fragment));
+        self.restored.extend(placed);
+    }
+
+    /// The restored rows of a table in a slot, once.
+    pub(super) fn take_restored(&mut self, place: (TableId, SlotId)) -> Option<Fragment> {
+        self.restored.remove(&place)
     }
 
     /// The log, if there is one.

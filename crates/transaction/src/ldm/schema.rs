@@ -152,7 +152,13 @@ impl Ldm {
                 }
                 None => {
                     let definition = Arc::new(FragmentDefinition::new(definition));
-                    let fragment = Fragment::new(definition, Arc::clone(&self.reclaim.memory));
+                    let fragment = match self.redo.take_restored(place) {
+                        Some(mut restored) => {
+                            restored.set_definition(definition);
+                            restored
+                        }
+                        None => Fragment::new(definition, Arc::clone(&self.reclaim.memory)),
+                    };
                     self.fragments.insert(place, fragment);
                     made.push(place);
                 }

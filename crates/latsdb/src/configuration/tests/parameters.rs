@@ -143,7 +143,10 @@ fn code_below(folder: &Path) -> String {
 
 #[test]
 fn parameters_with_an_effect_are_read_and_used() {
-    let reader = include_str!("../../../../node/src/config.rs");
+    let reader = concat!(
+        include_str!("../../../../node/src/config.rs"),
+        include_str!("../../../../node/src/config/redo.rs")
+    );
     let used = PARAMETERS.iter().filter(|parameter| parameter.effect == Effect::Used);
     let unread: Vec<&str> = used
         .map(|parameter| parameter.name)
@@ -152,7 +155,7 @@ fn parameters_with_an_effect_are_read_and_used() {
     assert_eq!(unread, [""; 0], "no value of these comes out of node/src/config.rs");
 
     let users = code_below(Path::new(SOURCES));
-    let structs = ["ClusterConfig", "NodeConfig", "MysqlConfig", "ThreadSettings"];
+    let structs = ["ClusterConfig", "NodeConfig", "MysqlConfig", "ThreadSettings", "RedoConfig"];
     let fields = structs.into_iter().flat_map(|name| fields(reader, name));
     let unused: Vec<&str> = fields.filter(|field| !users.contains(&format!(".{field}"))).collect();
     assert_eq!(unused, [""; 0], "no node is started with these values");

@@ -18,7 +18,7 @@ use types::{IndexId, SchemaVersion, TableId};
 pub(super) const SLICE_SIZE: usize = 64 * 1024;
 
 /// A scan that is under way.
-pub(super) struct CatalogueScan {
+pub(crate) struct CatalogueScan {
     version: SchemaVersion,
     builder: SchemaBuilder,
     /// The table that it has come to, of [`SchemaBuilder::TABLES`].
@@ -28,7 +28,7 @@ pub(super) struct CatalogueScan {
 }
 
 /// The end of a slice.
-pub(super) enum Scanned {
+pub(crate) enum Scanned {
     /// There is more to read.
     More(CatalogueScan),
     /// All rows are read.
@@ -39,7 +39,7 @@ pub(super) enum Scanned {
 
 impl CatalogueScan {
     /// A scan of the version that the version row tells now.
-    pub(super) fn new(system: &SystemTables, version: SchemaVersion) -> Self {
+    pub(crate) fn new(system: &SystemTables, version: SchemaVersion) -> Self {
         Self { version, builder: SchemaBuilder::new(system, version), table: 0, behind: None }
     }
 
@@ -48,7 +48,7 @@ impl CatalogueScan {
     }
 
     /// Reads a slice.
-    pub(super) fn step<'a>(
+    pub(crate) fn step<'a>(
         mut self,
         system: &SystemTables,
         guard: &Guard,

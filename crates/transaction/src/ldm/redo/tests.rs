@@ -8,7 +8,7 @@ use memory::{MemoryConfig, MemoryManager};
 use protocol::control::GroupId;
 use std::sync::Arc;
 use stdx::Prng;
-use storage::{Fragment, FragmentDefinition, RowHandle};
+use storage::{FragmentDefinition, RowHandle};
 use types::{NodeId, RestartNumber};
 
 const KEY: &[u8] = b"key";

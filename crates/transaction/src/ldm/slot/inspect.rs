@@ -133,6 +133,12 @@ impl Ldm {
         (self.map.view.number, stamps.min())
     }
 
+    /// For checks: the restart of the cluster in which this ldm is.
+    #[must_use]
+    pub fn restart(&self) -> protocol::RestartPoint {
+        self.map.view.restart
+    }
+
     /// For checks: the lowest stamp of what this ldm holds, as primary or as backup, and has not published or undone.
     #[must_use]
     pub fn lowest_undecided(&self) -> Option<Epoch> {

@@ -1,0 +1,52 @@
+//! The redo log of a data node, as config.ini wants it.
+
+use super::{NodeValues, parameters};
+use protocol::NodeRole;
+use stdx::Duration;
+
+/// The redo log of a node that keeps one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RedoConfig {
+    /// `FragmentLogFileSize`, bytes: a multiple of what disks write at once.
+    pub file_size: u64,
+    /// `NoOfFragmentLogParts` times `NoOfFragmentLogFiles`; None: as the memory of rows wants it.
+    pub file_count: Option<u64>,
+    /// `TimeBetweenGlobalCheckpoints`.
+    pub flush_interval: Duration,
+}
+
+/// Blocks of the log are padded to a multiple of this.
+const BLOCK_UNIT: u64 = 4096;
+/// Bytes of the log of a node that has little DataMemory.
+const SPACE_MIN: u64 = 1 << 30;
+/// Bytes of the log of a node that has very much of it.
+const SPACE_MAX: u64 = 64 << 30;
+/// A log has a file that is written, one that is ready, and one that is read.
+const FILES_MIN: u64 = 3;
+
+impl RedoConfig {
+    /// As a section says; None for a node that keeps no log.
+    pub(super) fn of(values: &NodeValues<'_>) -> Option<Self> {
+        if values.role != NodeRole::Data || values.number("Diskless") != 0 {
+            return None;
+        }
+        let files = values.number("NoOfFragmentLogFiles");
+        let parts = values.number("NoOfFragmentLogParts");
+        let file_size = match values.number("FragmentLogFileSize") {
+            0 => parameters::default_number("FragmentLogFileSize"),
+            size => size,
+        };
+        Some(Self {
+            file_size: file_size / BLOCK_UNIT * BLOCK_UNIT,
+            file_count: (files > 0).then(|| files.saturating_mul(parts)),
+            flush_interval: Duration::from_millis(values.number("TimeBetweenGlobalCheckpoints")),
+        })
+    }
+
+    /// How many files the log of a node with so much DataMemory has.
+    #[must_use]
+    pub fn files(&self, data_memory: u64) -> u64 {
+        let automatic = || data_memory.clamp(SPACE_MIN, SPACE_MAX).div_ceil(self.file_size.max(1));
+        self.file_count.unwrap_or_else(automatic).max(FILES_MIN)
+    }
+}

@@ -1,0 +1,666 @@
+//! `disk`: the redo log of a data node, and what is restored from it.
+//!
+//! ```text
+//! start     list and read the log, write its tail again -> the claim goes to `membership`, which joins with it
+//! then      an order to restore: rows up to the cut, a new file -> `Restored`; or a view: a new log begins
+//! a view    `main` sends the tables by this module, which sends ahead the rows that were restored
+//! always    blocks of the ldms -> the log; whole(e) when every ldm has said so; a flush; `Flushed` -> `main`
+//! ```
+//! - **Marks.** An ldm hands over its blocks before it says that an epoch is whole there. When all have said so, the
+//!   log gets the mark whole(e): everything that was ever decided here with an epoch up to e stands before it (I9).
+//! - **Flushes.** Every TimeBetweenGlobalCheckpoints, if there is anything to flush, and at once for an epoch that
+//!   somebody waits for.
+//! - **A member that joins** logs what it publishes and what is copied to it between the marks *joining* and *joined*.
+//!   Nothing of that counts before the next whole(e), so there is none in between.
+//! - **A failed write or sync** ends the process: nobody knows what the disk holds.
+//!
+//! Invariants: the claim is told after the tail of the log was written again and synced. Rows reach the ldms before the
+//! first tables do. An epoch is told to be flushed only when its mark is on disk.
+//!
+//! Deliberately not here: the form of the log (`durability`), which disk a restart begins from (`membership`), and when
+//! an epoch is durable in the whole cluster (`transaction::epochs`).
+
+mod restore;
+
+use durability::{
+    Found, LogEnd, LogIdentity, LogLevel, LogReader, LogSize, Mark, Position, Replay, Rewrite, Scan,
+    ScanError, SealedBlock, Writer,
+};
+use memory::MemoryManager;
+use protocol::control::GroupId;
+use protocol::disk::{DiskAnswer, DiskError, DiskLane, DiskOperation, DiskRequest, FileName};
+use protocol::module::{EXIT_CANNOT_JOIN, EXIT_CANNOT_START, EXIT_DISK, EXIT_LEFT_OUT};
+use protocol::redo_room::RedoRoom;
+use protocol::restart::RestoreOrder;
+use protocol::{Address, Envelope, Input, Outputs, RequestToRuntime, RestartPoint, Severity, Signal};
+use query::{NodeMap, RestoredFragment, Shared};
+use restore::{Builder, Loader};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use stdx::{Duration, Instant, Now, earlier};
+use types::{Epoch, Incarnation, NodeId};
+
+/// How soon a disk that was full is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+/// The job of building indexes.
+const BUILD: u64 = 0;
+
+/// The facts that `disk` must know to start.
+pub struct DiskConfig {
+    /// This node.
+    pub node: NodeId,
+    /// The name of its cluster.
+    pub cluster: String,
+    /// The ldms of the node.
+    pub ldms: Vec<Address>,
+    /// Memory of rows that are restored.
+    pub memory: Arc<MemoryManager>,
+    /// The settings of the log.
+    pub redo: RedoSettings,
+    /// The ldms look at it before they write.
+    pub room: Arc<RedoRoom>,
+}
+
+/// The settings of a redo log.
+#[derive(Clone, Debug)]
+pub struct RedoSettings {
+    /// FragmentLogFileSize.
+    pub file_size: u64,
+    /// How many files it has.
+    pub file_count: u64,
+    /// TimeBetweenGlobalCheckpoints.
+    pub flush_interval: Duration,
+    /// RedoBuffer: bytes that may wait for the disk before writes wait for them.
+    pub buffer: u64,
+    /// The files on disk belong to an earlier cluster, and go.
+    pub is_initial: bool,
+}
+
+/// How far the start is.
+enum Phase {
+    /// Not begun.
+    Starting,
+    /// Files are listed.
+    Listing,
+    /// Files of an earlier cluster go.
+    Removing(VecDeque<FileName>),
+    /// The log is read.
+    Scanning(Box<Scan>),
+    /// Its tail is written again.
+    Rewriting(Box<(Found, Rewrite)>),
+    /// The claim is told.
+    Claimed(Box<Found>),
+    /// Rows are read.
+    Replaying(Box<Replaying>),
+    /// They get their indexes.
+    Building(Box<(RestoreOrder, NextLog, Builder)>),
+    /// The log is written.
+    Running,
+}
+
+/// A restore that is under way.
+struct Replaying {
+    order: RestoreOrder,
+    replay: Replay,
+    loader: Loader,
+    next: NextLog,
+}
+
+/// Where a log goes on.
+struct NextLog {
+    founding: GroupId,
+    end: LogEnd,
+    /// When the epoch of the point was closed.
+    closed_at_us: u64,
+}
+
+/// The block.
+pub struct DiskModule {
+    config: DiskConfig,
+    phase: Phase,
+    /// The ticket of the request that the start waits for.
+    ticket: u64,
+    /// As `membership` has it.
+    life: Incarnation,
+    writer: Option<Writer>,
+    /// The order that was carried out, and the position behind its mark.
+    restored: Option<(RestoreOrder, Position)>,
+    /// It was told.
+    is_restored_told: bool,
+    /// Rows that no view has given to ldms yet.
+    fragments: Option<Vec<RestoredFragment>>,
+    /// Blocks that came before there was a writer.
+    early: Vec<SealedBlock>,
+    /// The newest whole epoch of each ldm.
+    whole: BTreeMap<Address, Epoch>,
+    /// The newest epoch with a mark, the newest that was told to be flushed, and the newest that somebody waits for.
+    marked: Epoch,
+    told: Epoch,
+    wanted: Epoch,
+    /// Slots are being copied to this node.
+    is_joining: bool,
+    flush_at: Option<Instant>,
+    retry_at: Option<Instant>,
+    /// Bytes that `RedoRoom` counts for this module.
+    counted: u64,
+    has_failed: bool,
+}
+
+impl DiskModule {
+    /// The block of a data node that starts.
+    #[must_use]
+    pub fn new(config: DiskConfig) -> Self {
+        let whole = config.ldms.iter().map(|ldm| (*ldm, Epoch(0))).collect();
+        Self {
+            config,
+            phase: Phase::Starting,
+            ticket: 0,
+            life: Incarnation(0),
+            writer: None,
+            restored: None,
+            is_restored_told: false,
+            fragments: None,
+            early: Vec::new(),
+            whole,
+            marked: Epoch(0),
+            told: Epoch(0),
+            wanted: Epoch(0),
+            is_joining: false,
+            flush_at: None,
+            retry_at: None,
+            counted: 0,
+            has_failed: false,
+        }
+    }
+
+    fn me(&self) -> Address {
+        Address::disk(self.config.node)
+    }
+
+    /// When the log is flushed next.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        earlier(self.flush_at, self.retry_at).filter(|_| !self.has_failed)
+    }
+
+    /// Handles everything but signals and shared objects.
+    pub fn handle(&mut self, now: Now, input: Input<'_, Shared>, outputs: &mut Outputs<Shared>) {
+        if self.has_failed {
+            return;
+        }
+        #[expect(clippy::wildcard_enum_match_arm, reason = "inputs of other modules")]
+        match input {
+            Input::Start { .. } => {
+                self.phase = Phase::Listing;
+                self.ask(DiskOperation::List, outputs);
+            }
+            Input::DiskDone { ticket, result } => self.on_disk_done(now, ticket, result, outputs),
+            Input::Deadline => self.on_deadline(now),
+            _ => {}
+        }
+        self.end_call(now, outputs);
+    }
+
+    /// Handles a signal.
+    pub fn on_signal(&mut self, now: Now, envelope: Envelope, outputs: &mut Outputs<Shared>) {
+        if self.has_failed {
+            return;
+        }
+        match envelope.signal {
+            // The wrapper refuses these.
+            protocol::not_for!(disk) => {}
+            _ if envelope.from.node != self.config.node => {}
+            Signal::JoinAccepted { incarnation } => self.life = incarnation,
+            Signal::Restore(order) => self.on_restore(order, outputs),
+            Signal::Continue(_) => self.build(outputs),
+            Signal::DurableWanted { epoch } => {
+                self.wanted = self.wanted.max(epoch);
+                self.flush_wanted();
+            }
+            Signal::EpochDurable { durable, .. } => {
+                if let Some(writer) = &mut self.writer {
+                    writer.set_durable(durable);
+                }
+            }
+        }
+        self.end_call(now, outputs);
+    }
+
+    /// Takes a shared object from a module.
+    pub fn on_shared(&mut self, now: Now, from: Address, shared: Shared, outputs: &mut Outputs<Shared>) {
+        if self.has_failed {
+            return;
+        }
+        match shared {
+            Shared::Redo { blocks, whole } => self.on_redo(now, from, blocks, whole),
+            Shared::Tables(map) => self.on_tables(map, outputs),
+            Shared::Map(map) => self.on_map(&map),
+            Shared::Installed { .. }
+            | Shared::Readers { .. }
+            | Shared::Account(_)
+            | Shared::Catalogue(_)
+            | Shared::Fragments(_) => {}
+        }
+        self.end_call(now, outputs);
+    }
+
+    /// Requests of the writer go to the disk, and epochs that are on disk are told.
+    fn end_call(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
+        let Some(writer) = &mut self.writer else { return };
+        while let Some(request) = writer.poll() {
+            outputs.disk(request);
+        }
+        let (buffered, room) = (writer.buffered_bytes() as u64, &self.config.room);
+        if buffered > self.counted {
+            room.add(buffered - self.counted);
+        } else {
+            room.remove(self.counted - buffered);
+        }
+        self.counted = buffered;
+        room.set_percent(percent_of(writer.level()));
+        if writer.level() == LogLevel::Exhausted && self.retry_at.is_none() {
+            self.retry_at = Some(now.monotonic + RETRY);
+        }
+        let (flushed, position) = (writer.flushed_epoch(), writer.flushed());
+        if flushed > self.told {
+            self.told = flushed;
+            let told = Signal::Flushed { epoch: flushed };
+            outputs.send(self.me(), Address::main(self.config.node), told);
+        }
+        if let Some((order, mark)) = self.restored
+            && !self.is_restored_told
+            && position > mark
+        {
+            self.is_restored_told = true;
+            outputs.send(self.me(), Address::membership(self.config.node), Signal::Restored(order));
+        }
+    }
+
+    /// The node ends: nobody knows what its disk holds, or it is not this node's.
+    fn fail(&mut self, exit_code: u8, why: &str, outputs: &mut Outputs<Shared>) {
+        self.has_failed = true;
+        outputs.event(Severity::Error, format!("node {}: {why}", self.config.node));
+        outputs.request(RequestToRuntime::Exit(exit_code));
+    }
+
+    // ---- the start -----------------------------------------------------------------------------------------------
+
+    /// Asks the disk for the next step of the start.
+    fn ask(&mut self, operation: DiskOperation, outputs: &mut Outputs<Shared>) {
+        self.ticket += 1;
+        outputs.disk(DiskRequest { ticket: self.ticket, lane: DiskLane::Bulk, operation });
+    }
+
+    fn on_disk_done(
+        &mut self,
+        now: Now,
+        ticket: u64,
+        result: Result<DiskAnswer, DiskError>,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let done = match (std::mem::replace(&mut self.phase, Phase::Running), result) {
+            (Phase::Running, result) => return self.on_written(now, ticket, result, outputs),
+            (Phase::Listing, Ok(DiskAnswer::Files(files))) => {
+                self.on_files(&files);
+                Ok(())
+            }
+            (Phase::Listing | Phase::Removing(_), Err(DiskError::Failed(why))) => Err((EXIT_DISK, why)),
+            (Phase::Removing(files), _) => {
+                self.phase = Phase::Removing(files);
+                Ok(())
+            }
+            (Phase::Scanning(mut scan), result) => {
+                let done = scan.on_done(result);
+                self.phase = Phase::Scanning(scan);
+                done.map_err(|error| match error {
+                    ScanError::Foreign(why) => (EXIT_CANNOT_START, why),
+                    ScanError::Disk(why) => (EXIT_DISK, why),
+                })
+            }
+            (Phase::Rewriting(mut work), result) => {
+                let done = work.1.on_done(result);
+                self.phase = Phase::Rewriting(work);
+                done.map_err(|why| (EXIT_DISK, why))
+            }
+            (Phase::Replaying(work), result) => self.on_replayed(work, result),
+            (phase, _) => {
+                self.phase = phase;
+                Ok(())
+            }
+        };
+        match done {
+            Ok(()) => self.go_on(outputs),
+            Err((exit_code, why)) => self.fail(exit_code, &why, outputs),
+        }
+    }
+
+    /// The files of the node are known.
+    fn on_files(&mut self, files: &[(FileName, u64)]) {
+        if self.config.redo.is_initial {
+            let is_mine = |name: &FileName| !matches!(name, FileName::ControlLog);
+            let names = files.iter().map(|(name, _)| *name).filter(is_mine);
+            self.phase = Phase::Removing(names.collect());
+            return;
+        }
+        self.phase = Phase::Scanning(Box::new(Scan::new(self.reader(), files)));
+    }
+
+    fn reader(&self) -> LogReader {
+        LogReader {
+            cluster: self.config.cluster.clone(),
+            node: self.config.node,
+            file_size: self.config.redo.file_size,
+            required: Position(1),
+        }
+    }
+
+    /// Asks for the next step of the start, or begins the one behind it.
+    fn go_on(&mut self, outputs: &mut Outputs<Shared>) {
+        loop {
+            let next = match &mut self.phase {
+                Phase::Removing(files) => files.pop_front().map(|file| DiskOperation::Remove { file }),
+                Phase::Scanning(scan) => scan.poll(),
+                Phase::Rewriting(work) => work.1.poll(),
+                Phase::Replaying(work) => work.replay.poll(),
+                Phase::Starting
+                | Phase::Listing
+                | Phase::Claimed(_)
+                | Phase::Building(_)
+                | Phase::Running => return,
+            };
+            if let Some(operation) = next {
+                return self.ask(operation, outputs);
+            }
+            match std::mem::replace(&mut self.phase, Phase::Starting) {
+                Phase::Removing(_) => {
+                    self.phase = Phase::Scanning(Box::new(Scan::new(self.reader(), &[])));
+                }
+                Phase::Scanning(scan) => {
+                    let found = scan.finish();
+                    let rewrite = found.rewrite();
+                    self.phase = Phase::Rewriting(Box::new((found, rewrite)));
+                }
+                Phase::Rewriting(work) => {
+                    let (found, _) = *work;
+                    self.claim(found, outputs);
+                }
+                Phase::Replaying(work) => self.begin_to_build(*work, outputs),
+                phase @ (Phase::Starting
+                | Phase::Listing
+                | Phase::Claimed(_)
+                | Phase::Building(_)
+                | Phase::Running) => self.phase = phase,
+            }
+        }
+    }
+
+    /// Tells what the disk holds.
+    fn claim(&mut self, found: Found, outputs: &mut Outputs<Shared>) {
+        let claim = found.claim(Epoch(0));
+        if found.is_damaged {
+            let why = "something that had been on disk cannot be read any more: the node goes back to what is whole";
+            outputs.event(Severity::Warning, format!("node {}: {why}", self.config.node));
+        }
+        let told = Signal::DiskRead(Box::new(claim));
+        outputs.send(self.me(), Address::membership(self.config.node), told);
+        self.phase = Phase::Claimed(Box::new(found));
+    }
+
+    // ---- restoring -----------------------------------------------------------------------------------------------
+
+    fn on_restore(&mut self, order: RestoreOrder, outputs: &mut Outputs<Shared>) {
+        if !matches!(self.phase, Phase::Claimed(_)) {
+            return self.on_restore_again(order, outputs);
+        }
+        let Phase::Claimed(found) = std::mem::replace(&mut self.phase, Phase::Starting) else { return };
+        let point = found.points().find(|point| point.claim.lineage == order.source).copied();
+        let end = found.end_at(point.as_ref());
+        let Some(point) = point else {
+            if order.source != Incarnation(0) {
+                return self.fail(EXIT_LEFT_OUT, "its disk lacks what it is to be restored from", outputs);
+            }
+            // Nothing counts: the view brings a new log.
+            self.phase = Phase::Claimed(found);
+            return outputs.send(self.me(), Address::membership(self.config.node), Signal::Restored(order));
+        };
+        let founding = found.claim(Epoch(0)).founding;
+        outputs.event(
+            Severity::Info,
+            format!("node {} restores its rows up to epoch {}", self.config.node, order.restart.cut),
+        );
+        self.phase = Phase::Replaying(Box::new(Replaying {
+            order,
+            replay: found.replay(&point, order.restart.cut, Position(1)),
+            loader: Loader::new(Arc::clone(&self.config.memory)),
+            next: NextLog { founding, end, closed_at_us: point.claim.closed_at_us },
+        }));
+        self.go_on(outputs);
+    }
+
+    /// It is told again, or another plan was made.
+    fn on_restore_again(&mut self, order: RestoreOrder, outputs: &mut Outputs<Shared>) {
+        let under_way = match &self.phase {
+            Phase::Replaying(work) => Some(work.order),
+            Phase::Building(work) => Some(work.0),
+            Phase::Starting
+            | Phase::Listing
+            | Phase::Removing(_)
+            | Phase::Scanning(_)
+            | Phase::Rewriting(_)
+            | Phase::Claimed(_)
+            | Phase::Running => self.restored.map(|(order, _)| order),
+        };
+        if under_way == Some(order) {
+            self.is_restored_told = false;
+        } else {
+            self.fail(EXIT_LEFT_OUT, "it is to be restored to another epoch now: it starts again", outputs);
+        }
+    }
+
+    /// Some of the log was read.
+    fn on_replayed(
+        &mut self,
+        mut work: Box<Replaying>,
+        result: Result<DiskAnswer, DiskError>,
+    ) -> Result<(), (u8, String)> {
+        let Replaying { replay, loader, .. } = &mut *work;
+        let mut taken = Ok(());
+        let read = replay.on_done(result, |entry| {
+            if taken.is_ok() {
+                taken = loader.take(entry);
+            }
+        });
+        self.phase = Phase::Replaying(work);
+        read.map_err(|error| (EXIT_LEFT_OUT, error.0))?;
+        taken.map_err(|full| (EXIT_CANNOT_JOIN, no_memory(&full)))
+    }
+
+    /// All rows are there.
+    fn begin_to_build(&mut self, work: Replaying, outputs: &mut Outputs<Shared>) {
+        let Replaying { order, loader, next, .. } = work;
+        match loader.finish() {
+            Ok(builder) => {
+                self.phase = Phase::Building(Box::new((order, next, builder)));
+                outputs.send(self.me(), self.me(), Signal::Continue(BUILD));
+            }
+            Err(why) => self.fail(EXIT_LEFT_OUT, &why, outputs),
+        }
+    }
+
+    /// Some index entries are built.
+    fn build(&mut self, outputs: &mut Outputs<Shared>) {
+        let Phase::Building(work) = &mut self.phase else { return };
+        match work.2.step() {
+            Ok(false) => return outputs.send(self.me(), self.me(), Signal::Continue(BUILD)),
+            Ok(true) => {}
+            Err(full) => return self.fail(EXIT_CANNOT_JOIN, &no_memory(&full), outputs),
+        }
+        let Phase::Building(work) = std::mem::replace(&mut self.phase, Phase::Running) else { return };
+        let (order, next, builder) = *work;
+        let restored = builder.finish();
+        let main = Address::main(self.config.node);
+        outputs.share(self.me(), main, Shared::Catalogue(restored.schema));
+        self.fragments = Some(restored.fragments);
+        self.begin_log(next.founding, order.restart, next.end);
+        if let Some(writer) = &mut self.writer {
+            let cut = order.restart.cut;
+            let mark = writer.mark(Mark::Restored { cut, closed_at_us: next.closed_at_us });
+            writer.flush();
+            self.restored = Some((order, mark));
+        }
+    }
+
+    // ---- the log -------------------------------------------------------------------------------------------------
+
+    /// The log goes on with a new file.
+    fn begin_log(&mut self, founding: GroupId, restart: RestartPoint, end: LogEnd) {
+        let redo = &self.config.redo;
+        let identity = LogIdentity {
+            cluster: self.config.cluster.clone(),
+            founding,
+            node: self.config.node,
+            lineage: self.life,
+            restart,
+        };
+        let size = LogSize { file: redo.file_size, space: redo.file_size * redo.file_count };
+        let mut writer = Writer::new(identity, size, end);
+        self.early.drain(..).for_each(|block| {
+            writer.push(block);
+        });
+        self.writer = Some(writer);
+        self.phase = Phase::Running;
+    }
+
+    /// An ldm hands over what it has published.
+    fn on_redo(&mut self, now: Now, from: Address, blocks: Vec<SealedBlock>, whole: Option<Epoch>) {
+        self.config.room.remove(blocks.iter().map(|block| block.size() as u64).sum());
+        match &mut self.writer {
+            Some(writer) => blocks.into_iter().for_each(|block| {
+                writer.push(block);
+            }),
+            None => self.early.extend(blocks),
+        }
+        if let (Some(epoch), Some(known)) = (whole, self.whole.get_mut(&from)) {
+            *known = epoch.max(*known);
+            self.mark_whole(now);
+        }
+        if self.flush_at.is_none() && self.has_unflushed() {
+            self.flush_at = Some(now.monotonic + self.config.redo.flush_interval);
+        }
+    }
+
+    fn has_unflushed(&self) -> bool {
+        self.writer.as_ref().is_some_and(|writer| writer.flushed() < writer.next())
+    }
+
+    /// Marks the newest epoch that is whole at all ldms.
+    fn mark_whole(&mut self, now: Now) {
+        let whole = self.whole.values().min().copied().unwrap_or(Epoch(0));
+        let Some(writer) = self.writer.as_mut().filter(|_| whole > self.marked && !self.is_joining) else {
+            return;
+        };
+        self.marked = whole;
+        writer.mark(Mark::Whole { epoch: whole, closed_at_us: now.wall.0 });
+        self.flush_wanted();
+    }
+
+    /// Flushes at once if somebody waits for an epoch that has its mark.
+    fn flush_wanted(&mut self) {
+        if let Some(writer) = self.writer.as_mut().filter(|_| self.told < self.wanted.min(self.marked)) {
+            writer.flush();
+        }
+    }
+
+    fn on_deadline(&mut self, now: Now) {
+        let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= now.monotonic);
+        let Some(writer) = &mut self.writer else { return };
+        if is_due(self.flush_at) {
+            self.flush_at = None;
+            writer.flush();
+        }
+        if is_due(self.retry_at) {
+            self.retry_at = None;
+            writer.retry();
+        }
+    }
+
+    /// The disk has answered the writer.
+    fn on_written(
+        &mut self,
+        now: Now,
+        ticket: u64,
+        result: Result<DiskAnswer, DiskError>,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let Some(writer) = &mut self.writer else { return };
+        if let Err(failure) = writer.on_done(ticket, result) {
+            return self.fail(EXIT_DISK, &failure.0, outputs);
+        }
+        if self.flush_at.is_none() && self.has_unflushed() {
+            self.flush_at = Some(now.monotonic + self.config.redo.flush_interval);
+        }
+    }
+
+    // ---- views ---------------------------------------------------------------------------------------------------
+
+    /// `main` has tables for the ldms. Rows that were restored go ahead of the first ones.
+    fn on_tables(&mut self, map: Arc<NodeMap>, outputs: &mut Outputs<Shared>) {
+        self.begin_in_view(&map);
+        let mut of_ldms: BTreeMap<Address, Vec<RestoredFragment>> = BTreeMap::new();
+        if let Some(fragments) = self.fragments.take() {
+            of_ldms.extend(self.config.ldms.iter().map(|ldm| (*ldm, Vec::new())));
+            for fragment in fragments {
+                let owner = map.view.ldm(fragment.slot, self.config.node);
+                if let Some(fragments) = owner.and_then(|owner| of_ldms.get_mut(&owner)) {
+                    fragments.push(fragment);
+                }
+            }
+        }
+        for (ldm, fragments) in of_ldms {
+            outputs.share(self.me(), ldm, Shared::Fragments(fragments));
+        }
+        for ldm in &self.config.ldms {
+            outputs.share(self.me(), *ldm, Shared::Tables(Arc::clone(&map)));
+        }
+    }
+
+    /// The first view of a node that has restored nothing: its log begins.
+    fn begin_in_view(&mut self, map: &NodeMap) {
+        let Phase::Claimed(found) = &self.phase else { return };
+        let view = &map.view;
+        let end = found.end_at(None);
+        self.life = map.incarnation;
+        self.is_joining = !view.is_in_sync(self.config.node);
+        self.begin_log(view.founding, view.restart, end);
+        let Some(writer) = &mut self.writer else { return };
+        writer.release(Position(1));
+        if self.is_joining {
+            writer.mark(Mark::Joining { base: Epoch(0) });
+        }
+    }
+
+    /// All ldms use this map: a member that was joining may be in sync.
+    fn on_map(&mut self, map: &NodeMap) {
+        if !self.is_joining || !map.view.is_in_sync(self.config.node) {
+            return;
+        }
+        self.is_joining = false;
+        if let Some(writer) = &mut self.writer {
+            writer.mark(Mark::Joined);
+        }
+    }
+}
+
+/// The least fullness of a level.
+fn percent_of(level: LogLevel) -> u32 {
+    match level {
+        LogLevel::Normal => 0,
+        LogLevel::High => 75,
+        LogLevel::Full => 90,
+        LogLevel::Exhausted => 97,
+    }
+}
+
+fn no_memory(full: &memory::RegionFull) -> String {
+    format!("its {} is full before all its rows are restored: it needs as much memory as before", full.name())
+}

@@ -1,0 +1,176 @@
+//! Whole clusters with redo logs that stop as a whole: all processes are killed, or all machines lose power, while
+//! clients work. The cluster comes back from its disks, several times, and is held against what it had in memory.
+//!
+//! The checks after a restart, whose cut is known:
+//! - every row whose newest version was not above the cut is there with that version;
+//! - no row has a version above the cut, but for what was written since;
+//! - the cut is not below what was committed long before the stop: it was flushed;
+//! - replicas are equal, with epochs, and indexes match; transfers have kept the sum of the bank.
+//!
+//! Invariant: a run depends on its seed only.
+
+use crate::check::cluster;
+use crate::client::Client;
+use crate::scenario::{Outcome, Scenario, run_statements, text_of_panic};
+use crate::workload::bank::{ACCOUNT_COUNT, Bank, FIRST_BALANCE};
+use crate::workload::lists::Lists;
+use crate::workload::numbers::Numbers;
+use crate::world::World;
+use node::RedoSettings;
+use protocol::signal::{ChecksumRequest, RequestId};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use stdx::{Duration, Prng, hash64};
+use types::{Epoch, SlotId, TableId};
+
+/// Virtual milliseconds that a cluster may take to start: longer than a restart waits for nodes that are not there.
+const START_MS: u64 = 60_000;
+/// Virtual milliseconds in which everything that was committed has reached the disks.
+const FLUSHED_MS: u64 = 1_000;
+/// Rows compared of one fragment; workloads make far fewer.
+const ROWS_MAX: u32 = 4_000;
+
+/// The newest committed version of each row that any replica has: its epoch, and a hash of its bytes.
+type Versions = BTreeMap<(TableId, SlotId, Box<[u8]>), (Epoch, u64)>;
+
+/// Runs a seed, and keeps this many lines of its transcript.
+#[must_use]
+pub fn run_full_stop_seed(seed: u64, lines: usize) -> Outcome {
+    let mut shape = Scenario::from_seed(seed).shape;
+    let mut prng = Prng::new(seed ^ hash64(b"full stop"));
+    (shape.late, shape.cramped, shape.scant) = (None, None, None);
+    shape.memory = 64 << 20;
+    shape.redo = Some(RedoSettings {
+        file_size: [64 << 10, 256 << 10, 4 << 20][prng.index(3)],
+        file_count: 10_000,
+        flush_interval: Duration::from_millis(5 + prng.below(60)),
+        buffer: [64 << 10, 8 << 20][prng.index(2)],
+        is_initial: false,
+    });
+    let mut world = World::new(seed, shape, lines);
+    let driven = catch_unwind(AssertUnwindSafe(|| drive(&mut world, &mut prng)));
+    let broken = |panic: Box<dyn std::any::Any + Send>| Err(text_of_panic(panic.as_ref()));
+    let failure = driven.unwrap_or_else(broken).err();
+    let failure = world.suspicion.take().or(failure);
+    Outcome {
+        failure,
+        digest: world.transcript.digest(),
+        steps: world.steps(),
+        virtual_time: world.now(),
+        injected: std::mem::take(&mut world.injected),
+        point: None,
+        tail: world.transcript.tail(),
+    }
+}
+
+fn drive(world: &mut World, prng: &mut Prng) -> Result<(), String> {
+    if !world.run_until(START_MS, |world| world.is_open()) {
+        return Err("the cluster did not start".to_owned());
+    }
+    let nodes = world.sql_nodes();
+    let mut setup = vec!["CREATE DATABASE sim".to_owned()];
+    setup.extend(Bank::setup());
+    setup.extend(Lists::setup());
+    setup.extend(Numbers::setup());
+    run_statements(world, nodes[0], setup)?;
+    let first = world.clients().len();
+    for client in 0..2_u64 {
+        let scripts: [Box<dyn crate::client::Script>; 3] = [
+            Box::new(Bank::new(nodes.clone(), 400)),
+            Box::new(Lists::new(nodes.clone(), client, 400)),
+            Box::new(Numbers::new(nodes.clone(), 400)),
+        ];
+        for script in scripts {
+            let client = world.add_client(Client::new(script));
+            world.run_client(client);
+        }
+    }
+    for _ in 0..1 + prng.below(3) {
+        world.run_until(prng.below(1_500), |_| false);
+        let flushed = newest(&versions(world));
+        world.run_until(FLUSHED_MS + prng.below(200), |_| false);
+        stop_and_come_back(world, prng, flushed)?;
+    }
+    let is_done = |world: &mut World| world.clients()[first..].iter().all(Client::is_finished);
+    if !world.run_until(START_MS, is_done) {
+        return Err("clients did not end".to_owned());
+    }
+    check_bank(world)?;
+    world.run_until(FLUSHED_MS, |_| false);
+    cluster::check(world)
+}
+
+fn stop_and_come_back(world: &mut World, prng: &mut Prng, flushed: Epoch) -> Result<(), String> {
+    let before = versions(world);
+    world.stop_all(prng.chance(1, 2));
+    world.run_until(1 + prng.below(3_000), |_| false);
+    world.start_all(1 + prng.below(2_000_000_000));
+    if !world.run_until(START_MS, |world| world.is_open()) {
+        return Err("the cluster did not come back".to_owned());
+    }
+    let restart = world.ldms().map(transaction::Ldm::restart).max_by_key(|restart| restart.number);
+    let restart = restart.ok_or("there is no ldm")?;
+    if restart.cut < flushed {
+        return Err(format!("epoch {flushed} was committed long ago, the cut is {}", restart.cut));
+    }
+    compare(&before, &versions(world), (restart.cut, restart.first))
+}
+
+/// Everything that is committed in memory.
+fn versions(world: &World) -> Versions {
+    let mut found = Versions::new();
+    for ldm in world.ldms() {
+        for (table, slot) in ldm.fragments() {
+            let request = ChecksumRequest {
+                request: RequestId(0),
+                slot,
+                table: table.id,
+                after: None,
+                limit: ROWS_MAX,
+            };
+            let hashes: BTreeMap<Box<[u8]>, u64> = ldm.checksum(&request).rows.into_iter().collect();
+            for (key, epoch) in ldm.committed_epochs(table.id, slot) {
+                let hash = hashes.get(&key).copied().unwrap_or(0);
+                let newest = found.entry((table.id, slot, key)).or_insert((epoch, hash));
+                if epoch > newest.0 {
+                    *newest = (epoch, hash);
+                }
+            }
+        }
+    }
+    found
+}
+
+fn newest(versions: &Versions) -> Epoch {
+    versions.values().map(|(epoch, _)| *epoch).max().unwrap_or(Epoch(0))
+}
+
+/// Holds what came back against what was there.
+fn compare(before: &Versions, after: &Versions, (cut, first): (Epoch, Epoch)) -> Result<(), String> {
+    for (row, (epoch, hash)) in before.iter().filter(|(_, (epoch, _))| *epoch <= cut) {
+        let now = after.get(row);
+        let is_kept =
+            now.is_some_and(|(now, is)| *now >= first || (*now == *epoch && (*is == *hash || *hash == 0)));
+        // Work has begun: it may be deleted again.
+        let may_be_gone = now.is_none() && newest(after) >= first;
+        if !is_kept && !may_be_gone {
+            return Err(format!("row {row:?} of epoch {epoch} is {now:?} after a restart with cut {cut}"));
+        }
+    }
+    for (row, (epoch, _)) in after {
+        if *epoch > cut && *epoch < first {
+            return Err(format!("row {row:?} has epoch {epoch} after a restart with cut {cut}"));
+        }
+    }
+    Ok(())
+}
+
+fn check_bank(world: &mut World) -> Result<(), String> {
+    let node = world.sql_nodes()[0];
+    let sum = run_statements(world, node, vec!["SELECT SUM(balance), COUNT(*) FROM sim.bank".to_owned()])?;
+    let expected = FIRST_BALANCE * i64::try_from(ACCOUNT_COUNT).unwrap_or(0);
+    if sum != vec![vec![Some(expected.to_string()), Some(ACCOUNT_COUNT.to_string())]] {
+        return Err(format!("the bank's sum is {sum:?}, not {expected}"));
+    }
+    Ok(())
+}
