@@ -229,7 +229,7 @@ fn after_the_end_of_every_process_the_cluster_starts_from_disks() {
         assert_eq!(world.restore(node).restart.cut, Epoch(30));
     }
     world.run(2_000);
-    for node in MEMBERS.map(|(node, _)| node) {
+    for node in [DATA, OTHER, MANAGEMENT] {
         let (exit, events) = (world.node(node).exit, world.node(node).events.clone());
         assert_eq!(exit, None, "{events:?}");
         let view = Arc::clone(&world.node(node).block.view);
