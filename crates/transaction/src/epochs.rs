@@ -16,6 +16,7 @@
 //! `durable` says which epochs a full stop cannot take any more.
 
 mod durable;
+mod exposure;
 
 use crate::mutants::{self, Mutant};
 use durable::Durability;
@@ -249,6 +250,7 @@ impl EpochMember {
             return;
         }
         self.wanted = epoch;
+        self.durability.note_stamp(epoch, now.monotonic);
         match self.master {
             Some(master) if master != self.node => {
                 outputs.send(self.me(), Address::main(master), Signal::EpochWanted { epoch });

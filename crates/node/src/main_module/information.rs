@@ -105,6 +105,7 @@ impl MainModule {
             MainTable::ConfigNodes => configuration::node_rows(&self.config.configuration),
             MainTable::TableDistributionStatus => self.table_rows(),
             MainTable::TableFragments => self.table_fragment_rows(),
+            MainTable::Durability => self.durability_rows(),
         }
     }
 
@@ -248,6 +249,21 @@ impl MainModule {
     }
 
     /// This node: how long it lives, and how far it is.
+    /// The epochs of a data node, and for how long there is something that a full stop would take.
+    fn durability_rows(&self) -> Vec<Vec<Value>> {
+        if self.modules(ModuleKind::Ldm).is_empty() {
+            return Vec::new();
+        }
+        let epochs = &self.epochs;
+        let lost = epochs.exposed_since().map(|since| self.now.monotonic.since(since));
+        let known =
+            [epochs.closed(), epochs.whole(), epochs.flushed(), epochs.flushed_by_all(), epochs.durable()];
+        let mut row = vec![Value::UInt(self.config.node.0.into()), Value::UInt(epochs.restart().0.into())];
+        row.extend(known.map(|epoch| Value::UInt(epoch.0)));
+        row.push(Value::UInt(lost.map_or(0, |lost| u64::try_from(lost.as_millis()).unwrap_or(u64::MAX))));
+        vec![row]
+    }
+
     fn state_rows(&self) -> Vec<Vec<Value>> {
         let own = self.node_rows().into_iter().find(|row| row[1] == row[0]);
         // reporting node, node, type, host, status, view, incarnation, closed epoch, voter

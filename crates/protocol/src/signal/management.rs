@@ -69,6 +69,8 @@ info_tables! {
         TableDistributionStatus = 22,
         /// The replicas of each slot of each table.
         TableFragments = 23,
+        /// Epochs on disk, and what a full stop would take.
+        Durability = 26,
     }
     /// The driver.
     Driver(DriverTable) {

@@ -94,6 +94,17 @@ const RESOURCES: &[Column] = &[
 ];
 
 /// Since the node started.
+const DURABILITY: &[Column] = &[
+    column("node_id", Kind::UnsignedInt),
+    column("restart_number", Kind::UnsignedInt),
+    column("closed_epoch", Kind::UnsignedBigInt),
+    column("whole_epoch", Kind::UnsignedBigInt),
+    column("flushed_epoch", Kind::UnsignedBigInt),
+    column("flushed_by_all_epoch", Kind::UnsignedBigInt),
+    column("durable_epoch", Kind::UnsignedBigInt),
+    column("lost_ms", Kind::UnsignedBigInt),
+];
+
 const COUNTERS: &[Column] = &[
     column("node_id", Kind::UnsignedInt),
     column("block_name", TEXT),
@@ -525,6 +536,7 @@ pub(super) const TABLES: &[Layout] = &[
     asked("cpustat", CPU_STATISTICS, InfoTable::CpuStat, Respondents::AllNodes),
     made("dict_obj_info", DICTIONARY_OBJECTS, dictionary_rows),
     made("dict_obj_types", DICTIONARY_TYPES, dictionary_type_rows),
+    asked("durability", DURABILITY, InfoTable::Durability, Respondents::AllNodes),
     asked("locks_per_fragment", LOCKS_PER_FRAGMENT, InfoTable::LocksPerFragment, Respondents::AllNodes),
     // The same question to every node shows whether they agree.
     asked("membership", MEMBERSHIP, InfoTable::Nodes, Respondents::AllNodes),

@@ -18,10 +18,11 @@
 //! Deliberately not here: the log itself, and when it is flushed without anybody waiting (module `disk`).
 
 use super::EpochMember;
+use super::exposure::Exposure;
 use crate::mutants::{self, Mutant};
 use protocol::{Address, Outputs, Signal, View};
 use std::collections::BTreeMap;
-use stdx::Now;
+use stdx::{Instant, Now};
 use types::{Epoch, NodeId, RestartNumber, ViewNumber};
 
 /// The word of a member.
@@ -54,9 +55,15 @@ pub(super) struct Durability {
     asked: Epoch,
     /// The newest epoch that this view has closed for somebody who waits.
     hurried: Epoch,
+    exposure: Exposure,
 }
 
 impl Durability {
+    /// Something was stamped in an epoch for the first time.
+    pub(super) fn note_stamp(&mut self, epoch: Epoch, now: Instant) {
+        self.exposure.note(epoch, now);
+    }
+
     /// The highest epoch that somebody waits for.
     fn wanted(&self) -> Option<Epoch> {
         self.waiting.values().max().copied()
@@ -112,6 +119,18 @@ impl EpochMember {
     #[must_use]
     pub fn durable(&self) -> Epoch {
         self.durability.durable
+    }
+
+    /// The restart of the cluster whose epochs these are.
+    #[must_use]
+    pub fn restart(&self) -> RestartNumber {
+        self.durability.restart
+    }
+
+    /// Since when this node has something that a full stop would take; none: it has nothing.
+    #[must_use]
+    pub fn exposed_since(&self) -> Option<Instant> {
+        self.durability.exposure.since()
     }
 
     /// A newer view is installed: what was told in the old one is void, and is told and asked again.
@@ -216,6 +235,7 @@ impl EpochMember {
             return;
         }
         self.durability.durable = durable;
+        self.durability.exposure.end(durable);
         for asker in self.durability.waiting.keys() {
             outputs.send(self.me(), *asker, self.durability.signal());
         }

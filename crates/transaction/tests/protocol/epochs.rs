@@ -275,10 +275,12 @@ pub(crate) fn an_epoch_is_durable_when_all_members_have_flushed_it() {
     all.flush(1, epoch);
     all.flush(3, epoch);
     assert_eq!(all.durable(), [Epoch(0); 3], "node 2 may still lose it");
+    assert!(all.epochs(1).exposed_since().is_some());
     all.flush(2, epoch);
     assert_eq!(all.durable(), [epoch; 3]);
     let flushed: Vec<Epoch> = (1..=3).map(|node| all.epochs(node).flushed_by_all()).collect();
     assert_eq!(flushed, [epoch; 3]);
+    assert_eq!(all.epochs(1).exposed_since(), None);
     let before = all.delivered;
     all.run();
     assert_eq!(all.delivered, before, "it is quiet");
