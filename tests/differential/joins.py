@@ -116,8 +116,50 @@ class JoinStatements:
     def where(self, conditions):
         return f" WHERE {' AND '.join(conditions)}" if conditions else ''
 
+    def query(self, outer, kind, aggregate=False):
+        """A subquery of one column: of this kind, or an aggregate."""
+        text, relations, conditions = self.from_clause(self.pick(1, 1, 1, 2))
+        column = self.column(relations, kind)
+        if column is None:
+            return self.query(outer, kind, aggregate)
+        if self.chance(.7):
+            conditions.append(self.condition(relations, outer if self.chance(.7) else ()))
+        item = self.pick(f'MAX({column})', f'MIN({column})', f'COUNT({column})', 'COUNT(*)') if aggregate else column
+        return f'(SELECT {item} FROM {text}{self.where(conditions)})'
+
+    def subquery_condition(self, relations):
+        # MariaDB forgets NULLs where a DATETIME is NOT IN dates.
+        kind = self.pick('n', 'n', 'n', 's')
+        column = self.column(relations, kind)
+        if column is None:
+            return self.subquery_condition(relations)
+        made = self.pick(
+            lambda: f"{column} {self.pick('IN', 'IN', 'NOT IN')} {self.query(relations, kind)}",
+            lambda: f"{self.pick('', 'NOT ')}EXISTS {self.query(relations, kind)}",
+            lambda: f"{self.column(relations, 'n') or '1'} {self.pick('=', '<', '>=', '<>')} {self.query(relations, 'n', True)}",
+            lambda: f"{column} {self.pick('=', '<', '>=', '<>', '>')} {self.pick('ANY', 'ALL')} {self.query(relations, kind)}")
+        return f'({made}) {self.pick("IS NULL", "IS NOT TRUE", "IS TRUE")}' if self.chance(.15) else f'({made})' if self.chance(.3) else made
+
+    def with_subquery(self):
+        text, relations, conditions = self.from_clause(self.pick(1, 1, 2))
+        where = [*conditions, *([self.condition(relations)] if self.chance(.4) else [])]
+        shape = self.random.random()
+        if shape < .5:
+            where.append(self.subquery_condition(relations))
+            if self.chance(.3):
+                where[-1] = f'({where[-1]} OR {self.condition(relations)})'
+            return Statement(f'SELECT {self.items(relations)} FROM {text}{self.where(where)}')
+        if shape < .75:
+            return Statement(f"SELECT {self.items(relations)}, {self.query(relations, 'n', True)} AS sub FROM {text}{self.where(where)}")
+        if shape < .85:
+            return Statement(f"SELECT COUNT(*) AS cnt, SUM({self.query(relations, 'n', True)}) AS total FROM {text}{self.where(where)}")
+        group = self.small(self.random.choice(relations))
+        return Statement(f"SELECT {group} AS grp, COUNT(*) AS cnt FROM {text}{self.where(where)} GROUP BY {group} HAVING COUNT(*) >= {self.query((), 'n', True)} OR COUNT(*) < 3")
+
     def statement(self):
         self.names = 0
+        if self.chance(.45):
+            return self.with_subquery()
         text, relations, conditions = self.from_clause()
         for _ in range(self.random.choice([0, 0, 1, 1, 2])):
             conditions.append(self.condition(relations))

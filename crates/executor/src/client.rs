@@ -45,12 +45,19 @@ impl Client {
 /// The memory of a client's statement.
 #[derive(Debug)]
 pub struct QueryMemory {
+    memory: Arc<MemoryManager>,
     ledger: Ledger,
 }
 
 impl QueryMemory {
     pub fn new(memory: &Arc<MemoryManager>) -> Self {
-        Self { ledger: Ledger::new(Arc::clone(memory), Region::QueryMemory) }
+        let ledger = Ledger::new(Arc::clone(memory), Region::QueryMemory);
+        Self { memory: Arc::clone(memory), ledger }
+    }
+
+    /// An account of its own for a part of the statement that gives everything back before the statement ends.
+    pub(crate) fn beside(&self) -> Self {
+        Self::new(&self.memory)
     }
 
     /// Takes memory for rows that are kept.

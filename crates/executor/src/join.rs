@@ -8,20 +8,25 @@
 //! by row, and for each its candidates among the right rows. So the join stops between any two pairs. The condition
 //! is tested on every candidate.
 //!
+//! *Subqueries* are joins of kind Mark and Single. One that reads the left row has its right rows gathered for that
+//! row, unless the row before had the same values. Its operators have a memory account of their own.
+//!
 //! Invariants: the order of left rows is kept, and for each that of the right rows; memory that is held is charged.
 //!
 //! Deliberately not here: which way is taken. The plan says.
 
+use crate::client::QueryMemory;
 use crate::cx::{Cx, warnings_of};
 use crate::outcome::Failure;
 use crate::row::UNCHARGED_MAX;
 use crate::row_buffer::{RowAt, RowBuffer};
 use crate::select::{Operator, ReadTarget, read_target, reader_of, relation_source};
+use crate::statement::Statement;
 use crate::table_reader::{Pump, Target};
 use expression::{Context, Expression, hash_value};
-use planner::plan::{AccessPath, HashForm, HashKey, Join, JoinKind, Lookup, Relation, Scan};
-use protocol::Budget;
+use planner::plan::{AccessPath, Binding, HashForm, HashKey, Join, JoinKind, Lookup, Relation, Scan};
 use protocol::program::KeyRange;
+use protocol::{Budget, SqlError};
 use query::RowSink;
 use std::sync::Arc;
 use stdx::FixedMap;
@@ -45,14 +50,37 @@ pub struct JoinRun {
     current: Option<RowAt>,
     step: Matching,
     charged: usize,
+    /// The right side is one for each combination of values of the left row.
+    inner: Option<Box<Inner>>,
+}
+
+/// The values of the left row that the right side sees.
+struct Inner {
+    /// The statement with the values in its parameters.
+    statement: Statement,
+    /// The values for which right rows are gathered, or were.
+    values: Option<Vec<Value>>,
+    /// The account of its operators; all is given back when they end.
+    memory: QueryMemory,
 }
 
 /// How far a left row is.
 enum Matching {
-    /// Its candidates are not looked for.
+    /// Its right rows may have to be gathered.
     New,
-    /// The next candidate, and whether one before has matched.
-    Candidates { next: Candidate, has_matched: bool },
+    /// They are there; its candidates are not looked for.
+    Ready,
+    /// The next candidate, and what was said of those before.
+    Candidates { next: Candidate, found: Found },
+}
+
+/// The best of the truth values of a left row's candidates so far.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Nothing,
+    /// One was NULL, none true.
+    Unknown,
+    Match,
 }
 
 /// A right row.
@@ -68,15 +96,21 @@ enum Candidate {
 enum Walk {
     Full,
     Spent,
+    /// The right rows of the current left row are wanted.
+    Gather,
     Done,
 }
 
 impl JoinRun {
     /// Begins with the left side.
-    pub(crate) fn new(plan: &Arc<Join>, cx: &mut Cx<'_>) -> Result<Self, Failure> {
-        Ok(Self {
+    pub(crate) fn new(plan: &Arc<Join>, left: Operator, cx: &mut Cx<'_>) -> Self {
+        let inner = (!plan.outer.is_empty()).then(|| {
+            let (statement, memory) = (cx.statement.within(), cx.client.memory.beside());
+            Box::new(Inner { statement, values: None, memory })
+        });
+        Self {
             plan: Arc::clone(plan),
-            left: relation_source(&plan.left, cx)?,
+            left,
             has_left_ended: false,
             batch: RowBuffer::default(),
             right: RightRows::default(),
@@ -84,17 +118,30 @@ impl JoinRun {
             current: None,
             step: Matching::New,
             charged: 0,
-        })
+            inner,
+        }
     }
 
     /// As [`Operator::pump`].
     pub(crate) fn pump(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
         loop {
             if let Some(reading) = &mut self.reading {
-                let pump = gather(reading, &mut self.right, &self.plan.keys, cx)?;
+                let pump = match &mut self.inner {
+                    Some(inner) => {
+                        std::mem::swap(&mut cx.client.memory, &mut inner.memory);
+                        let pump =
+                            gather(reading, &mut self.right, &self.plan, &mut cx.within(&inner.statement));
+                        std::mem::swap(&mut cx.client.memory, &mut inner.memory);
+                        pump?
+                    }
+                    None => gather(reading, &mut self.right, &self.plan, cx)?,
+                };
                 self.settle(cx)?;
                 match pump {
-                    Pump::End => self.reading = None,
+                    Pump::End => {
+                        self.reading = None;
+                        self.inner.iter_mut().for_each(|inner| inner.memory.release_all());
+                    }
                     Pump::Rows if cx.env.budget.is_spent() => return Ok(Pump::Spent),
                     Pump::Rows => continue,
                     Pump::Wait | Pump::Spent => return Ok(pump),
@@ -105,12 +152,15 @@ impl JoinRun {
                     Pump::Rows => {}
                     pump @ (Pump::Wait | Pump::Spent | Pump::End) => return Ok(pump),
                 }
-                self.read_right(cx)?;
+                if self.inner.is_none() {
+                    self.read_right(cx)?;
+                }
                 continue;
             }
             match self.walk(cx, sink)? {
                 Walk::Full => return Ok(Pump::Rows),
                 Walk::Spent => return Ok(Pump::Spent),
+                Walk::Gather => self.gather_for_row(cx)?,
                 Walk::Done => self.batch.clear(),
             }
         }
@@ -161,9 +211,28 @@ impl JoinRun {
                 lookup_source(scan, lookup, &self.batch, cx)?
             }
             _ if self.right.is_gathered => return Ok(()),
-            _ => relation_source(&self.plan.right, cx)?,
+            _ => relation_source(&self.plan.right, &mut None, cx)?,
         };
         self.right.is_gathered = true;
+        self.reading = Some(Box::new(source));
+        Ok(())
+    }
+
+    /// Begins to read the right rows of the current left row, unless its values are those of the row before.
+    fn gather_for_row(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
+        self.step = Matching::Ready;
+        let (Some(inner), Some(at)) = (&mut self.inner, self.current) else { return Ok(()) };
+        let value = |binding: &Binding| self.batch.value(at, binding.position).to_value();
+        let values: Vec<Value> = self.plan.outer.iter().map(value).collect();
+        if inner.values.as_ref() == Some(&values) {
+            return Ok(());
+        }
+        for (binding, value) in self.plan.outer.iter().zip(&values) {
+            inner.statement.bind(binding.parameter, value.clone());
+        }
+        inner.values = Some(values);
+        self.right.clear();
+        let source = relation_source(&self.plan.right, &mut None, &mut cx.within(&inner.statement))?;
         self.reading = Some(Box::new(source));
         Ok(())
     }
@@ -185,40 +254,58 @@ impl JoinRun {
     ) -> Result<Walk, Failure> {
         let plan = &*self.plan;
         let width = plan.left_width + plan.right_width;
-        let mut pair: Vec<ValueRef<'_>> = Vec::with_capacity(width);
+        let mut pair: Vec<ValueRef<'_>> = Vec::with_capacity(width + 1);
         while let Some(at) = self.current {
             pair.clear();
             pair.extend(self.batch.values(at));
-            let (mut next, mut has_matched) = match self.step {
-                Matching::New => (self.right.first(&plan.keys, &pair, context)?, false),
-                Matching::Candidates { next, has_matched } => (next, has_matched),
+            let (mut next, mut found) = match self.step {
+                Matching::New if self.inner.is_some() => return Ok(Walk::Gather),
+                Matching::New | Matching::Ready => self.right.first(plan, &pair, context)?,
+                Matching::Candidates { next, found } => (next, found),
             };
-            while let Some(right) = self.right.row(next) {
+            loop {
                 let is_paused = sink.is_full();
                 if is_paused || !budget.spend(1) || context.warnings.is_much_text() {
-                    self.step = Matching::Candidates { next, has_matched };
+                    self.step = Matching::Candidates { next, found };
                     return Ok(if is_paused { Walk::Full } else { Walk::Spent });
                 }
+                let Some(right) = self.right.row(next) else { break };
                 pair.truncate(plan.left_width);
                 pair.extend(self.right.rows.values(right));
-                let is_match = match &plan.condition {
-                    Some(condition) => condition.is_true(&pair.as_slice(), context)?,
-                    None => true,
+                let truth = match &plan.condition {
+                    Some(condition) => truth_of(condition, &pair, plan.kind, context)?,
+                    None => Found::Match,
                 };
                 next = self.right.behind(next);
-                if is_match {
-                    has_matched = true;
-                    sink.row(&[], &[], &pair);
+                match (truth, plan.kind) {
+                    (Found::Match, JoinKind::Inner | JoinKind::Left) => sink.row(&[], &[], &pair),
+                    // One is enough.
+                    (Found::Match, JoinKind::Mark) => next = Candidate::None,
+                    _ => {}
+                }
+                if found != Found::Match && truth != Found::Nothing {
+                    found = truth;
                 }
             }
-            let is_paused = sink.is_full();
-            if is_paused || !budget.spend(1) {
-                self.step = Matching::Candidates { next, has_matched };
-                return Ok(if is_paused { Walk::Full } else { Walk::Spent });
+            pair.truncate(plan.left_width);
+            match plan.kind {
+                JoinKind::Inner => {}
+                JoinKind::Left if found == Found::Match => {}
+                JoinKind::Left => pair.resize(width, ValueRef::Null),
+                JoinKind::Mark => pair.push(match found {
+                    Found::Match => ValueRef::Int(1),
+                    Found::Unknown => ValueRef::Null,
+                    Found::Nothing => ValueRef::Int(0),
+                }),
+                JoinKind::Single if self.right.rows.len() > 1 => {
+                    return Err(Failure::Error(SqlError::new(1242, "Subquery returns more than 1 row")));
+                }
+                JoinKind::Single => pair.push(match self.right.rows.len() {
+                    0 => ValueRef::Null,
+                    _ => self.right.rows.value(RowAt::default(), 0),
+                }),
             }
-            if plan.kind == JoinKind::Left && !has_matched {
-                pair.truncate(plan.left_width);
-                pair.resize(width, ValueRef::Null);
+            if plan.kind != JoinKind::Inner && (plan.kind != JoinKind::Left || found != Found::Match) {
                 sink.row(&[], &[], &pair);
             }
             self.current = self.batch.behind(at);
@@ -228,20 +315,43 @@ impl JoinRun {
     }
 }
 
+/// The truth value of a condition for a pair; NULL counts where it is told apart from false.
+fn truth_of(
+    condition: &Expression,
+    pair: &[ValueRef<'_>],
+    kind: JoinKind,
+    context: &Context<'_>,
+) -> Result<Found, Failure> {
+    if kind != JoinKind::Mark {
+        let is_true = condition.is_true(&pair, context)?;
+        return Ok(if is_true { Found::Match } else { Found::Nothing });
+    }
+    Ok(match condition.evaluate(&pair, context)? {
+        Value::Null => Found::Unknown,
+        Value::Int(0) => Found::Nothing,
+        _ => Found::Match,
+    })
+}
+
 /// Reads right rows into their buffer, as far as they are paid for.
 fn gather(
     source: &mut Operator,
     rows: &mut RightRows,
-    keys: &[HashKey],
+    plan: &Join,
     cx: &mut Cx<'_>,
 ) -> Result<Pump, Failure> {
     let context = cx.statement.context();
     let size_max = rows.size() + UNCHARGED_MAX;
-    let mut sink = RightSink { rows, keys, context: &context, size_max, failure: None };
-    let pump = source.pump(cx, &mut sink);
+    let rows_max = plan.rows_max.unwrap_or(usize::MAX);
+    let mut sink = RightSink { rows, keys: &plan.keys, context: &context, size_max, rows_max, failure: None };
+    let mut pump = source.pump(cx, &mut sink);
     let failure = sink.failure;
     cx.env.budget.spend(context.warnings.take_text_work());
     cx.keep_warnings(warnings_of(&context));
+    if rows.rows.len() >= rows_max && matches!(pump, Ok(Pump::Rows)) {
+        source.close(cx);
+        pump = Ok(Pump::End);
+    }
     failure.map_or(pump, Err)
 }
 
@@ -295,6 +405,8 @@ impl RowSink for BatchSink<'_> {
 #[derive(Default)]
 struct RightRows {
     is_gathered: bool,
+    /// A row was not kept for a NULL.
+    has_null: bool,
     rows: RowBuffer,
     entries: Vec<Entry>,
     /// The first and the last entry of each hash.
@@ -316,6 +428,7 @@ impl RightRows {
     }
 
     fn clear(&mut self) {
+        self.has_null = false;
         self.rows.clear();
         self.entries.clear();
         self.by_hash.clear();
@@ -335,22 +448,26 @@ impl RightRows {
         }
     }
 
-    /// The first candidate for a left row.
+    /// The first candidate for a left row, and what is known of rows that are none: beside a NULL they are unknown.
     fn first(
         &self,
-        keys: &[HashKey],
+        plan: &Join,
         left: &[ValueRef<'_>],
         context: &Context<'_>,
-    ) -> Result<Candidate, Failure> {
-        if self.rows.len() == 0 {
-            return Ok(Candidate::None);
+    ) -> Result<(Candidate, Found), Failure> {
+        let is_empty = self.rows.len() == 0;
+        // The value of the only row is taken as it is.
+        if plan.kind == JoinKind::Single || (is_empty && !self.has_null) {
+            return Ok((Candidate::None, Found::Nothing));
         }
-        if keys.is_empty() {
-            return Ok(Candidate::Row(RowAt::default()));
+        if plan.keys.is_empty() {
+            return Ok((Candidate::Row(RowAt::default()), Found::Nothing));
         }
-        let hash = hash_of(keys.iter().map(|key| (&key.left, key.form)), left, context)?;
+        let hash = hash_of(plan.keys.iter().map(|key| (&key.left, key.form)), left, context)?;
+        let is_unknown = self.has_null || hash.is_none();
         let first = hash.and_then(|hash| self.by_hash.get(&hash));
-        Ok(first.map_or(Candidate::None, |(first, _)| Candidate::Entry(*first)))
+        let candidate = first.map_or(Candidate::None, |(first, _)| Candidate::Entry(*first));
+        Ok((candidate, if is_unknown { Found::Unknown } else { Found::Nothing }))
     }
 
     fn row(&self, candidate: Candidate) -> Option<RowAt> {
@@ -376,6 +493,7 @@ struct RightSink<'a> {
     keys: &'a [HashKey],
     context: &'a Context<'a>,
     size_max: usize,
+    rows_max: usize,
     failure: Option<Failure>,
 }
 
@@ -389,13 +507,16 @@ impl RowSink for RightSink<'_> {
         }
         match hash_of(self.keys.iter().map(|key| (&key.right, key.form)), values, self.context) {
             Ok(Some(hash)) => self.rows.push(values, Some(hash)),
-            Ok(None) => {}
+            Ok(None) => self.rows.has_null = true,
             Err(failure) => self.failure = Some(failure),
         }
     }
 
     fn is_full(&self) -> bool {
-        self.failure.is_some() || self.context.warnings.is_much_text() || self.rows.size() > self.size_max
+        self.failure.is_some()
+            || self.context.warnings.is_much_text()
+            || self.rows.size() > self.size_max
+            || self.rows.rows.len() >= self.rows_max
     }
 }
 

@@ -436,15 +436,40 @@ fn source_of(
             Ok(local_tail(Tail::of(plan), source, filter))
         }
         Source::Joined { relation, filter } => {
-            let source = relation_source(relation, cx)?;
-            Ok(local_tail(Tail::of(plan), source, filter.clone()))
+            let source = relation_source(relation, &mut None, cx)?;
+            joined_tail(plan, source, filter.clone(), cx)
         }
     }
 }
 
-/// Rows of a relation.
-pub(crate) fn relation_source(relation: &Relation, cx: &mut Cx<'_>) -> Result<Operator, Failure> {
+/// The work that is left with rows of relations, subqueries over groups included.
+fn joined_tail(
+    plan: &SelectPlan,
+    source: Operator,
+    filters: Vec<Expression>,
+    cx: &mut Cx<'_>,
+) -> Result<Operator, Failure> {
+    let tail = Tail::of(plan);
+    let (Some(grouping), Some(over_groups)) = (&plan.grouping, &plan.over_groups) else {
+        return Ok(local_tail(tail, source, filters));
+    };
+    let input = Box::new(filtered(tail.evaluation, source, filters));
+    let groups = Some(Groups::new(grouping));
+    let groups = Operator::Group { input, groups, grouping: grouping.clone(), is_partial: false };
+    let source = relation_source(over_groups, &mut Some(groups), cx)?;
+    let having = plan.having.iter().cloned().collect();
+    Ok(selected(tail.evaluation, source, having, tail.output))
+}
+
+/// Rows of a relation; `groups` are those of [`Relation::Groups`], which is in it once at most.
+pub(crate) fn relation_source(
+    relation: &Relation,
+    groups: &mut Option<Operator>,
+    cx: &mut Cx<'_>,
+) -> Result<Operator, Failure> {
     Ok(match relation {
+        Relation::One => Operator::rows(vec![vec![Value::Null]]),
+        Relation::Groups => groups.take().unwrap_or_else(|| Operator::rows(Vec::new())),
         Relation::Scan(scan) => {
             let info = cx.info(&scan.access.table)?;
             if matches!(scan.access.path, AccessPath::Empty) {
@@ -454,9 +479,12 @@ pub(crate) fn relation_source(relation: &Relation, cx: &mut Cx<'_>) -> Result<Op
             reader_of(&scan.access, &scan.columns, &info, target, cx)?
         }
         Relation::Derived(derived) => Operator::Derived(Box::new(DerivedRun::new(&derived.plan, cx)?)),
-        Relation::Join(join) => Operator::Join(Box::new(JoinRun::new(join, cx)?)),
+        Relation::Join(join) => {
+            let left = relation_source(&join.left, groups, cx)?;
+            Operator::Join(Box::new(JoinRun::new(join, left, cx)))
+        }
         Relation::Filter { input, conditions } => {
-            filtered(Evaluation::Flowing, relation_source(input, cx)?, conditions.clone())
+            filtered(Evaluation::Flowing, relation_source(input, groups, cx)?, conditions.clone())
         }
     })
 }

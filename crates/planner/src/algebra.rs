@@ -24,9 +24,25 @@ const LOOKUP_KEYS_MAX: usize = 16;
 /// A tree of FROM.
 #[derive(Debug)]
 pub(crate) enum Draft {
-    Table { table: Arc<TableDefinition>, alias: String, first_slot: u16, filter: Vec<Expression> },
-    Derived { derived: Arc<Derived>, first_slot: u16, filter: Vec<Expression> },
-    Join { kind: JoinKind, left: Box<Draft>, right: Box<Draft>, on: Vec<Expression> },
+    /// No FROM.
+    One,
+    Table {
+        table: Arc<TableDefinition>,
+        alias: String,
+        first_slot: u16,
+        filter: Vec<Expression>,
+    },
+    Derived {
+        derived: Arc<Derived>,
+        first_slot: u16,
+        filter: Vec<Expression>,
+    },
+    Join {
+        kind: JoinKind,
+        left: Box<Draft>,
+        right: Box<Draft>,
+        on: Vec<Expression>,
+    },
 }
 
 /// One column has one value for each combination of values of others.
@@ -62,6 +78,7 @@ impl Draft {
             Draft::Table { table, first_slot, .. } => within(*first_slot, table.columns.len()),
             Draft::Derived { derived, first_slot, .. } => within(*first_slot, derived.names.len()),
             Draft::Join { left, right, .. } => left.has(slot) || right.has(slot),
+            Draft::One => false,
         }
     }
 
@@ -81,7 +98,7 @@ impl Draft {
                 }
                 None => None,
             },
-            JoinKind::Left => {
+            JoinKind::Left | JoinKind::Mark | JoinKind::Single => {
                 on.push(conjunct);
                 None
             }
@@ -110,16 +127,17 @@ impl Draft {
                         on.push(kept);
                         None
                     }
-                    JoinKind::Left => Some(kept),
+                    JoinKind::Left | JoinKind::Mark | JoinKind::Single => Some(kept),
                 }
             }
+            Draft::One => Some(conjunct),
         }
     }
 
     /// The slots that its own conditions read where they are tested on rows of several columns.
     pub(crate) fn add_used(&self, used: &mut BTreeSet<ColumnSlot>) {
         match self {
-            Draft::Table { .. } => {}
+            Draft::One | Draft::Table { .. } => {}
             Draft::Derived { filter, .. } => used.extend(filter.iter().flat_map(Expression::columns)),
             Draft::Join { left, right, on, .. } => {
                 used.extend(on.iter().flat_map(Expression::columns));
@@ -140,7 +158,8 @@ impl Draft {
                 left.dependencies(dependencies);
                 right.dependencies(dependencies);
             }
-            Draft::Join { kind: JoinKind::Left, left, right, on } => {
+            Draft::One => {}
+            Draft::Join { left, right, on, .. } => {
                 left.dependencies(dependencies);
                 // A missing row has NULLs: whether it is missing depends on all of ON.
                 let mut from: Vec<ColumnSlot> = on.iter().flat_map(Expression::columns).collect();
@@ -165,13 +184,14 @@ impl Draft {
         parameters: &mut dyn Parameters,
     ) -> Result<(Relation, Vec<ColumnSlot>), SqlError> {
         match self {
+            Draft::One => Ok((Relation::One, vec![ONE_SLOT])),
             Draft::Table { table, alias, first_slot, filter } => {
                 Ok(scan(table, alias, first_slot, filter, used))
             }
             Draft::Derived { derived, first_slot, filter } => {
                 let layout: Vec<ColumnSlot> =
                     (first_slot..).take(derived.names.len()).map(ColumnSlot).collect();
-                Ok((filtered(Relation::Derived(derived), filter, &layout), layout))
+                Ok((filtered(Relation::Derived(derived), filter, &layout)?, layout))
             }
             Draft::Join { kind, left, right, on } => {
                 let lookup = lookup(&left, &right, &on, parameters)?;
@@ -179,16 +199,16 @@ impl Draft {
                     on.iter().filter_map(|conjunct| hash_key(conjunct, &left, &right)).collect();
                 let (left, mut layout) = left.lower(used, parameters)?;
                 let (right, right_layout) = right.lower(used, parameters)?;
-                let keys = keys.into_iter().map(|(mut of_left, mut of_right, form)| {
-                    to_positions(&mut of_left, &layout);
-                    to_positions(&mut of_right, &right_layout);
-                    HashKey { left: of_left, right: of_right, form }
-                });
-                let keys = keys.collect();
+                let key = |(mut of_left, mut of_right, form)| {
+                    to_positions(&mut of_left, &layout)?;
+                    to_positions(&mut of_right, &right_layout)?;
+                    Ok(HashKey { left: of_left, right: of_right, form })
+                };
+                let keys = keys.into_iter().map(key).collect::<Result<Vec<_>, SqlError>>()?;
                 let lookup = lookup.map(|(access, bound)| {
                     let binding = |(parameter, slot): Bound| Binding {
                         parameter,
-                        position: position_of(slot, &layout),
+                        position: position_of(slot, &layout).unwrap_or(usize::MAX),
                     };
                     Lookup { access, bindings: bound.into_iter().map(binding).collect() }
                 });
@@ -196,21 +216,149 @@ impl Draft {
                 layout.extend(right_layout);
                 let mut condition = if on.is_empty() { None } else { Some(Expression::and(on)) };
                 if let Some(condition) = &mut condition {
-                    to_positions(condition, &layout);
+                    to_positions(condition, &layout)?;
                 }
-                let join = Join { kind, left, right, left_width, right_width, condition, keys, lookup };
+                let (outer, rows_max) = (Vec::new(), None);
+                let join = Join {
+                    kind,
+                    left,
+                    right,
+                    left_width,
+                    right_width,
+                    condition,
+                    keys,
+                    lookup,
+                    outer,
+                    rows_max,
+                };
                 Ok((Relation::Join(Arc::new(join)), layout))
             }
         }
     }
 }
 
-fn filtered(input: Relation, mut conditions: Vec<Expression>, layout: &[ColumnSlot]) -> Relation {
-    if conditions.is_empty() {
-        return input;
+/// The value of the only row of a SELECT without FROM.
+const ONE_SLOT: ColumnSlot = ColumnSlot(ITEM_SLOTS - 1);
+/// Slots of the items of subqueries, where they are compared.
+pub(crate) const ITEM_SLOTS: u16 = 0xf800;
+/// Slots of the values of subqueries.
+pub(crate) const SUBQUERY_SLOTS: u16 = 0xfc00;
+/// Subqueries of one block.
+pub(crate) const SUBQUERY_COUNT_MAX: u16 = 0x3ff;
+
+/// A query in an expression of a block.
+#[derive(Debug)]
+pub(crate) struct Subquery {
+    /// Mark or Single.
+    pub(crate) kind: JoinKind,
+    /// Its value.
+    pub(crate) slot: ColumnSlot,
+    /// The query.
+    pub(crate) derived: Arc<Derived>,
+    /// Its item, compared with something of the row; over slots of the block and the item's.
+    pub(crate) condition: Option<Expression>,
+    /// The columns of the row that it reads, in the parameters where it finds them.
+    pub(crate) outer: Vec<(u16, Expression)>,
+    pub(crate) rows_max: Option<usize>,
+    pub(crate) place: SubqueryPlace,
+}
+
+/// On which rows a subquery is asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SubqueryPlace {
+    /// Those of FROM, before WHERE.
+    Where,
+    /// Those that WHERE leaves.
+    Source,
+    /// The groups if there are any, else as `Source`.
+    Items,
+}
+
+impl Subquery {
+    /// The slot of its item, where it is compared.
+    pub(crate) fn item_slot(&self) -> ColumnSlot {
+        ColumnSlot(self.slot.0 - SUBQUERY_SLOTS + ITEM_SLOTS)
     }
-    conditions.iter_mut().for_each(|condition| to_positions(condition, layout));
-    Relation::Filter { input: Box::new(input), conditions }
+
+    /// The slots of the row that it reads.
+    pub(crate) fn columns(&self) -> Vec<ColumnSlot> {
+        let own = self.item_slot();
+        let of_outer = self.outer.iter().flat_map(|(_, column)| column.columns());
+        self.condition
+            .iter()
+            .flat_map(Expression::columns)
+            .filter(|slot| *slot != own)
+            .chain(of_outer)
+            .collect()
+    }
+
+    /// Rows with its value behind them.
+    pub(crate) fn applied_to(
+        self,
+        left: Relation,
+        layout: &mut Vec<ColumnSlot>,
+    ) -> Result<Relation, SqlError> {
+        let left_width = layout.len();
+        let item = self.item_slot();
+        let value = self.slot;
+        let mut outer = Vec::with_capacity(self.outer.len());
+        for (parameter, column) in &self.outer {
+            let mut column = column.clone();
+            to_positions(&mut column, layout)?;
+            outer.extend(
+                column.as_column().map(|slot| Binding { parameter: *parameter, position: slot.index() }),
+            );
+        }
+        let mut condition = self.condition;
+        let mut keys = Vec::new();
+        if let Some(condition) = &mut condition {
+            if let Some((mut left, mut right, form)) = item_key(condition, item) {
+                to_positions(&mut left, layout)?;
+                to_positions(&mut right, &[item])?;
+                keys.push(HashKey { left, right, form });
+            }
+            layout.push(item);
+            to_positions(condition, layout)?;
+            layout.pop();
+        }
+        layout.push(value);
+        let right_width = self.derived.names.len();
+        Ok(Relation::Join(Arc::new(Join {
+            kind: self.kind,
+            left,
+            right: Relation::Derived(self.derived),
+            left_width,
+            right_width,
+            condition,
+            keys,
+            lookup: None,
+            outer,
+            rows_max: self.rows_max,
+        })))
+    }
+}
+
+/// The two sides of an equality of something with a subquery's item, if they can be hashed.
+fn item_key(condition: &Expression, item: ColumnSlot) -> Option<(Expression, Expression, HashForm)> {
+    let Node::Compare { operator: Comparison::Equal, domain, left, right } = &condition.node else {
+        return None;
+    };
+    let form = hash_form(*domain, &left.sql_type, &right.sql_type)?;
+    (right.columns() == [item] && !left.columns().contains(&item))
+        .then(|| (Expression::clone(left), Expression::clone(right), form))
+}
+
+/// Tests conditions on rows of this layout.
+pub(crate) fn filtered(
+    input: Relation,
+    mut conditions: Vec<Expression>,
+    layout: &[ColumnSlot],
+) -> Result<Relation, SqlError> {
+    if conditions.is_empty() {
+        return Ok(input);
+    }
+    conditions.iter_mut().try_for_each(|condition| to_positions(condition, layout))?;
+    Ok(Relation::Filter { input: Box::new(input), conditions })
 }
 
 /// A table with the columns that are used.
@@ -251,16 +399,19 @@ fn to_columns(mut conjuncts: Vec<Expression>, first_slot: u16) -> Option<Express
     if conjuncts.is_empty() { None } else { Some(Expression::and(conjuncts)) }
 }
 
-/// Renumbers slots to positions in rows of this layout.
-pub(crate) fn to_positions(expression: &mut Expression, layout: &[ColumnSlot]) {
-    expression
-        .map_columns(&mut |slot| ColumnSlot(u16::try_from(position_of(slot, layout)).unwrap_or(u16::MAX)));
+/// Renumbers slots to positions in rows of this layout. The value of a subquery is only there from a certain step on.
+pub(crate) fn to_positions(expression: &mut Expression, layout: &[ColumnSlot]) -> Result<(), SqlError> {
+    let mut is_missing = false;
+    expression.map_columns(&mut |slot| {
+        let position = position_of(slot, layout);
+        is_missing |= position.is_none();
+        ColumnSlot(position.and_then(|position| u16::try_from(position).ok()).unwrap_or(u16::MAX))
+    });
+    if is_missing { Err(SqlError::unsupported("this use of a subquery beside GROUP BY")) } else { Ok(()) }
 }
 
-fn position_of(slot: ColumnSlot, layout: &[ColumnSlot]) -> usize {
-    let position = layout.iter().position(|held| *held == slot);
-    stdx::require!(position.is_some(), "slot {} is read and not in the row", slot.0);
-    position.unwrap_or(usize::MAX)
+fn position_of(slot: ColumnSlot, layout: &[ColumnSlot]) -> Option<usize> {
+    layout.iter().position(|held| *held == slot)
 }
 
 /// A parameter and the slot whose value stands in it.

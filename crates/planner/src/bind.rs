@@ -23,6 +23,7 @@ mod modify;
 mod scope;
 mod select;
 mod session;
+mod subquery;
 
 pub use grant::role_names;
 pub(crate) use select::table_of_select;
@@ -30,6 +31,7 @@ pub(crate) use session::result_table;
 
 use super::statement::{FlushOption, Statement, TableName};
 use super::{BindContext, privileges};
+use crate::algebra::Subquery;
 use crate::plan::{
     Plan, Prepared, ResultColumn, Rows, SessionValue, Source, UserLockCall, UserLockFunction, VirtualTable,
 };
@@ -89,6 +91,12 @@ pub(crate) struct Binder<'a> {
     pub(crate) uses: ColumnUse,
     /// The columns that it reads, of each table.
     pub(crate) reads: Vec<(Arc<TableDefinition>, ColumnUse)>,
+    /// The subqueries of the SELECT that is bound; None where none may stand.
+    pub(crate) subqueries: Option<Vec<Subquery>>,
+    /// The names of the SELECTs around the one that is bound, the outermost first.
+    pub(crate) outer_scopes: Vec<Arc<scope::Scope>>,
+    /// The columns of those that were named from within.
+    pub(crate) outer_columns: Vec<OuterColumn>,
     /// Tables and queries in FROM so far.
     pub(crate) relation_count: usize,
     /// Calls of volatile functions so far.
@@ -97,6 +105,16 @@ pub(crate) struct Binder<'a> {
     pub(crate) stores_computed: bool,
     /// The volatile functions that are allowed where the expression that is bound next stands.
     pub(crate) volatile_place: VolatilePlace,
+}
+
+/// A column of a SELECT around the one that names it.
+#[derive(Debug)]
+pub(crate) struct OuterColumn {
+    /// How many SELECTs are around the one that it belongs to.
+    depth: usize,
+    column: Expression,
+    /// In which it stands.
+    parameter: u16,
 }
 
 /// Where a volatile function stands.
@@ -161,12 +179,16 @@ pub(crate) fn bind(
         uses: ColumnUse::default(),
         reads: Vec::new(),
         relation_count: 0,
+        subqueries: None,
+        outer_scopes: Vec::new(),
+        outer_columns: Vec::new(),
         volatile_calls: 0,
         stores_computed: false,
         volatile_place: VolatilePlace::Session,
     };
     let bound = binder.statement(statement);
-    let bound = bound.map_err(|error| privileges::hide_unknown_column(error, statement, context))?;
+    let bound =
+        bound.map_err(|error| privileges::hide_unknown_column(error, statement, &binder.reads, context))?;
     for (table, uses) in &binder.reads {
         privileges::check_columns(table, uses, context)?;
     }

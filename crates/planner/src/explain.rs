@@ -168,6 +168,11 @@ impl Tree {
         if let Some(having) = &select.having {
             self.step(format!("Filter: {}", shown_group(having, select, table)));
         }
+        if let Some(over_groups) = &select.over_groups {
+            let depth = self.depth;
+            self.relation(over_groups);
+            self.depth = depth + 1;
+        }
         if let Some(grouping) = &select.grouping {
             let calls: Vec<String> = grouping.calls.iter().map(|call| shown_call(call, table)).collect();
             let calls = calls.join(", ");

@@ -455,6 +455,8 @@ pub struct SelectPlan {
     pub source: Source,
     /// GROUP BY and aggregates.
     pub grouping: Option<Grouping>,
+    /// Subqueries that are asked for each group: a tree over [`Relation::Groups`].
+    pub over_groups: Option<Relation>,
     /// The items.
     pub projection: Vec<Expression>,
     /// DISTINCT.
@@ -480,6 +482,9 @@ impl SelectPlan {
             Source::Nothing | Source::Virtual { .. } => {}
             Source::Table(access) => visit(&access.table),
             Source::Joined { relation, .. } => relation.visit_tables(&mut |table| visit(table)),
+        }
+        if let Some(relation) = &self.over_groups {
+            relation.visit_tables(&mut |table| visit(table));
         }
     }
 }

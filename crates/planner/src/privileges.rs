@@ -29,6 +29,7 @@ use crate::plan::{SetTarget, Show, TableMaintenance};
 use catalogue::{AccountOptions, SYSTEM_DATABASE};
 use protocol::SqlError;
 use sqlparser::ast::LockType;
+use std::sync::Arc;
 use types::{DynamicPrivileges, PrivilegeSet, Privileges, TableDefinition, UserName};
 
 /// Something that must be held.
@@ -119,8 +120,18 @@ pub(crate) fn check_columns(
 pub(crate) fn hide_unknown_column(
     error: SqlError,
     statement: &Statement,
+    reads: &[(Arc<TableDefinition>, ColumnUse)],
     context: &BindContext<'_>,
 ) -> SqlError {
+    let is_hidden = |table: &TableDefinition| {
+        let held = context.privileges.on_table(&table.database, &table.name);
+        !is_free(&table.database, &table.name) && !held.has(Privileges::SELECT)
+    };
+    let may_hide = error.code == 1054 && matches!(statement, Statement::Select(_));
+    if let Some((table, _)) = reads.iter().find(|(table, _)| may_hide && is_hidden(table)) {
+        let name = error.message.split('\'').nth(1).unwrap_or_default();
+        return column_denied(&command_of(Privileges::SELECT), name, &table.name, context);
+    }
     let (table, privilege) = match statement {
         Statement::Select(select) => match super::bind::table_of_select("", select) {
             Ok(Some((table, _))) => (table, Privileges::SELECT),

@@ -173,6 +173,11 @@ fn joins() {
 }
 
 #[test]
+fn subqueries() {
+    check_golden(include_str!("tests/subqueries.txt"));
+}
+
+#[test]
 fn access_paths() {
     check_golden(include_str!("tests/access.txt"));
 }

@@ -183,11 +183,21 @@ impl Binder<'_> {
             }
             Expr::Function(function) => self.function(function, place),
             Expr::Tuple(_) => Err(one_column()),
-            Expr::Subquery(_)
-            | Expr::Exists { .. }
-            | Expr::InSubquery { .. }
-            | Expr::AnyOp { .. }
-            | Expr::AllOp { .. } => Err(SqlError::unsupported("subqueries")),
+            Expr::Subquery(query) => self.scalar_subquery(query, place),
+            Expr::Exists { subquery, negated } => self.exists(subquery, *negated, place),
+            Expr::InSubquery { expr, subquery, negated } => {
+                self.any_of_subquery(expr, Comparison::Equal, subquery, *negated, place)
+            }
+            Expr::AnyOp { left, compare_op, right, is_some: _ } => {
+                let (comparison, query) = quantified(compare_op, right)?;
+                self.any_of_subquery(left, comparison, query, false, place)
+            }
+            Expr::AllOp { left, compare_op, right } => {
+                let (comparison, query) = quantified(compare_op, right)?;
+                // All are, if there is none that is not.
+                let opposite = opposite(comparison)?;
+                self.any_of_subquery(left, opposite, query, true, place)
+            }
             Expr::MatchAgainst { .. } => Err(SqlError::unsupported("MATCH ... AGAINST")),
             Expr::Interval(_) => Err(SqlError::unsupported("INTERVAL outside of date arithmetic")),
             other => Err(SqlError::unsupported(&format!("expression {other}"))),
@@ -211,10 +221,7 @@ impl Binder<'_> {
                 Some(column) => Ok(self.read_column(column, place.scope)),
                 None => self.substitute(item),
             },
-            None => {
-                let column = place.scope.resolve(&[], &ident.value, place.clause)?;
-                Ok(self.read_column(column, place.scope))
-            }
+            None => self.named_column(&[], &ident.value, place),
         }
     }
 
@@ -225,8 +232,7 @@ impl Binder<'_> {
         }
         let names: Vec<&str> = parts.iter().map(|part| part.value.as_str()).collect();
         let Some((name, qualifier)) = names.split_last() else { return Err(one_column()) };
-        let column = place.scope.resolve(qualifier, name, place.clause)?;
-        Ok(self.read_column(column, place.scope))
+        self.named_column(qualifier, name, place)
     }
 
     /// Notes that the statement reads a column of a table.
@@ -584,6 +590,37 @@ impl Binder<'_> {
 
 fn finish_run((operator, operands): (BinaryOperator, Vec<Expression>)) -> Expression {
     if operator == BinaryOperator::And { Expression::and(operands) } else { Expression::or(operands) }
+}
+
+/// The comparison that holds for two values that are not NULL where this one does not.
+fn opposite(comparison: Comparison) -> Result<Comparison, SqlError> {
+    Ok(match comparison {
+        Comparison::Equal => Comparison::NotEqual,
+        Comparison::NotEqual => Comparison::Equal,
+        Comparison::Less => Comparison::GreaterOrEqual,
+        Comparison::GreaterOrEqual => Comparison::Less,
+        Comparison::Greater => Comparison::LessOrEqual,
+        Comparison::LessOrEqual => Comparison::Greater,
+        Comparison::NullSafeEqual => return Err(SqlError::unsupported("<=> before ALL")),
+    })
+}
+
+/// The parts of `comparison ANY (SELECT …)`.
+fn quantified<'q>(
+    operator: &ast::BinaryOperator,
+    right: &'q Expr,
+) -> Result<(Comparison, &'q ast::Query), SqlError> {
+    let BinaryOperator::Compare(comparison) = binary_operator(operator)? else {
+        return Err(SqlError::unsupported("this operator before ANY and ALL"));
+    };
+    let mut right = right;
+    while let Expr::Nested(inner) = right {
+        right = inner;
+    }
+    let Expr::Subquery(query) = right else {
+        return Err(SqlError::unsupported("ANY and ALL of something else than a query"));
+    };
+    Ok((comparison, query))
 }
 
 fn tuple(expr: &Expr) -> Option<&[Expr]> {

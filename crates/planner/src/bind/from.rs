@@ -98,6 +98,8 @@ impl Binder<'_> {
                 let NamedTable::Stored(table) = self.named_table(&name)? else {
                     return Err(SqlError::unsupported("joins of information_schema and its like"));
                 };
+                // It is told of even if no column of it is read.
+                self.reads_of(&table);
                 let mut scope_table = ScopeTable::new(Arc::clone(&table), alias.as_deref());
                 let first_slot = take_slots(next_slot, table.columns.len())?;
                 scope_table.first_slot = first_slot;
@@ -172,7 +174,10 @@ impl Binder<'_> {
         }
         let mut scope = merged(&left.scope, &right.scope, side, &common)?;
         if let JoinConstraint::On(condition) = constraint {
-            let condition = self.expression(condition, &mut Place::new(&scope, Clause::On))?;
+            let subqueries = self.subqueries.take();
+            let condition = self.expression(condition, &mut Place::new(&scope, Clause::On));
+            self.subqueries = subqueries;
+            let condition = condition?;
             if condition.is_volatile() {
                 return Err(SqlError::unsupported("RAND() and its like in ON"));
             }

@@ -4,12 +4,13 @@
 //! it holds a whole key of the table, or WHERE and ON fix the column to a constant or to a determined column. Any other
 //! bare column is 1055 or 1140 under ONLY_FULL_GROUP_BY; without it, ANY_VALUE.
 //!
-//! Invariant: after [`Groups::finish`] every slot of an adopted expression is below `group_by.len() + calls.len()`.
+//! Invariant: after [`Groups::finish`] every slot of an adopted expression is below `group_by.len() + calls.len()`, or
+//! that of a subquery's value.
 
 use super::expression::{Aggregates, Place};
 use super::scope::{Scope, ScopeTable};
 use super::{Binder, Clause};
-use crate::algebra::Dependency;
+use crate::algebra::{Dependency, ITEM_SLOTS};
 use crate::plan::Grouping;
 use expression::{AggregateCall, AggregateFunction, ColumnSlot, Expression, Node};
 use protocol::SqlError;
@@ -75,6 +76,10 @@ impl<'a> Groups<'a> {
             }
             return Ok(());
         };
+        if slot.0 >= ITEM_SLOTS {
+            // The value of a subquery: it is asked for each group.
+            return Ok(());
+        }
         if slot.0 >= self.first_aggregate {
             *expression = aggregate_column(slot.0 - self.first_aggregate, expression)?;
             return Ok(());
@@ -140,7 +145,7 @@ impl<'a> Groups<'a> {
 
 fn settle(expression: &mut Expression, first: u16) {
     if let Node::Column(slot) = &mut expression.node {
-        if slot.0 >= AGGREGATE_SLOTS {
+        if slot.0 >= AGGREGATE_SLOTS && slot.0 < ITEM_SLOTS {
             slot.0 = slot.0 - AGGREGATE_SLOTS + first;
         }
         return;
@@ -157,8 +162,8 @@ fn group_column(position: usize, expression: &Expression) -> Result<Expression, 
 }
 
 fn aggregate_column(position: u16, expression: &Expression) -> Result<Expression, SqlError> {
-    let slot =
-        AGGREGATE_SLOTS.checked_add(position).ok_or_else(|| SqlError::new(1117, "Too many columns"))?;
+    let slot = AGGREGATE_SLOTS.checked_add(position).filter(|slot| *slot < ITEM_SLOTS);
+    let slot = slot.ok_or_else(|| SqlError::new(1117, "Too many columns"))?;
     Ok(Expression::column(ColumnSlot(slot), expression.sql_type.clone(), expression.nullable))
 }
 

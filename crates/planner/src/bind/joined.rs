@@ -6,8 +6,9 @@
 use super::expression::Place;
 use super::select::{Body, Parts, check_distinct_order, distinct, parts};
 use super::{Binder, Clause};
-use crate::algebra::{equalities, to_positions};
-use crate::plan::{ResultColumn, SelectPlan, Source, Steps};
+use crate::algebra::{Draft, SUBQUERY_SLOTS, Subquery, SubqueryPlace, equalities, filtered, to_positions};
+use crate::limits;
+use crate::plan::{Limit, Relation, ResultColumn, SelectPlan, Source, Steps};
 use crate::steps::steps_of;
 use crate::tokens::offset_of;
 use expression::{ColumnSlot, Expression};
@@ -21,6 +22,8 @@ impl Binder<'_> {
         &mut self,
         query: &Query,
     ) -> Result<(SelectPlan, Vec<ResultColumn>), SqlError> {
+        self.relation_count += 1;
+        limits::exceeds("relation_count_max", self.relation_count, self.context.limits.relation_count_max)?;
         let mut parts = parts(self.text, query)?;
         if !parts.locks.is_empty() {
             return Err(SqlError::unsupported("FOR UPDATE and FOR SHARE in a query within a query"));
@@ -49,7 +52,7 @@ impl Binder<'_> {
             return Err(SqlError::unsupported("FOR UPDATE and FOR SHARE over joins"));
         }
         let from = self.bind_from(&parts.select.from)?;
-        let (mut draft, scope) = (from.draft, from.scope);
+        let (draft, scope) = (from.draft, from.scope);
         let selection = match &parts.select.selection {
             Some(selection) => Some(self.expression(selection, &mut Place::new(&scope, Clause::Where))?),
             None => None,
@@ -58,25 +61,69 @@ impl Binder<'_> {
         let mut dependencies = Vec::new();
         draft.dependencies(&mut dependencies);
         conjuncts.iter().for_each(|conjunct| equalities(conjunct, &mut dependencies));
-        let mut body = self.body(parts, &scope, &dependencies)?;
+        let body = self.body(parts, &scope, &dependencies)?;
         let limit = self.limit_clause(parts.limit)?;
         let distinct = distinct(self.text, parts.select.distinct.as_ref())?;
         if distinct {
             check_distinct_order(&body)?;
         }
-        let mut filter = Vec::new();
+        self.joined_plan(draft, conjuncts, body, limit, distinct)
+    }
+
+    /// The plan of a SELECT whose parts are bound, with the subqueries that were met.
+    pub(super) fn joined_plan(
+        &mut self,
+        mut draft: Draft,
+        conjuncts: Vec<Expression>,
+        mut body: Body,
+        limit: Limit,
+        distinct: bool,
+    ) -> Result<(SelectPlan, Vec<ResultColumn>), SqlError> {
+        let is_grouped = body.grouping.is_some();
+        let subqueries = self.subqueries.take().unwrap_or_default();
+        let (of_groups, of_source): (Vec<Subquery>, Vec<Subquery>) =
+            subqueries.into_iter().partition(|subquery| is_grouped && subquery.place == SubqueryPlace::Items);
+        let (of_where, of_source): (Vec<Subquery>, Vec<Subquery>) =
+            of_source.into_iter().partition(|subquery| subquery.place == SubqueryPlace::Where);
+        let reads_subquery =
+            |conjunct: &Expression| conjunct.columns().iter().any(|slot| slot.0 >= SUBQUERY_SLOTS);
+        let (mut filter, mut early, mut late) = (Vec::new(), Vec::new(), Vec::new());
         for conjunct in conjuncts {
-            filter.extend(if conjunct.is_volatile() { Some(conjunct) } else { draft.push(conjunct) });
+            if conjunct.is_volatile() {
+                filter.push(conjunct);
+            } else if reads_subquery(&conjunct) {
+                late.push(conjunct);
+            } else {
+                early.extend(draft.push(conjunct));
+            }
         }
-        let mut used: BTreeSet<ColumnSlot> = filter.iter().flat_map(Expression::columns).collect();
+        let conditions = filter.iter().chain(&early).chain(&late);
+        let mut used: BTreeSet<ColumnSlot> = conditions.flat_map(Expression::columns).collect();
+        used.extend(of_where.iter().chain(&of_source).flat_map(Subquery::columns));
         draft.add_used(&mut used);
         for_each_of_source(&mut body, &mut |expression| used.extend(expression.columns()));
-        let (relation, layout) = draft.lower(&used, self)?;
-        filter.iter_mut().for_each(|conjunct| to_positions(conjunct, &layout));
-        for_each_of_source(&mut body, &mut |expression| to_positions(expression, &layout));
+        let (relation, mut layout) = draft.lower(&used, self)?;
+        let mut relation = filtered(relation, early, &layout)?;
+        for subquery in of_where {
+            relation = subquery.applied_to(relation, &mut layout)?;
+        }
+        relation = filtered(relation, late, &layout)?;
+        for subquery in of_source {
+            relation = subquery.applied_to(relation, &mut layout)?;
+        }
+        filter.iter_mut().try_for_each(|conjunct| to_positions(conjunct, &layout))?;
+        let mut lowered = Ok(());
+        for_each_of_source(&mut body, &mut |expression| {
+            if lowered.is_ok() {
+                lowered = to_positions(expression, &layout);
+            }
+        });
+        lowered?;
+        let over_groups = over_groups(&mut body, of_groups)?;
         let mut plan = SelectPlan {
             source: Source::Joined { relation, filter },
             grouping: body.grouping,
+            over_groups,
             projection: body.projection,
             distinct,
             having: body.having,
@@ -89,6 +136,22 @@ impl Binder<'_> {
         plan.steps = steps_of(&plan, self.volatile_calls > 0);
         Ok((plan, body.columns))
     }
+}
+
+/// The groups with the values of subqueries behind them.
+fn over_groups(body: &mut Body, subqueries: Vec<Subquery>) -> Result<Option<Relation>, SqlError> {
+    let Some(grouping) = &body.grouping else { return Ok(None) };
+    let has_subqueries = !subqueries.is_empty();
+    let width = u16::try_from(grouping.group_by.len() + grouping.calls.len()).unwrap_or(u16::MAX);
+    let mut layout: Vec<ColumnSlot> = (0..width).map(ColumnSlot).collect();
+    let mut relation = Relation::Groups;
+    for subquery in subqueries {
+        relation = subquery.applied_to(relation, &mut layout)?;
+    }
+    let order_by = body.order_by.iter_mut().map(|key| &mut key.expression);
+    let mut expressions = body.projection.iter_mut().chain(&mut body.having).chain(order_by);
+    expressions.try_for_each(|expression| to_positions(expression, &layout))?;
+    Ok(has_subqueries.then_some(relation))
 }
 
 /// The expressions that are over rows of the source.

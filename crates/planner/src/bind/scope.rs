@@ -154,16 +154,6 @@ impl Scope {
         }
         Ok(found)
     }
-
-    /// The column that a name means, or 1054.
-    pub(crate) fn resolve(
-        &self,
-        qualifier: &[&str],
-        name: &str,
-        clause: Clause,
-    ) -> Result<Expression, SqlError> {
-        self.find(qualifier, name, clause)?.ok_or_else(|| unknown_column(qualifier, name, clause))
-    }
 }
 
 /// 1052.

@@ -8,14 +8,14 @@ use super::item_names::item_texts;
 use super::scope::{Scope, ScopeTable, same_name};
 use super::{Binder, Bound, Clause, NamedTable, VolatilePlace, computed_column, system_table_rejected};
 use crate::access_path::{self, Purpose, Wanted};
-use crate::algebra::{Dependency, equalities};
+use crate::algebra::{Dependency, Draft, ITEM_SLOTS, Subquery, SubqueryPlace, equalities};
 use crate::limits::SELECT_ITEM_COUNT_MAX;
 use crate::plan::{ColumnOrigin, Grouping, Limit, Plan, ResultColumn, SelectPlan, SortKey, Source, Steps};
 use crate::statement::{SelectStatement, TableName};
 use crate::steps::steps_of;
 use crate::syntax::{syntax_error, syntax_error_at_word, syntax_error_behind_word};
 use crate::tokens::offset_of;
-use expression::Expression;
+use expression::{ColumnSlot, Expression};
 use protocol::SqlError;
 use protocol::program::{LockMode, LockWait};
 use sqlparser::ast::{
@@ -59,6 +59,17 @@ impl Binder<'_> {
         parts: &Parts<'_>,
         in_share_mode: bool,
     ) -> Result<(SelectPlan, Vec<ResultColumn>), SqlError> {
+        let around = self.subqueries.replace(Vec::new());
+        let bound = self.block_with_subqueries(parts, in_share_mode);
+        self.subqueries = around;
+        bound
+    }
+
+    fn block_with_subqueries(
+        &mut self,
+        parts: &Parts<'_>,
+        in_share_mode: bool,
+    ) -> Result<(SelectPlan, Vec<ResultColumn>), SqlError> {
         let Some(table) = from(self.text, &parts.select.from)? else {
             return self.joined_block(parts, in_share_mode);
         };
@@ -92,6 +103,23 @@ impl Binder<'_> {
         if distinct {
             check_distinct_order(&body)?;
         }
+        if self.subqueries.as_ref().is_some_and(|subqueries| !subqueries.is_empty()) {
+            if lock.is_some() {
+                return Err(SqlError::unsupported("FOR UPDATE and FOR SHARE beside subqueries"));
+            }
+            let draft = match named {
+                None => Draft::One,
+                Some(NamedTable::Stored(table)) => {
+                    let alias = alias.unwrap_or_else(|| table.name.clone());
+                    Draft::Table { table, alias, first_slot: 0, filter: Vec::new() }
+                }
+                Some(NamedTable::Virtual(..)) => {
+                    let what = "subqueries beside tables of information_schema and its like";
+                    return Err(SqlError::unsupported(what));
+                }
+            };
+            return self.joined_plan(draft, conjuncts, body, limit, distinct);
+        }
         let ordered: &[SortKey] = if body.grouping.is_some() { &[] } else { &body.order_by };
         let has_lock = lock.is_some();
         let mut order_by_index = None;
@@ -123,6 +151,7 @@ impl Binder<'_> {
         let mut plan = SelectPlan {
             source,
             grouping: body.grouping,
+            over_groups: None,
             projection: body.projection,
             distinct,
             having,
@@ -170,6 +199,14 @@ impl Binder<'_> {
             GroupByExpr::Expressions(..) => return Err(SqlError::unsupported("GROUP BY ... WITH ROLLUP")),
             GroupByExpr::All(_) => return Err(syntax_error_at_word(self.text, &["ALL"])),
         };
+        // Rows are grouped by the values of these.
+        let mut grouped_by: Vec<ColumnSlot> = group_by.iter().flat_map(Expression::columns).collect();
+        grouped_by.retain(|slot| slot.0 >= ITEM_SLOTS);
+        for subquery in self.subqueries.as_deref_mut().unwrap_or_default() {
+            if grouped_by.contains(&subquery.slot) {
+                subquery.place = SubqueryPlace::Source;
+            }
+        }
         let mut having = match &parts.select.having {
             Some(having) => {
                 let mut place = Place::new(scope, Clause::Having);
@@ -198,9 +235,22 @@ impl Binder<'_> {
             for (number, key) in order_by.iter_mut().enumerate() {
                 groups.adopt(&mut key.expression, Adopted::OrderBy(number))?;
             }
+            let subqueries = self.subqueries.as_deref_mut().unwrap_or_default();
+            let of_groups = |subquery: &&mut Subquery| subquery.place == SubqueryPlace::Items;
+            for subquery in subqueries.iter_mut().filter(of_groups) {
+                let outer = subquery.outer.iter_mut().map(|(_, column)| column);
+                for expression in subquery.condition.iter_mut().chain(outer) {
+                    groups.adopt(expression, Adopted::Item(0))?;
+                }
+            }
+            let of_subqueries = subqueries.iter_mut().filter(of_groups).flat_map(|subquery| {
+                subquery.condition.iter_mut().chain(subquery.outer.iter_mut().map(|(_, column)| column))
+            });
             let adopted = items.iter_mut().map(|item| &mut item.expression);
-            let adopted =
-                adopted.chain(&mut having).chain(order_by.iter_mut().map(|key| &mut key.expression));
+            let adopted = adopted
+                .chain(&mut having)
+                .chain(order_by.iter_mut().map(|key| &mut key.expression))
+                .chain(of_subqueries);
             grouping = Some(groups.finish(adopted));
         }
         let (projection, columns) = items.into_iter().map(|item| (item.expression, item.column)).unzip();
@@ -401,7 +451,7 @@ fn merged_having(
 
 fn uses_slot_from(expression: &Expression, first: u16) -> bool {
     match expression.as_column() {
-        Some(slot) => slot.0 >= first,
+        Some(slot) => slot.0 >= first && slot.0 < ITEM_SLOTS,
         None => expression.operands().into_iter().any(|operand| uses_slot_from(operand, first)),
     }
 }

@@ -16,6 +16,7 @@ pub(super) fn row_of(relation: &Relation) -> TableDefinition {
 
 fn names_of(relation: &Relation) -> Vec<String> {
     match relation {
+        Relation::One | Relation::Groups => vec![String::new()],
         Relation::Scan(scan) => {
             let name = |column| format!("{}.{}", scan.access.alias, scan.access.table.column_at(column).name);
             scan.columns.iter().copied().map(name).collect()
@@ -25,7 +26,10 @@ fn names_of(relation: &Relation) -> Vec<String> {
         }
         Relation::Join(join) => {
             let mut names = names_of(&join.left);
-            names.extend(names_of(&join.right));
+            match join.kind {
+                JoinKind::Inner | JoinKind::Left => names.extend(names_of(&join.right)),
+                JoinKind::Mark | JoinKind::Single => names.push("(subquery)".to_owned()),
+            }
             names
         }
         Relation::Filter { input, .. } => names_of(input),
@@ -35,6 +39,8 @@ fn names_of(relation: &Relation) -> Vec<String> {
 impl Tree {
     pub(super) fn relation(&mut self, relation: &Relation) {
         match relation {
+            Relation::One => self.step("Rows fetched before execution"),
+            Relation::Groups => self.step("Groups"),
             Relation::Scan(scan) => self.access(&scan.access, None),
             Relation::Derived(derived) => {
                 self.step(format!("Derived table {}", derived.alias));
@@ -49,14 +55,18 @@ impl Tree {
     }
 
     fn join(&mut self, join: &Join) {
-        let row = row_of(&Relation::Join(std::sync::Arc::new(join.clone())));
+        let mut row = row_of(&join.left);
+        row.columns.extend(row_of(&join.right).columns);
         let kind = match join.kind {
             JoinKind::Inner => "inner",
             JoinKind::Left => "left",
+            JoinKind::Mark => "mark",
+            JoinKind::Single => "single",
         };
+        let dependent = if join.outer.is_empty() { "" } else { "dependent " };
         let how = if join.lookup.is_none() && !join.keys.is_empty() { "hash" } else { "nested loop" };
         let on = join.condition.as_ref().map(|condition| format!(" on {}", shown(condition, Some(&row))));
-        self.step(format!("{kind} {how} join{}", on.unwrap_or_default()));
+        self.step(format!("{dependent}{kind} {how} join{}", on.unwrap_or_default()));
         let depth = self.depth;
         self.relation(&join.left);
         self.depth = depth;
@@ -106,20 +116,21 @@ fn unbound(expression: &mut Expression, lookup: &Lookup) {
 
 /// EXPLAIN's rows of a SELECT from relations: those of its own tables, then those of its derived tables.
 pub(super) fn facts_of(select: &SelectPlan) -> Vec<Facts<'_>> {
-    let mut queue = vec![(1, select)];
+    let mut queue = vec![(1, "PRIMARY", select)];
     let mut rows = Vec::new();
     let mut last_id = 1;
     let mut next = 0;
-    while let Some((id, select)) = queue.get(next).copied() {
+    while let Some((id, select_type, select)) = queue.get(next).copied() {
         next += 1;
+        let mut id_of = |select_type, query| {
+            last_id += 1;
+            queue.push((last_id, select_type, query));
+            last_id
+        };
         let mut own = match &select.source {
             Source::Joined { relation, filter } => {
                 let mut own = Vec::new();
-                leaves(relation, None, &mut own, &mut |derived| {
-                    last_id += 1;
-                    queue.push((last_id, derived));
-                    last_id
-                });
+                leaves(relation, None, &mut own, &mut id_of);
                 if let Some(last) = own.last_mut().filter(|_| !filter.is_empty()) {
                     last.extra.push("Using where");
                 }
@@ -129,11 +140,16 @@ pub(super) fn facts_of(select: &SelectPlan) -> Vec<Facts<'_>> {
                 }
                 own
             }
-            Source::Nothing | Source::Table(_) | Source::Virtual { .. } => vec![super::select_facts(select)],
+            Source::Nothing | Source::Table(_) | Source::Virtual { .. } => {
+                vec![super::select_facts(select)]
+            }
         };
         for row in &mut own {
             row.id = id;
-            row.select_type = if id == 1 { "PRIMARY" } else { "DERIVED" };
+            row.select_type = select_type;
+        }
+        if let Some(over_groups) = &select.over_groups {
+            leaves(over_groups, None, &mut Vec::new(), &mut id_of);
         }
         rows.append(&mut own);
     }
@@ -147,13 +163,19 @@ fn leaves<'p>(
     relation: &'p Relation,
     join: Option<&'p Join>,
     rows: &mut Vec<Facts<'p>>,
-    id_of: &mut dyn FnMut(&'p SelectPlan) -> u64,
+    id_of: &mut dyn FnMut(&'static str, &'p SelectPlan) -> u64,
 ) {
     let gathered = join.filter(|join| join.lookup.is_none()).map(|join| match join.keys.is_empty() {
         true => "Using join buffer (nested loop)",
         false => "Using join buffer (hash join)",
     });
     match relation {
+        Relation::Groups => {}
+        Relation::One => {
+            let mut facts = Facts::new("SIMPLE");
+            facts.extra.push("No tables used");
+            rows.push(facts);
+        }
         Relation::Scan(scan) => {
             let mut facts = Facts::new("SIMPLE");
             facts.extra.extend(scan.access.filter.as_ref().map(|_| "Using where"));
@@ -169,7 +191,7 @@ fn leaves<'p>(
         }
         Relation::Derived(derived) => {
             let mut facts = Facts::new("SIMPLE");
-            facts.name = Some(format!("<derived{}>", id_of(&derived.plan)));
+            facts.name = Some(format!("<derived{}>", id_of("DERIVED", &derived.plan)));
             facts.extra.extend(gathered);
             rows.push(facts);
         }
@@ -181,7 +203,14 @@ fn leaves<'p>(
         }
         Relation::Join(own) => {
             leaves(&own.left, join, rows, id_of);
-            leaves(&own.right, Some(own), rows, id_of);
+            match (&own.right, own.kind) {
+                (Relation::Derived(derived), JoinKind::Mark | JoinKind::Single) => {
+                    let is_dependent = !own.outer.is_empty();
+                    let select_type = if is_dependent { "DEPENDENT SUBQUERY" } else { "SUBQUERY" };
+                    id_of(select_type, &derived.plan);
+                }
+                (right, _) => leaves(right, Some(own), rows, id_of),
+            }
         }
     }
 }

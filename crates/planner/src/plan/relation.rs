@@ -4,6 +4,9 @@
 //! its table. A join gives the values of its left side and then those of its right side. Expressions of a node name
 //! positions in the rows that come into it.
 //!
+//! *Subqueries* of expressions are joins, too: of kind Mark or Single, with the query on the right. Where it names
+//! columns of the row, these stand in parameters, and the query runs for each combination of their values.
+//!
 //! *Joins* keep the order of their left side. The right side is gathered once for all, or for each batch of
 //! left rows: then a **lookup** finds the rows that the batch can match. The whole condition is tested on each pair
 //! of rows, so a lookup may find too much, never too little. **Hash keys** tell which pairs are worth the test.
@@ -18,6 +21,10 @@ use types::{Collation, ColumnIndex, TableDefinition};
 /// A tree that gives rows.
 #[derive(Clone, Debug)]
 pub enum Relation {
+    /// One row with a NULL: of a SELECT without FROM.
+    One,
+    /// The rows of the groups.
+    Groups,
     /// A stored table.
     Scan(Arc<Scan>),
     /// A derived table: its items.
@@ -60,6 +67,11 @@ pub enum JoinKind {
     Inner,
     /// Also left rows that match nothing, with NULLs.
     Left,
+    /// Each left row with one value more: whether a right row matches. It is 1, 0, or NULL if no condition is true and
+    /// one is NULL.
+    Mark,
+    /// Each left row with one value more: that of the only right row, NULL if there is none. A second one is 1242.
+    Single,
 }
 
 /// Two relations.
@@ -81,6 +93,10 @@ pub struct Join {
     pub keys: Vec<HashKey>,
     /// None: the right side is gathered once.
     pub lookup: Option<Lookup>,
+    /// Values of the left row that the right side reads; it is gathered anew where they change.
+    pub outer: Vec<Binding>,
+    /// So many right rows are enough.
+    pub rows_max: Option<usize>,
 }
 
 /// Two values that are equal in every match.
@@ -133,6 +149,7 @@ impl Relation {
     /// Calls `visit` for each stored table of it, from left to right.
     pub fn visit_tables<'a>(&'a self, visit: &mut impl FnMut(&'a Arc<TableDefinition>)) {
         match self {
+            Relation::One | Relation::Groups => {}
             Relation::Scan(scan) => visit(&scan.access.table),
             Relation::Derived(derived) => derived.plan.visit_tables(&mut *visit),
             Relation::Join(join) => {

@@ -265,7 +265,12 @@ impl Binder<'_> {
         let call = self.aggregate_call(function, list, place);
         self.volatile_place = volatile_place;
         place.aliases = aliases;
-        let placed = call.and_then(|call| placed_call(aggregates, call));
+        let placed = call.and_then(|call| {
+            if self.is_of_outer(&call.arguments) {
+                return Err(SqlError::unsupported("aggregates of an outer query in a subquery"));
+            }
+            placed_call(aggregates, call)
+        });
         place.aggregates = Some(aggregates);
         placed
     }
@@ -355,6 +360,7 @@ fn placed_call(aggregates: &mut Aggregates, call: AggregateCall) -> Result<Expre
     };
     let call = &aggregates.calls[position];
     let slot = u16::try_from(position).ok().and_then(|position| aggregates.first_slot.checked_add(position));
+    let slot = slot.filter(|slot| *slot < crate::algebra::ITEM_SLOTS - 1);
     let slot = slot.ok_or_else(|| SqlError::new(1117, "Too many columns"))?;
     Ok(Expression::column(expression::ColumnSlot(slot), call.sql_type.clone(), call.nullable))
 }
