@@ -326,10 +326,13 @@ fn truth_of(
         let is_true = condition.is_true(&pair, context)?;
         return Ok(if is_true { Found::Match } else { Found::Nothing });
     }
-    Ok(match condition.evaluate(&pair, context)? {
-        Value::Null => Found::Unknown,
-        Value::Int(0) => Found::Nothing,
-        _ => Found::Match,
+    let value = condition.evaluate(&pair, context)?;
+    Ok(if value.is_null() {
+        Found::Unknown
+    } else if value == Value::Int(0) {
+        Found::Nothing
+    } else {
+        Found::Match
     })
 }
 

@@ -192,11 +192,10 @@ impl Binder<'_> {
                 let (comparison, query) = quantified(compare_op, right)?;
                 self.any_of_subquery(left, comparison, query, false, place)
             }
+            // All are, if there is none that is not.
             Expr::AllOp { left, compare_op, right } => {
                 let (comparison, query) = quantified(compare_op, right)?;
-                // All are, if there is none that is not.
-                let opposite = opposite(comparison)?;
-                self.any_of_subquery(left, opposite, query, true, place)
+                self.any_of_subquery(left, opposite(comparison)?, query, true, place)
             }
             Expr::MatchAgainst { .. } => Err(SqlError::unsupported("MATCH ... AGAINST")),
             Expr::Interval(_) => Err(SqlError::unsupported("INTERVAL outside of date arithmetic")),
