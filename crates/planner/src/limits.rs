@@ -166,6 +166,7 @@ impl Path {
         }
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "all others are operators")]
     fn symbol(&mut self, symbol: Symbol) {
         match symbol {
             Symbol::LeftParenthesis => self.open(false),
@@ -173,28 +174,7 @@ impl Path {
             Symbol::Comma | Symbol::Semicolon => self.restart(),
             Symbol::DoubleAmpersand | Symbol::DoublePipe => self.connective(),
             Symbol::Period | Symbol::Colon | Symbol::Other => {}
-            Symbol::Equal
-            | Symbol::NullSafeEqual
-            | Symbol::NotEqual
-            | Symbol::Less
-            | Symbol::LessOrEqual
-            | Symbol::Greater
-            | Symbol::GreaterOrEqual
-            | Symbol::ShiftLeft
-            | Symbol::ShiftRight
-            | Symbol::Plus
-            | Symbol::Minus
-            | Symbol::Star
-            | Symbol::Slash
-            | Symbol::Percent
-            | Symbol::Caret
-            | Symbol::Ampersand
-            | Symbol::Pipe
-            | Symbol::Tilde
-            | Symbol::Exclamation
-            | Symbol::Assign
-            | Symbol::Arrow
-            | Symbol::LongArrow => self.operator(),
+            _ => self.operator(),
         }
     }
 

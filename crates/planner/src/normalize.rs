@@ -249,6 +249,7 @@ impl<'t, 'n> Pass<'t, 'n> {
         self.sign_at = None;
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "an operand follows all others")]
     fn symbol(&mut self, symbol: Symbol, token: Token) -> Result<bool, LexError> {
         let before = match symbol {
             Symbol::Semicolon => {
@@ -265,33 +266,7 @@ impl<'t, 'n> Pass<'t, 'n> {
             }
             Symbol::Comma if self.before == Before::TypeArgument => Before::TypeArgument,
             Symbol::Period => Before::Nothing,
-            Symbol::Comma
-            | Symbol::Equal
-            | Symbol::NullSafeEqual
-            | Symbol::NotEqual
-            | Symbol::Less
-            | Symbol::LessOrEqual
-            | Symbol::Greater
-            | Symbol::GreaterOrEqual
-            | Symbol::ShiftLeft
-            | Symbol::ShiftRight
-            | Symbol::Plus
-            | Symbol::Minus
-            | Symbol::Star
-            | Symbol::Slash
-            | Symbol::Percent
-            | Symbol::Caret
-            | Symbol::Ampersand
-            | Symbol::DoubleAmpersand
-            | Symbol::Pipe
-            | Symbol::DoublePipe
-            | Symbol::Tilde
-            | Symbol::Exclamation
-            | Symbol::Assign
-            | Symbol::Arrow
-            | Symbol::LongArrow
-            | Symbol::Colon
-            | Symbol::Other => Before::OperandWanted,
+            _ => Before::OperandWanted,
         };
         let is_sign =
             symbol == Symbol::Minus && self.before == Before::OperandWanted && self.region == Region::Values;
