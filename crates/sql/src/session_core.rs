@@ -103,6 +103,7 @@ impl SessionCore {
     }
 
     /// The status flags of the next OK or EOF packet.
+    #[inline]
     pub(crate) fn status(&self) -> StatusFlags {
         let is_open = self.client.transaction.is_open();
         self.variables.status
@@ -115,6 +116,7 @@ impl SessionCore {
     }
 
     /// The end of columns or rows.
+    #[inline]
     pub(crate) fn end_packet(&self) -> EndPacket {
         EndPacket { status: self.status(), warnings: self.client.diagnostics.count_for_packet() }
     }
