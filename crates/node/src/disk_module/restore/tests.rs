@@ -4,7 +4,7 @@ use super::*;
 use catalogue::SchemaChange;
 use fixtures::{column, index, integer};
 use memory::MemoryConfig;
-use types::{Epoch, KeyEncoder, RowLayout, ValueRef};
+use types::{Database, Epoch, KeyEncoder, RowLayout, ValueRef};
 
 const SHOP: TableId = TableId(100);
 const SLOT: SlotId = SlotId(3);
@@ -25,8 +25,11 @@ fn with_catalogue(loader: &mut Loader) -> TableDefinition {
     }
     let mut table = fixtures::table(SHOP, vec![column("id", integer()), column("k", integer())]);
     table.indexes.push(index(1, IndexKind::Ordered, &[1]));
-    let write = SchemaChange::PutTable(table.clone()).write(&SystemTables::new());
-    give(loader, write.table, SlotId(0), 5, &write.key, write.row.as_deref());
+    let database = Database { name: table.database.clone(), collation: Collation::Binary };
+    for change in [SchemaChange::PutDatabase(database), SchemaChange::PutTable(table.clone())] {
+        let write = change.write(&SystemTables::new());
+        give(loader, write.table, SlotId(0), 5, &write.key, write.row.as_deref());
+    }
     table
 }
 
