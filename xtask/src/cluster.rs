@@ -49,13 +49,23 @@ pub(crate) struct Shape {
     /// TotalMemoryConfig of each data node; a share of the machine's if not given.
     pub(crate) memory: Option<&'static str>,
     pub(crate) links: Links,
+    /// Whether data nodes keep a redo log.
+    pub(crate) keeps_rows: bool,
 }
 
 impl Default for Shape {
     fn default() -> Self {
         let (max_connections, thread_config, memory) = (None, None, None);
-        let links = Links::Near;
-        Self { data_nodes: 2, replicas: 2, sql_nodes: 0, max_connections, thread_config, memory, links }
+        Self {
+            data_nodes: 2,
+            replicas: 2,
+            sql_nodes: 0,
+            max_connections,
+            thread_config,
+            memory,
+            links: Links::Near,
+            keeps_rows: false,
+        }
     }
 }
 
@@ -107,8 +117,11 @@ impl Cluster {
         command.arg("dev").arg("--dir").arg(&directory);
         let config = directory.join("config.ini");
         let is_far = shape.links != Links::Near;
-        let is_special =
-            shape.sql_nodes > 0 || shape.thread_config.is_some() || shape.memory.is_some() || is_far;
+        let is_special = shape.sql_nodes > 0
+            || shape.thread_config.is_some()
+            || shape.memory.is_some()
+            || is_far
+            || shape.keeps_rows;
         let config = if is_special {
             let config = directory.join("cluster.ini");
             fs::write(&config, config_text(shape, &directory)?)
@@ -302,6 +315,9 @@ fn config_text(shape: &Shape, directory: &Path) -> Result<String, Failure> {
     let mut text = format!("[system]\nName=test\n\n[ndbd default]\nNoOfReplicas={}\n", shape.replicas);
     // Writing into a String can't fail, here and below. Most tests need little memory.
     let _ = writeln!(text, "TotalMemoryConfig={}", shape.memory.unwrap_or("512M"));
+    if shape.keeps_rows {
+        let _ = writeln!(text, "Diskless=0");
+    }
     if let Some(threads) = shape.thread_config {
         let _ = writeln!(text, "ThreadConfig={threads}");
     }
