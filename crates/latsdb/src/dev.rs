@@ -255,11 +255,18 @@ impl Cluster {
         loop {
             match self.wait(stop, Some(POLL_INTERVAL))? {
                 Happening::StopRequested => return Ok(false),
+                // A cluster that starts from its disks may want a node to begin once more.
+                Happening::Ended(index, status) if Ending::of(status) == Ending::Again => {
+                    self.plan_restart(index, status);
+                }
                 Happening::Ended(index, status) => {
                     self.tell_end(index, status, "");
                     return Err(Failure::new("the cluster could not be started"));
                 }
                 Happening::TimedOut => {}
+            }
+            if self.members.iter().any(|member| member.restart_at.is_some()) {
+                self.restart_due();
             }
             let mut waiting = Vec::new();
             for member in &mut self.members {
