@@ -10,7 +10,7 @@ pub struct RedoConfig {
     /// `FragmentLogFileSize`, bytes: a multiple of what disks write at once.
     pub file_size: u64,
     /// `NoOfFragmentLogParts` times `NoOfFragmentLogFiles`; None: as the memory of rows wants it.
-    pub file_count: Option<u64>,
+    pub files: Option<u64>,
     /// `TimeBetweenGlobalCheckpoints`.
     pub flush_interval: Duration,
 }
@@ -38,7 +38,7 @@ impl RedoConfig {
         };
         Some(Self {
             file_size: file_size / BLOCK_UNIT * BLOCK_UNIT,
-            file_count: (files > 0).then(|| files.saturating_mul(parts)),
+            files: (files > 0).then(|| files.saturating_mul(parts)),
             flush_interval: Duration::from_millis(values.number("TimeBetweenGlobalCheckpoints")),
         })
     }
@@ -47,6 +47,6 @@ impl RedoConfig {
     #[must_use]
     pub fn files(&self, data_memory: u64) -> u64 {
         let automatic = || data_memory.clamp(SPACE_MIN, SPACE_MAX).div_ceil(self.file_size.max(1));
-        self.file_count.unwrap_or_else(automatic).max(FILES_MIN)
+        self.files.unwrap_or_else(automatic).max(FILES_MIN)
     }
 }
