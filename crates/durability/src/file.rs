@@ -26,7 +26,7 @@ const HEADER_SIZE: usize = 16;
 /// The form of everything in a file: header, blocks, entries.
 pub const FORMAT: u16 = 1;
 
-/// Whose log a file is, and where its blocks belong.
+/// The log that a file belongs to, and the place of its blocks in that log.
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
 pub struct FileHeader {
     /// The name of the cluster.

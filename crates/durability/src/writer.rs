@@ -35,7 +35,7 @@ pub const EARLY_WRITE_SIZE: usize = 1 << 20;
 /// Small blocks are put together into writes of at most this size.
 const WRITE_SIZE: usize = 64 << 10;
 
-/// Whose log it is.
+/// The owner of the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogIdentity {
     /// The name of the cluster.

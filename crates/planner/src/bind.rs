@@ -131,7 +131,7 @@ pub(crate) enum VolatilePlace {
 /// The columns of its table that a statement names, and what for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ColumnUse {
-    /// Whose values are read.
+    /// Columns whose values are read.
     pub(crate) read: BTreeSet<ColumnIndex>,
     /// `*` stands for some of them.
     pub(crate) reads_all: bool,

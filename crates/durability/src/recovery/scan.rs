@@ -8,7 +8,7 @@ use protocol::disk::{DiskAnswer, DiskError, DiskOperation, FileName};
 use std::collections::VecDeque;
 use types::NodeId;
 
-/// Whose log is read, and what of it is needed.
+/// The log that is read, and the part of it that is needed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogReader {
     /// The name of the cluster.

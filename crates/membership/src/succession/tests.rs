@@ -168,7 +168,7 @@ fn slots_without_a_home_are_spread_rank_by_rank() {
         let of_rank = view.slots[1..].iter().filter(|place| place.rank == rank);
         of_rank.filter(|place| place.primary == NodeId(node)).count()
     };
-    // Of each rank one node leads two, and over the ranks every node does so about as often.
+    // One node leads two slots of each rank. Over all ranks each node does so about as often.
     for rank in 0..4 {
         assert_eq!((2..=4).map(|node| led(&away, rank, node)).sum::<usize>(), 4);
         assert!((2..=4).all(|node| (1..=2).contains(&led(&away, rank, node))));

@@ -79,7 +79,7 @@ pub enum JoinKind {
 pub struct Join {
     /// The fate of matches.
     pub kind: JoinKind,
-    /// Whose order is kept.
+    /// The side whose order the result keeps.
     pub left: Relation,
     /// Gathered.
     pub right: Relation,
