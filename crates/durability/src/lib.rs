@@ -37,6 +37,8 @@ pub mod writer;
 #[cfg(all(test, feature = "mutants"))]
 mod bugs;
 #[cfg(test)]
+mod damage;
+#[cfg(test)]
 mod simulated_disk;
 #[cfg(test)]
 mod together;

@@ -2,6 +2,7 @@ use super::{
     HEADER_SIZE, PIECE_SIZE_MAX, Piece, PieceBuilder, PieceError, PiecePlace, PieceRow, SealedPiece,
 };
 use crate::block::PAGE_SIZE;
+use crate::damage::damaged;
 use crate::record::RecordError;
 use protocol::control::GroupId;
 use stdx::Prng;
@@ -108,19 +109,7 @@ fn any_bytes_give_a_piece_or_an_error() {
     assert_eq!(Piece::decode(&good[..86]), Err(PieceError::Short(87)));
     let mut refused = 0;
     for _ in 0..5_000 {
-        let mut bytes = good.clone();
-        bytes.truncate(random.index(300));
-        for _ in 0..random.below(4) {
-            if !bytes.is_empty() {
-                let at = random.index(bytes.len());
-                bytes[at] = random.next_u64().to_le_bytes()[0];
-            }
-        }
-        // A checksum that is right does not make the rest right.
-        if let Some(covered) = bytes.get(HEADER_SIZE..HEADER_SIZE + PAYLOAD_SIZE) {
-            let checksum = stdx::crc32c_append(stdx::crc32c(covered), &bytes[8..HEADER_SIZE]);
-            bytes[4..8].copy_from_slice(&checksum.to_le_bytes());
-        }
+        let bytes = damaged(&good, HEADER_SIZE, PAYLOAD_SIZE, &mut random);
         if let Ok(piece) = Piece::decode(&bytes) {
             assert!(piece.rows().count() <= PAYLOAD_SIZE);
             refused += usize::from(piece.rows().any(|row| row == Err(RecordError::Truncated)));

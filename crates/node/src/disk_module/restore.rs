@@ -19,10 +19,7 @@ use query::RestoredFragment;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use storage::{BackfillProgress, Fragment, FragmentDefinition, Reader};
-use types::{
-    Collation, IndexDefinition, IndexId, IndexKind, IndexState, Schema, SlotId, TableDefinition, TableId,
-    TableKind, TableSlots, TransactionId,
-};
+use types::{IndexId, Schema, SlotId, TableDefinition, TableId, TransactionId};
 
 /// Nobody's: it puts rows where they belong.
 const LOADER: TransactionId = TransactionId(0);
@@ -75,8 +72,7 @@ impl Loader {
         let place = (entry.table, entry.slot);
         let memory = &self.memory;
         let fragment = self.fragments.entry(place).or_insert_with(|| {
-            let definition = FragmentDefinition::new(&Arc::new(bare(entry.table)));
-            Fragment::new(Arc::new(definition), Arc::clone(memory))
+            Fragment::new(Arc::new(FragmentDefinition::bare(entry.table)), Arc::clone(memory))
         });
         let there = fragment.committed(entry.key).map(|(epoch, _)| epoch);
         if there.is_some_and(|there| there > entry.epoch) {
@@ -157,30 +153,6 @@ impl Builder {
     pub(super) fn finish(self) -> Restored {
         stdx::require!(self.left.is_empty(), "a fragment lacks entries of its indexes");
         Restored { schema: self.schema, fragments: self.done }
-    }
-}
-
-/// A table of which nothing is known but its id.
-fn bare(id: TableId) -> TableDefinition {
-    let primary = IndexDefinition {
-        id: IndexId(0),
-        name: String::new(),
-        kind: IndexKind::Primary,
-        parts: Vec::new(),
-        state: IndexState::Public,
-    };
-    TableDefinition {
-        id,
-        version: 0,
-        database: String::new(),
-        name: String::new(),
-        kind: TableKind::User,
-        columns: Vec::new(),
-        indexes: vec![primary],
-        auto_increment: None,
-        comment: String::new(),
-        collation: Collation::Binary,
-        slots: TableSlots::ONE_RANK,
     }
 }
 

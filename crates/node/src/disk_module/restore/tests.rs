@@ -4,7 +4,7 @@ use super::*;
 use catalogue::SchemaChange;
 use fixtures::{column, index, integer};
 use memory::MemoryConfig;
-use types::{Database, Epoch, KeyEncoder, RowLayout, ValueRef};
+use types::{Collation, Database, Epoch, IndexKind, KeyEncoder, RowLayout, ValueRef};
 
 const SHOP: TableId = TableId(100);
 const SLOT: SlotId = SlotId(3);
