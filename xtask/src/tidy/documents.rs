@@ -1,6 +1,7 @@
-//! Rules for documents: a link inside the repository leads to a file, and a line of a `.jsonl` file is an object.
+//! Rules for documents: a link inside the repository leads to a file, a path of Rust code ends one, and a line of a
+//! `.jsonl` file is an object.
 //!
-//! Deliberately not here: anchors behind `#`, and links to other hosts.
+//! Deliberately not here: anchors behind `#`, links to other hosts, and file names without a folder.
 
 use super::{Remark, has_extension};
 use serde_json::Value;
@@ -12,7 +13,9 @@ pub(super) fn remarks_on(path: &str, text: &str, known: &BTreeSet<&str>) -> Vec<
         return lines_that_are_no_objects(path, text);
     }
     if has_extension(path, &["md"]) {
-        return broken_links(path, text, known);
+        let mut remarks = broken_links(path, text, known);
+        remarks.extend(dead_paths(path, text, known));
+        return remarks;
     }
     Vec::new()
 }
@@ -37,6 +40,24 @@ fn broken_links(path: &str, text: &str, known: &BTreeSet<&str>) -> Vec<Remark> {
             let is_folder = || known.iter().any(|known| known.starts_with(&format!("{resolved}/")));
             if !known.contains(resolved.as_str()) && !is_folder() {
                 remarks.push(Remark::new(path, index + 1, format!("the link to {target:?} leads nowhere")));
+            }
+        }
+    }
+    remarks
+}
+
+/// Paths like `ldm/slot.rs`, which may begin in any folder. `foo` stands for any name.
+fn dead_paths(path: &str, text: &str, known: &BTreeSet<&str>) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let spans = line.split('`').skip(1).step_by(2);
+        for named in spans.filter(|span| has_extension(span, &["rs"]) && span.contains('/')) {
+            let ends = |known: &&str| {
+                known.strip_suffix(named).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+            };
+            let is_pattern = named.contains('{') || named.starts_with("foo/");
+            if !is_pattern && !known.iter().any(ends) {
+                remarks.push(Remark::new(path, index + 1, format!("there is no file {named:?}")));
             }
         }
     }

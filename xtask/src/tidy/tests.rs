@@ -58,6 +58,14 @@ fn links_in_documents_lead_to_files() {
 }
 
 #[test]
+fn paths_in_documents_are_those_of_files() {
+    let known = ["crates/a/src/b/c.rs", "xtask/src/d.rs"].into();
+    let text = "`b/c.rs` `xtask/src/d.rs` `foo.rs` b/x.rs\n`a/c.rs`\n`e/{c,d}.rs` `src/b/c.rs`\n`/c.rs`\n";
+    let found = documents::remarks_on("docs/a.md", text, &known);
+    assert_eq!(found.iter().map(|remark| remark.line).collect::<Vec<_>>(), [2, 4], "{found:?}");
+}
+
+#[test]
 fn lines_of_figures_are_objects() {
     let found = documents::remarks_on("docs/a.jsonl", "{\"a\": 1}\n[1]\n{\"a\": }\n", &[""; 0].into());
     assert_eq!(found.iter().map(|remark| remark.line).collect::<Vec<_>>(), [2, 3]);
