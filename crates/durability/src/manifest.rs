@@ -11,7 +11,7 @@
 //!
 //! Invariants, which the writer of checkpoints keeps and a restart trusts:
 //! - the files that a manifest names were synced before it was written;
-//! - nothing that a checkpoint shows, and no delete or drop that it leaves out, is newer than its epoch;
+//! - nothing that a checkpoint shows, and no delete or drop that it omits, is newer than its epoch;
 //! - the log is there from the least position of all manifests on.
 //!
 //! Deliberately not here: when a checkpoint is made (`pace`), and rows (`piece`).

@@ -122,7 +122,7 @@ pub(crate) fn to_utc(value: Value, from: &SqlType, to: &SqlType, time_zone: i32)
     }
 }
 
-/// Evaluates keys; those that can match nothing (NULL, values that do not fit) are left out, duplicates too.
+/// Evaluates keys; those that can match nothing (NULL, values that do not fit) are omitted, duplicates too.
 pub(crate) fn evaluate_keys(
     templates: &[KeyTemplate],
     table: &TableDefinition,
@@ -309,7 +309,7 @@ fn column_bounds(
     }))
 }
 
-/// The keys whose next column is between the bounds, NULL left out.
+/// The keys whose next column is between the bounds, without NULL.
 fn bounded_range(
     bounds: &ColumnBounds,
     part: KeyPart,

@@ -51,7 +51,7 @@ pub fn start_commit(client: &mut Client, env: &mut Environment<'_>) -> CommitSta
         }
         CommitPlan::One(transaction, participant) => {
             let slot = participant.slot;
-            if map.is_replica_lost(slot) {
+            if map.is_replica_given_up(slot) {
                 return CommitStart::Refused("a replica of the rows is lost");
             }
             let Some(primary) = map.primary_in_reach(slot) else {
@@ -69,7 +69,7 @@ pub fn start_commit(client: &mut Client, env: &mut Environment<'_>) -> CommitSta
             })
         }
         CommitPlan::Several(transaction, participants) => {
-            if participants.iter().any(|participant| map.is_replica_lost(participant.slot)) {
+            if participants.iter().any(|participant| map.is_replica_given_up(participant.slot)) {
                 return CommitStart::Refused("a replica of the rows is lost");
             }
             if participants.iter().any(|participant| map.primary_in_reach(participant.slot).is_none()) {
@@ -169,7 +169,7 @@ impl Question {
     /// Whether nobody can be asked any more.
     pub(crate) fn is_hopeless(self, env: &Environment<'_>) -> bool {
         let until = self.since + env.site.marker_time / 2;
-        env.site.map.is_replica_lost(self.slot) || env.now.monotonic > until
+        env.site.map.is_replica_given_up(self.slot) || env.now.monotonic > until
     }
 
     /// Asks it; None while nobody can be asked: the session is woken to try again.

@@ -81,7 +81,7 @@ impl Cx<'_> {
     /// unheard. The statement waits for the next view, or is refused when that is not awaited any more.
     pub fn primary(&self, slot: SlotId) -> Result<Address, Failure> {
         let map = &self.env.site.map;
-        if map.is_replica_lost(slot) {
+        if map.is_replica_given_up(slot) {
             return Err(failure_of(Refusal::ReplicaLost, ""));
         }
         map.primary_in_reach(slot)

@@ -1,4 +1,4 @@
-//! DISTINCT: rows that were seen before are left out. Rows are equal if each shown value is, under its collation.
+//! DISTINCT: rows that were seen before are omitted. Rows are equal if each shown value is, under its collation.
 //!
 //! Invariant: what the seen rows hold is charged, but for [`UNCHARGED_MAX`].
 
@@ -76,7 +76,7 @@ impl Distinct {
     }
 
     /// Pays for the rows that came.
-    pub fn settle(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
+    pub fn pay(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
         let size = self.size();
         cx.client.memory.charge(size.saturating_sub(self.charged))?;
         self.charged = size.max(self.charged);

@@ -68,7 +68,7 @@ impl Groups {
     }
 
     /// Pays for what came.
-    pub fn settle(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
+    pub fn pay(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
         cx.env.budget.spend(self.text_work.take_rows());
         Ok(cx.client.memory.charge(std::mem::take(&mut self.uncharged))?)
     }

@@ -126,12 +126,12 @@ impl Inbox {
         let open = self.outstanding.get_mut(&request).filter(|open| open.moved_in < moved_in);
         let Some(open) = open else { return false };
         (open.to, open.moved_in) = (to, moved_in);
-        let is_lost =
+        let is_cut_off =
             now.node(to.node).is_none_or(|info| open.cut_off.contains(&(to.node, info.incarnation)));
-        if is_lost {
+        if is_cut_off {
             self.deliver(request, Reply::Lost);
         }
-        is_lost
+        is_cut_off
     }
 
     /// An answer came; false if nobody waits for it.

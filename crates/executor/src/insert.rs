@@ -107,7 +107,7 @@ impl InsertRun {
         let zero_draws = cx.statement.options.zero_draws;
         let builder = RowBuilder::new(plan, &info, strictness, zero_draws);
         let context = value_context(cx, &plan.conflict);
-        builder.check_left_out(&context)?;
+        builder.check_omitted(&context)?;
         cx.keep_warnings(warnings_of(&context));
         let (update, changes_key) = match &plan.conflict {
             InsertConflict::Update(assignments) | InsertConflict::UpdateIgnoring(assignments) => {

@@ -136,7 +136,7 @@ impl JoinRun {
                     }
                     None => gather(reading, &mut self.right, &self.plan, cx)?,
                 };
-                self.settle(cx)?;
+                self.pay(cx)?;
                 match pump {
                     Pump::End => {
                         self.reading = None;
@@ -175,7 +175,7 @@ impl JoinRun {
     }
 
     /// Pays for what is held.
-    fn settle(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
+    fn pay(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
         let size = self.batch.size() + self.right.size();
         cx.client.memory.charge(size.saturating_sub(self.charged))?;
         self.charged = self.charged.max(size);
@@ -186,7 +186,7 @@ impl JoinRun {
     fn fill(&mut self, cx: &mut Cx<'_>) -> Result<Pump, Failure> {
         while !self.has_left_ended {
             let pump = self.left.pump(cx, &mut BatchSink(&mut self.batch))?;
-            self.settle(cx)?;
+            self.pay(cx)?;
             match pump {
                 Pump::Rows if BatchSink(&mut self.batch).is_full() => break,
                 Pump::Rows if cx.env.budget.is_spent() => return Ok(Pump::Spent),

@@ -2,7 +2,7 @@
 //!
 //! Candidates are found by a committed read (or the transaction's own view); then each is locked at its primary, where
 //! the condition is tested again on the newest version. Rows that do not match any more, or are passed over by SKIP
-//! LOCKED, are left out; with a LIMIT the next candidates take their place.
+//! LOCKED, are omitted; with a LIMIT the next candidates take their place.
 //!
 //! Invariant: rows come in the order of their candidates.
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
@@ -253,7 +253,7 @@ fn fill_sorter(
     cx: &mut Cx<'_>,
 ) -> Result<Option<Pull>, Failure> {
     loop {
-        if !sorter.settle(cx)? {
+        if !sorter.pay(cx)? {
             return Ok(Some(Pull::Spent));
         }
         match reader.pump(cx, &mut WithKey(sorter))? {

@@ -95,8 +95,8 @@ impl RowBuilder {
         }
     }
 
-    /// Columns that the statement leaves out and that have no default: refused before any row, or told once.
-    pub(crate) fn check_left_out(&self, context: &Context<'_>) -> Result<(), Failure> {
+    /// Columns that the statement omits and that have no default: refused before any row, or told once.
+    pub(crate) fn check_omitted(&self, context: &Context<'_>) -> Result<(), Failure> {
         for (position, column) in self.info.definition.columns.iter().enumerate() {
             let is_named = self.columns.iter().any(|index| usize::from(index.0) == position);
             if !is_named && column.default == DefaultValue::Missing && default_of(column, context).is_none() {

@@ -134,11 +134,11 @@ impl Operator {
             Operator::Group { .. } => self.pump_groups(cx, sink),
             Operator::Distinct { input, distinct } => {
                 let pump = input.pump(cx, &mut distinct.before(sink))?;
-                distinct.settle(cx)?;
+                distinct.pay(cx)?;
                 Ok(rested(pump, cx))
             }
             Operator::Sort { input, sorter } => loop {
-                if !sorter.settle(cx)? {
+                if !sorter.pay(cx)? {
                     return Ok(Pump::Spent);
                 }
                 match input.pump(cx, sorter)? {
@@ -176,7 +176,7 @@ impl Operator {
                 return Err(failure);
             }
             let pump = pump?;
-            running.settle(cx)?;
+            running.pay(cx)?;
             cx.env.budget.spend(context.warnings.take_text_work());
             cx.keep_warnings(warnings_of(&context));
             match pump {

@@ -112,7 +112,7 @@ impl Sorter {
     }
 
     /// Pays for the rows that came, after dropping those that are behind the limit. False if that takes another slice.
-    pub fn settle(&mut self, cx: &mut Cx<'_>) -> Result<bool, Failure> {
+    pub fn pay(&mut self, cx: &mut Cx<'_>) -> Result<bool, Failure> {
         // Twice the limit, so that each row is sorted a bounded number of times.
         let is_due = self.sorting.is_some() || self.entries.len() >= self.limit.saturating_mul(2).max(1024);
         let is_cut = !is_due || self.cut(cx.env.budget);

@@ -167,7 +167,7 @@ impl MergeBuffer {
     }
 
     /// Pays for the largest size that it had.
-    fn settle(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
+    fn pay(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
         let size = self.rows.size();
         cx.client.memory.charge(size.saturating_sub(self.charged))?;
         self.charged = size.max(self.charged);
@@ -428,7 +428,7 @@ impl SlotRead {
             let polled = self.poll(common, cx, &mut merge);
             self.merge = merge;
             let poll = polled?;
-            self.merge.settle(cx)?;
+            self.merge.pay(cx)?;
             if self.merge.next.is_none() && !matches!(poll, Poll::Moved | Poll::Full) {
                 return Ok(poll);
             }

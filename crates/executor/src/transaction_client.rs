@@ -193,11 +193,10 @@ impl TransactionClient {
         self.participants.get(&slot).is_some_and(|held| held.has_writes)
     }
 
-    /// A newer view: what the transaction had in slots whose primary was lost is gone.
-    pub fn lose_participants(&mut self, is_gone: impl Fn(SlotId, ViewNumber) -> bool) {
+    /// A newer view: what the transaction had in slots whose line has ended is void.
+    pub fn void_participants(&mut self, is_gone: impl Fn(SlotId, ViewNumber) -> bool) {
         let mut participants = self.participants.iter();
-        let is_lost = participants.any(|(slot, held)| is_gone(*slot, held.view));
-        if is_lost {
+        if participants.any(|(slot, held)| is_gone(*slot, held.view)) {
             self.doom();
         }
     }

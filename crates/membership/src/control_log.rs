@@ -15,14 +15,14 @@
 //! **Proposals have no answers.** Each is void when it is late or repeated: it is compare-and-set from view to view,
 //! and a join names its process start. So a node that wants something looks at what was decided and asks again.
 //!
-//! **Holders of a copy.** A cluster is founded by the first candidate, with a random group id, once all the others have
+//! **Holders of a copy.** A cluster is founded by the first eligible node, with a random group id, once all others have
 //! said that they have no log either; it is voter 1. Every other copy is added by the group. A node without a log asks,
 //! is given an id that was never used, follows as a learner, and is promoted when it has caught up. A node whose log is
 //! gone or damaged does the same, and is another voter then. Nobody knows what the old voter promised, so it must not
 //! vote, and its id leaves the group first. A voter that is silent for long is replaced when a spare node asks.
 //!
-//! **The leader.** Candidates are ranked (management nodes first). Each copy waits for a leader by its rank, and no two
-//! wait equally long; so nothing is random. When the leader's connection closes or its death is known, the first copy
+//! **The leader.** Nodes are ranked (management nodes first). Each copy waits for a leader by its rank, and no two wait
+//! equally long; so nothing is random. When the leader's connection closes or its death is known, the first copy
 //! left in rank campaigns at once, the next 20 ms later. Leadership is handed to the first in rank when it has kept up
 //! for a second. Raft's own priorities are not used: a voter that refuses those below it can wait for ever when its own
 //! log is older and theirs is not longer.
@@ -71,12 +71,12 @@ pub struct ControlConfig {
     pub start: u64,
     /// The cluster's name.
     pub cluster: String,
-    /// Nodes that may hold a copy, the most preferred leader first.
-    pub candidates: Vec<NodeId>,
+    /// The nodes that may hold a copy, the most preferred leader first.
+    pub eligible: Vec<NodeId>,
     /// How many copies there should be: 3 or 5.
     pub voter_count: usize,
-    /// The group that this node founds. Only the first candidate founds one, when it has no log and all other
-    /// candidates have said that they have none either.
+    /// The group that this node founds. Only the first eligible node founds one, when it has no log and all
+    /// others have said that they have none either.
     pub founding: Option<(GroupId, ClusterSettings)>,
     /// The unit of Raft's timeouts.
     pub tick: Duration,
@@ -86,7 +86,7 @@ pub struct ControlConfig {
 
 impl ControlConfig {
     fn rank_of(&self, node: NodeId) -> usize {
-        self.candidates.iter().position(|candidate| *candidate == node).unwrap_or(usize::MAX)
+        self.eligible.iter().position(|eligible| *eligible == node).unwrap_or(usize::MAX)
     }
 }
 
@@ -129,7 +129,7 @@ enum Stage {
         asked_at: Instant,
         /// How often it has asked.
         asked: u32,
-        /// The candidates that have said that they have none either.
+        /// Other eligible nodes that have said that they have none either.
         without: BTreeSet<NodeId>,
     },
     /// One of the copies.
@@ -212,7 +212,7 @@ impl ControlLog {
             outputs.decided.push(Decided::View(Arc::clone(&state.view)));
         }
         log.found_if_due(outputs);
-        log.settle(outputs);
+        log.drive(outputs);
         Ok(log)
     }
 
@@ -305,7 +305,7 @@ impl ControlLog {
             }
             Err(error) => outputs.event(Severity::Error, error),
         }
-        self.settle(outputs);
+        self.drive(outputs);
     }
 
     /// The log of this founding was replaced: this node asks for a copy of the new one. No write is on its way.
@@ -343,7 +343,7 @@ impl ControlLog {
             return;
         }
         self.on_propose(command, false, outputs);
-        self.settle(outputs);
+        self.drive(outputs);
     }
 
     /// A message from another node.
@@ -385,7 +385,7 @@ impl ControlLog {
             ControlMessage::VoterCheck { group, voter } => self.on_check(from, group, voter, outputs),
             ControlMessage::VoterRemoved { group, voter } => self.on_removed(now, group, voter, outputs),
         }
-        self.settle(outputs);
+        self.drive(outputs);
     }
 
     /// Time has passed.
@@ -434,7 +434,7 @@ impl ControlLog {
                 }
             }
         }
-        self.settle(outputs);
+        self.drive(outputs);
     }
 
     /// A write is on disk.
@@ -442,13 +442,13 @@ impl ControlLog {
         if let Stage::Voting(voter) = &mut self.stage {
             voter.on_written(ticket, outputs);
         }
-        self.settle(outputs);
+        self.drive(outputs);
     }
 
     /// The links to a node are up.
     pub fn on_link_up(&mut self, node: NodeId, outputs: &mut ControlOutputs) {
         self.down.remove(&node);
-        if matches!(self.stage, Stage::Asking { .. }) && self.config.candidates.contains(&node) {
+        if matches!(self.stage, Stage::Asking { .. }) && self.config.eligible.contains(&node) {
             ask_one(&self.config, node, outputs);
         }
     }
@@ -473,7 +473,7 @@ impl ControlLog {
                 self.campaign = Some((now + CAMPAIGN_STAGGER * before, leader));
             }
         }
-        self.settle(outputs);
+        self.drive(outputs);
         if self.campaign.is_some_and(|(at, _)| at <= now) {
             self.on_deadline(now, outputs);
         }
@@ -576,7 +576,7 @@ impl ControlLog {
         true
     }
 
-    /// Another candidate has no log either.
+    /// Another eligible node has no log either.
     fn on_no_log(&mut self, from: NodeId, start: u64, outputs: &mut ControlOutputs) {
         if let Stage::Asking { without, .. } = &mut self.stage
             && start == self.config.start
@@ -586,16 +586,16 @@ impl ControlLog {
         }
     }
 
-    /// This node was let in, so its cluster exists. It founds none in this life, even if it hears of one candidate
-    /// after the other that has no log any more.
+    /// This node was let in, so its cluster exists. It founds none in this life, even if it hears of one eligible
+    /// node after the other that has no log any more.
     pub(crate) fn never_found(&mut self) {
         self.config.founding = None;
     }
 
-    /// Where nobody has a log, the first candidate founds the cluster.
+    /// Where nobody has a log, the first eligible node founds the cluster.
     fn found_if_due(&mut self, outputs: &mut ControlOutputs) {
         let Stage::Asking { without, .. } = &self.stage else { return };
-        if self.config.candidates.first() != Some(&self.config.node)
+        if self.config.eligible.first() != Some(&self.config.node)
             || !others(&self.config).all(|node| without.contains(&node))
         {
             return;
@@ -687,7 +687,7 @@ impl ControlLog {
     // ---- after every input ------------------------------------------------------------------------------------------
 
     /// Lets Raft go on, and sends what it has to say.
-    fn settle(&mut self, outputs: &mut ControlOutputs) {
+    fn drive(&mut self, outputs: &mut ControlOutputs) {
         let Stage::Voting(voter) = &mut self.stage else { return };
         voter.pump(&mut self.tickets, outputs);
         if self.is_refounded && voter.is_leader() && voter.is_on_disk() {
@@ -755,13 +755,13 @@ fn found(config: &ControlConfig, group: GroupId, settings: &ClusterSettings) -> 
 }
 
 fn ask(config: &ControlConfig, next: &mut usize, down: &BTreeSet<NodeId>, outputs: &mut ControlOutputs) {
-    if let Some(node) = next_candidate(config, next, down) {
+    if let Some(node) = next_eligible(config, next, down) {
         ask_one(config, node, outputs);
     }
 }
 
 fn ask_one(config: &ControlConfig, node: NodeId, outputs: &mut ControlOutputs) {
-    if config.candidates.contains(&config.node) {
+    if config.eligible.contains(&config.node) {
         let (asker, start) = (config.node, config.start);
         outputs
             .messages
@@ -769,8 +769,8 @@ fn ask_one(config: &ControlConfig, node: NodeId, outputs: &mut ControlOutputs) {
     }
 }
 
-/// The candidates in turn, without this node and, while there are others, those that are out of reach.
-fn next_candidate(config: &ControlConfig, next: &mut usize, down: &BTreeSet<NodeId>) -> Option<NodeId> {
+/// The eligible nodes in turn, without this node and, while there are others, those that are out of reach.
+fn next_eligible(config: &ControlConfig, next: &mut usize, down: &BTreeSet<NodeId>) -> Option<NodeId> {
     let count = others(config).count();
     for _ in 0..count {
         let node = others(config).nth(*next % count);
@@ -783,5 +783,5 @@ fn next_candidate(config: &ControlConfig, next: &mut usize, down: &BTreeSet<Node
 }
 
 fn others(config: &ControlConfig) -> impl Iterator<Item = NodeId> {
-    config.candidates.iter().copied().filter(|node| *node != config.node)
+    config.eligible.iter().copied().filter(|node| *node != config.node)
 }

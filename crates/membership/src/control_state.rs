@@ -271,7 +271,7 @@ impl ControlState {
 
     /// Whether the rows are gone: of some group, no process start that was in sync runs any more.
     #[must_use]
-    pub fn is_lost(&self) -> bool {
+    pub fn has_lost_rows(&self) -> bool {
         let is_gone = |node: &NodeId| {
             let in_view = self.view.node(*node).map_or(Incarnation(0), |info| info.incarnation);
             self.incarnation(*node) > in_view
@@ -354,7 +354,7 @@ impl ControlState {
         if **next == *self.view {
             return Verdict::Repeated;
         }
-        if self.is_lost() {
+        if self.has_lost_rows() {
             // Only a restart follows: a member of this view holds no rows any more.
             return Verdict::Void(Illegal::NotViable);
         }

@@ -11,8 +11,8 @@
 //! which end of another link is to blame. It is evidence, too, that an end answers late, as its peers say in their
 //! rows, or is about to stop. A node that hears nobody says nothing: it is cut off, or nobody is left to agree.
 //! - A node whose process is *known* to have ended (its farewell, its angel's notice) leaves at once.
-//! - A node that nobody hears leaves when that has settled for a moment: the others see its connections close a little
-//!   later than this one.
+//! - A node that nobody hears leaves when that has not changed for a moment: the others see its connections close a
+//!   little later than this one.
 //! - Otherwise somebody hears it: the cut is one-way or partial. Such cuts are debounced: the links must be broken for
 //!   as long as a silent node may be silent, and their ends must say so still. So a link that flaps costs nothing, nor
 //!   does a link of a dead node of which that node had not known yet.
@@ -50,8 +50,8 @@ use std::sync::Arc;
 use stdx::{Duration, Instant};
 use types::{Incarnation, NodeId, SlotId, ViewNumber};
 
-/// For how long a picture must not change before a node that nobody hears has to leave.
-const SETTLE: Duration = Duration::from_millis(5);
+/// How long a picture must not change, to be steady, before a node that nobody hears has to leave.
+const STEADY_AFTER: Duration = Duration::from_millis(5);
 /// How much later the next one proposes.
 const PROPOSE_STAGGER: Duration = Duration::from_millis(20);
 /// Clocks of two nodes differ by less than a 64th.
@@ -166,8 +166,8 @@ pub struct Detector {
     broken: BTreeMap<(NodeId, NodeId), Broken>,
     /// When the picture changed last.
     changed: Instant,
-    /// It was looked at since it has settled.
-    is_settled: bool,
+    /// It was looked at since it is steady.
+    is_steady: bool,
     /// It hears nobody.
     is_alone: bool,
     /// Until then it blames nobody for silence: it did not run itself, or was alone.
@@ -198,7 +198,7 @@ impl Detector {
             row_number: 0,
             broken: BTreeMap::new(),
             changed: now,
-            is_settled: false,
+            is_steady: false,
             is_alone: false,
             blames_from: now,
             late: BTreeMap::new(),
@@ -212,9 +212,9 @@ impl Detector {
     #[must_use]
     pub fn deadline(&self) -> Instant {
         let proposal = self.proposal.as_ref().map_or(Instant::FAR_FUTURE, |(_, at)| *at);
-        let is_settling = !self.is_settled && !self.broken.is_empty();
-        let settled = if is_settling { self.changed + SETTLE } else { Instant::FAR_FUTURE };
-        self.beat_at.min(proposal).min(settled)
+        let is_unsteady = !self.is_steady && !self.broken.is_empty();
+        let steady = if is_unsteady { self.changed + STEADY_AFTER } else { Instant::FAR_FUTURE };
+        self.beat_at.min(proposal).min(steady)
     }
 
     /// Whether heartbeats watch a node: a member of the view, or a witness.
@@ -274,7 +274,7 @@ impl Detector {
         self.beat_at = now;
         self.proposal = None;
         self.changed = now;
-        self.is_settled = false;
+        self.is_steady = false;
         self.look(now);
     }
 
@@ -325,7 +325,7 @@ impl Detector {
     pub fn digest(&self) -> u64 {
         let own =
             (self.incarnation, self.view.number, self.beat_at, self.row_number, &self.proposal, &self.late);
-        let picture = (self.changed, self.is_settled, self.is_alone, self.blames_from);
+        let picture = (self.changed, self.is_steady, self.is_alone, self.blames_from);
         stdx::hash64(format!("{own:?} {picture:?} {:?} {:?}", self.broken, self.peers).as_bytes())
     }
 
@@ -588,14 +588,14 @@ impl Detector {
         }
         if has_changed {
             self.changed = now;
-            self.is_settled = false;
+            self.is_steady = false;
             self.proposal = None;
         }
     }
 
     /// Says which nodes should leave, when it is this node's turn.
     fn decide(&mut self, now: Instant, outputs: &mut DetectorOutputs) {
-        self.is_settled |= now >= self.changed + SETTLE;
+        self.is_steady |= now >= self.changed + STEADY_AFTER;
         if self.proposal.is_none()
             && let Some(leavers) = self.leavers(now)
             && !leavers.contains(&self.node)
@@ -630,7 +630,7 @@ impl Detector {
         if !dead.is_empty() && self.is_allowed(&dead) {
             return Some(dead);
         }
-        if now < self.changed + SETTLE || now < self.blames_from {
+        if now < self.changed + STEADY_AFTER || now < self.blames_from {
             return None;
         }
         let unheard: Vec<NodeId> =

@@ -75,23 +75,23 @@ pub struct MembershipConfig {
 
 impl MembershipConfig {
     /// The nodes that may hold a copy of the log, the most preferred leader first: management nodes, then data nodes.
-    fn candidates(&self) -> Vec<NodeId> {
+    fn eligible(&self) -> Vec<NodeId> {
         let of_role = |wanted: NodeRole| {
             let mut nodes: Vec<NodeId> =
                 self.members.iter().filter(|(_, role)| *role == wanted).map(|(node, _)| *node).collect();
             nodes.sort_unstable();
             nodes
         };
-        let mut candidates = of_role(NodeRole::Management);
-        candidates.extend(of_role(NodeRole::Data));
-        candidates
+        let mut eligible = of_role(NodeRole::Management);
+        eligible.extend(of_role(NodeRole::Data));
+        eligible
     }
 
     fn control(&self, group: GroupId) -> ControlConfig {
-        let candidates = self.candidates();
+        let eligible = self.eligible();
         let narrow = |number: usize| u16::try_from(number).unwrap_or(u16::MAX);
         // An even number would stop at the loss of as many as the odd one below it.
-        let odd = candidates.len() - usize::from(candidates.len().is_multiple_of(2));
+        let odd = eligible.len() - usize::from(eligible.len().is_multiple_of(2));
         let voter_count = odd.clamp(1, VOTERS_MAX);
         let settings = ClusterSettings {
             members: self.members.clone(),
@@ -104,9 +104,9 @@ impl MembershipConfig {
             node: self.node,
             start: self.join.start,
             cluster: self.cluster.clone(),
-            founding: (candidates.first() == Some(&self.node)).then_some((group, settings)),
+            founding: (eligible.first() == Some(&self.node)).then_some((group, settings)),
             voter_count,
-            candidates,
+            eligible,
             tick: self.detector.interval / 2,
             entries_max: LOG_ENTRIES_MAX,
         }
@@ -774,7 +774,7 @@ impl Membership {
                     if life.node == self.config.node && life.join.start == self.config.join.start {
                         self.on_joined(now, life.incarnation, outputs);
                     }
-                    self.end_if_lost(outputs);
+                    self.end_if_rows_are_lost(outputs);
                 }
             }
         }
@@ -784,10 +784,10 @@ impl Membership {
     }
 
     /// A data node that starts where no rows are left must not wait for ever.
-    fn end_if_lost<S>(&mut self, outputs: &mut Outputs<S>) {
-        let is_lost = self.log_state().is_some_and(|state| state.is_lost());
+    fn end_if_rows_are_lost<S>(&mut self, outputs: &mut Outputs<S>) {
+        let has_lost_rows = self.log_state().is_some_and(|state| state.has_lost_rows());
         let keeps_none = self.config.join.claim.is_none() && !self.config.awaits_claim;
-        if self.config.join.role == NodeRole::Data && is_lost && keeps_none {
+        if self.config.join.role == NodeRole::Data && has_lost_rows && keeps_none {
             let reason = "all nodes that held some of the rows have stopped, and this version keeps rows in memory only: \
                           start all management and data nodes with --initial (the cluster will be empty)";
             self.end(EXIT_REFUSED, (Severity::Error, reason), outputs);

@@ -34,7 +34,7 @@ use types::{Epoch, Incarnation, NodeId};
 
 /// How long a restart waits for data nodes that are not there.
 pub const START_PARTIAL_TIMEOUT: Duration = Duration::from_secs(30);
-/// How much of the last moments is given up, in microseconds by the marks' times, so that more disks count.
+/// How much of the last moments is dropped, in microseconds by the marks' times, so that more disks count.
 pub const CUT_SLACK_US: u64 = 100_000;
 
 /// The state of a view.

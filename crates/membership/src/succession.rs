@@ -5,7 +5,7 @@
 //! - views are numbered without gaps;
 //! - I5: every replica group keeps an in-sync member, and every primary is one;
 //! - I4, the part that a view can show: a node that enters the in-sync set was *joining* in the view before, in the
-//!   same life. The proposer must know that it has caught up, and that the members have confirmed that they need it.
+//!   same life. The proposer must know that it has caught up. All others wait for its answers from that view on;
 //! - a member that stays in sync stays in the same life: rows of an earlier process start exist nowhere;
 //! - the founding stays;
 //! - a slot's group and rank never change: they say which `ldm` of a node owns it;
@@ -240,8 +240,7 @@ pub fn with_joining(view: &View, info: &NodeInfo) -> Option<View> {
     Some(next)
 }
 
-/// The view in which a joining node is in sync in all its groups; the proposer knows that it has caught up and is
-/// needed by all (I4).
+/// The view in which a joining node is in sync in all its groups; the proposer knows that it has caught up (I4).
 #[must_use]
 pub fn with_in_sync(view: &View, node: NodeId) -> Option<View> {
     let mut next = follow(view);

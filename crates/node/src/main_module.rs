@@ -258,12 +258,12 @@ impl MainModule {
                 self.epochs.on_deadline(now, outputs);
                 self.retry_schema(now, outputs);
                 self.continue_check(outputs);
-                self.give_up_connecting(now, outputs);
+                self.lose_unconnected(now, outputs);
                 self.give_up_lost(now, outputs);
                 self.continue_stop(outputs);
                 self.tell_waiting(outputs);
-                self.give_up_asked(outputs);
-                self.give_up_memory_reports(outputs);
+                self.end_asked(outputs);
+                self.end_memory_reports(outputs);
                 self.remind_who_is_alone(outputs);
             }
             Input::Start { seed } => {
@@ -470,7 +470,7 @@ impl MainModule {
     /// A member whose link was down when it came to be in sync is lost, too: its loss said nothing then. Between
     /// replicas a newer view repairs it.
     fn lose_new_members(&mut self) {
-        if self.holds_rows(self.config.node) {
+        if self.view.is_in_sync(self.config.node) {
             return;
         }
         let is_silent = |node: &NodeId| !self.found.contains(node) && !self.lost.contains(node);
@@ -483,12 +483,12 @@ impl MainModule {
 
     /// This node holds slots that are being copied to it.
     pub(super) fn is_joining(&self) -> bool {
-        self.view.is_member(self.config.node) && !self.holds_rows(self.config.node)
+        self.view.is_member(self.config.node) && !self.view.is_in_sync(self.config.node)
     }
 
     /// The local replica of the system tables, if there is one, is not whole.
     pub(super) fn fetches_schema(&self) -> bool {
-        self.modules(ModuleKind::Ldm).is_empty() || !self.holds_rows(self.config.node)
+        self.modules(ModuleKind::Ldm).is_empty() || !self.view.is_in_sync(self.config.node)
     }
 
     /// A slot was copied: when all were, the control plane hears of it.
@@ -526,7 +526,10 @@ impl MainModule {
 
     /// All modules of this node use the view: every data node hears of it.
     fn report_view_installed(&mut self, outputs: &mut Outputs<Shared>) {
-        if self.is_installed || self.map.view.number != self.entered || !self.holds_rows(self.config.node) {
+        if self.is_installed
+            || self.map.view.number != self.entered
+            || !self.view.is_in_sync(self.config.node)
+        {
             return;
         }
         self.is_installed = true;
@@ -584,7 +587,7 @@ impl MainModule {
             return;
         }
         outputs.event(Severity::Warning, format!("node {node} is lost"));
-        if self.holds_rows(node) && !self.lost.contains(&node) {
+        if self.view.is_in_sync(node) && !self.lost.contains(&node) {
             self.lost.push(node);
             self.give_up_at = Some(self.now.monotonic + VIEW_PATIENCE);
             self.schema_reading.lose(node);
@@ -592,7 +595,7 @@ impl MainModule {
         // Counted, because one that is back before the next map is told is not `lost` in any.
         *self.losses.entry(node).or_default() += 1;
         self.fail_gatherings(node, outputs);
-        if self.holds_rows(node) {
+        if self.view.is_in_sync(node) {
             self.fail_check(node, outputs);
         }
         self.changed(outputs);
@@ -614,7 +617,7 @@ impl MainModule {
         if !self.found.contains(&node) {
             self.found.push(node);
         }
-        if !self.holds_rows(self.config.node) {
+        if !self.view.is_in_sync(self.config.node) {
             // Nothing that a replica needs was lost with the connection. Between replicas a newer view repairs it.
             self.lost.retain(|lost| *lost != node);
             self.given_up.retain(|lost| *lost != node);
@@ -634,12 +637,12 @@ impl MainModule {
         self.lost.contains(&node)
     }
 
-    fn has_lost_replicas(&self) -> bool {
+    fn has_given_up_nodes(&self) -> bool {
         !self.given_up.is_empty()
     }
 
     /// Data nodes that never answered count as lost some time after the view was installed.
-    fn give_up_connecting(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
+    fn lose_unconnected(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
         if self.connect_until.is_none_or(|until| until > now.monotonic) {
             return;
         }
@@ -652,16 +655,16 @@ impl MainModule {
         }
     }
 
-    fn holds_rows(&self, node: NodeId) -> bool {
-        self.view.in_sync(SlotId(0)).contains(&node)
-    }
-
     /// Members that nobody can wait for: lost data nodes, and other nodes that are not connected.
     fn unreachable(&self) -> Vec<NodeId> {
         let nodes = self.view.nodes.iter().map(|info| info.node).filter(|node| *node != self.config.node);
         nodes
             .filter(|node| {
-                if self.holds_rows(*node) { self.lost.contains(node) } else { !self.found.contains(node) }
+                if self.view.is_in_sync(*node) {
+                    self.lost.contains(node)
+                } else {
+                    !self.found.contains(node)
+                }
             })
             .collect()
     }

@@ -410,7 +410,7 @@ impl NodeModule {
             && !self.lost_early.is_empty()
         {
             let lost: Vec<NodeId> = self.lost_early.iter().copied().collect();
-            ldm.abort_of_lost_sessions(&lost, outputs);
+            ldm.abort_for_lost_nodes(&lost, outputs);
         }
         let early: BTreeSet<NodeId> = self.early.iter().map(|early| early.from.node).collect();
         self.lost_early.retain(|node| early.contains(node));

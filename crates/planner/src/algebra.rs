@@ -537,7 +537,7 @@ fn hash_form(domain: Domain, left: &SqlType, right: &SqlType) -> Option<HashForm
     }
 }
 
-/// Adds the columns that a conjunct fixes. Texts are left out: equal under a collation is not the same.
+/// Adds the columns that a conjunct fixes. Texts are omitted: equal under a collation is not the same.
 pub(crate) fn equalities(conjunct: &Expression, dependencies: &mut Vec<Dependency>) {
     let Node::Compare { operator: Comparison::Equal, left, right, .. } = &conjunct.node else { return };
     let is_text = |sql_type: &SqlType| {

@@ -78,7 +78,7 @@ pub fn normalize_into(
     Ok(())
 }
 
-/// The statements of a text, without the semicolons; empty ones are left out, comments are not. Text that does not lex
+/// The statements of a text, without the semicolons; empty ones are omitted, comments are not. Text that does not lex
 /// is left to the last one.
 pub fn split_statements(text: &str, modes: TextModes) -> Vec<&str> {
     let mut lexer = Lexer::new(text, modes);

@@ -13,7 +13,7 @@
 //!
 //! - NULL in a key, in `equal` or as a bound finds nothing (`column = NULL` is never true). `with_null` is how NULLs
 //!   are found.
-//! - A value that the column's type cannot hold equals no row: that key, or that whole range, is left out. (Examples:
+//! - A value that the column's type cannot hold equals no row: that key, or that whole range, is omitted. (Examples:
 //!   3.5, 70000 or '1abc' in a SMALLINT, 0.1 in a FLOAT, a DATETIME with a time in a DATE.)
 //! - As a bound, such a value becomes the nearest value of the type inside the range, inclusive; beyond the type's
 //!   limits the bound falls away or the range is empty.

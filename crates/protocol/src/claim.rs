@@ -1,7 +1,7 @@
 //! The claim of a starting data node: what its disk holds, and what the recorded restarts leave of that.
 //!
 //! A disk holds *points*: epochs at which it has everything that the cluster ever decided, and nothing else once later
-//! entries are left out. The newest point is not always the one that counts. A restart that was planned and never
+//! entries are omitted. The newest point is not always the one that counts. A restart that was planned and never
 //! recorded leaves a point that is void, and a recorded restart cuts off what its predecessors wrote above its cut.
 //!
 //! Invariants: points are newest first. A point that [`Claim::confirmed`] answers is never above a cut that was

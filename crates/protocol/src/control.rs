@@ -268,7 +268,7 @@ pub enum ControlMessage {
         /// As in `Propose`.
         is_forwarded: bool,
     },
-    /// "I have no log either": an answer to `VoterWanted`. Where nobody has one, the first candidate may found the
+    /// "I have no log either": an answer to `VoterWanted`. Where nobody has one, the first eligible node may found the
     /// cluster.
     NoLog {
         /// The process start that asked.

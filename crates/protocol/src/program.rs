@@ -390,7 +390,7 @@ pub enum Refusal {
     /// The request was made in another view, or this node is not the primary any more: the transaction is doomed if it
     /// had state here.
     WrongView,
-    /// A replica of the slot is lost and no view without it exists: no new writes or locks.
+    /// A replica of the slot is given up: no new writes or locks.
     ReplicaLost,
     /// The statement was bound to a version of the table that is not installed: bind again (1412 if it cannot).
     WrongSchema,
@@ -415,7 +415,7 @@ pub enum Refusal {
     },
     /// Evaluation failed.
     Error(SqlError),
-    /// The slot does not hold what the commit names: it was lost or rolled back; the transaction aborts.
+    /// The slot does not hold what the commit names: it is void or rolled back; the transaction aborts.
     NotHeld,
     /// The transaction is already decided or being decided here.
     AlreadyEnding,

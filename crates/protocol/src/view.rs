@@ -4,7 +4,7 @@
 //! `SlotsPerNode` ranks of as many slots as it has replicas (`types::SlotTerms`). A slot's *home* is the replica of its
 //! column: it leads the slot while it is there. A slot's rank says which `ldm` of a node has it.
 //!
-//! The wire form leaves out what follows from that: it lists only the primaries that are away from home, and lines as
+//! The wire form omits what follows from that: it lists only the primaries that are away from home, and lines as
 //! runs.
 //!
 //! Invariant: a view has the slots that its terms say, each at its place.
@@ -272,7 +272,7 @@ impl View {
 
     /// Whether work of a transaction in a slot, begun there in a view, is void in this view: its line has ended.
     #[must_use]
-    pub fn is_lost(&self, slot: SlotId, began: ViewNumber) -> bool {
+    pub fn is_void(&self, slot: SlotId, began: ViewNumber) -> bool {
         self.place(slot).is_none_or(|place| began < place.since)
     }
 

@@ -326,10 +326,10 @@ impl NodeMap {
         (tc_count > 0).then(|| Address::new(node, ModuleKind::Tc, instance % tc_count))
     }
 
-    /// Whether a replica of the slot is lost and no view without it will come: new writes and locks are refused. For a
-    /// node that is no member only the primary counts: the others' connections with each other are not its own.
+    /// Whether a replica of the slot is given up: new writes and locks are refused. For a node that is no member only
+    /// the primary counts: the others' connections with each other are not its own.
     #[must_use]
-    pub fn is_replica_lost(&self, slot: SlotId) -> bool {
+    pub fn is_replica_given_up(&self, slot: SlotId) -> bool {
         if self.given_up.is_empty() {
             return false;
         }
@@ -341,11 +341,11 @@ impl NodeMap {
         }
     }
 
-    /// Whether sessions and coordinators of a node do not count any more: it is out of reach, or a data node that the
-    /// view leaves out.
+    /// Whether sessions and coordinators of a node do not count any more: it is lost, or a data node
+    /// that serves nobody.
     #[must_use]
     pub fn is_out(&self, node: NodeId) -> bool {
-        self.lost.contains(&node) || self.is_left_out(node)
+        self.lost.contains(&node) || self.serves_nobody(node)
     }
 
     /// Whether this node was about to stop, and is not any more.
@@ -355,12 +355,12 @@ impl NodeMap {
         is_leaving(before) && !is_leaving(self)
     }
 
-    /// Whether a node is a data node that the view leaves out: nobody there can ask anything in this life. A node that
-    /// is only lost comes back, with all its sessions.
+    /// Whether a node is a data node that is not in sync: it was left out or is joining, and has no sessions in this
+    /// life. A node that is only lost comes back, with all its sessions.
     #[must_use]
-    pub fn is_left_out(&self, node: NodeId) -> bool {
-        let is_out = |info: &NodeInfo| info.role == NodeRole::Data && !self.view.is_in_sync(node);
-        self.view.number.0 > 0 && self.view.node(node).is_none_or(is_out)
+    pub fn serves_nobody(&self, node: NodeId) -> bool {
+        let is_closed = |info: &NodeInfo| info.role == NodeRole::Data && !self.view.is_in_sync(node);
+        self.view.number.0 > 0 && self.view.node(node).is_none_or(is_closed)
     }
 }
 

@@ -281,7 +281,7 @@ impl<S: Send + 'static> Worker<S> {
 
     /// Runs until the runtime ends; gives back the modules, with all that they hold.
     pub(crate) fn run(mut self) -> Vec<BoxedModule<S>> {
-        self.settle_in();
+        self.begin_thread();
         while self.process.exit_code().is_none() {
             let round = &self.process.threads[self.index].round;
             round.store(0, Ordering::Relaxed);
@@ -355,7 +355,7 @@ impl<S: Send + 'static> Worker<S> {
         self.now.monotonic = clock::monotonic();
     }
 
-    fn settle_in(&mut self) {
+    fn begin_thread(&mut self) {
         crash::begin_trace();
         let plan = &self.plan;
         if !plan.cpus.is_empty() && crate::machine::pin_this_thread(&plan.cpus).is_err() {
@@ -660,15 +660,15 @@ impl<S: Send + 'static> Worker<S> {
                 crash::leave_trace_and_stop();
             }
         }
-        self.settle(module);
+        self.pass_on(module);
     }
 
     /// Takes the outputs of one `handle` call, apart from bytes for clients, which leave at the flush.
     #[inline]
-    fn settle(&mut self, module: usize) {
+    fn pass_on(&mut self, module: usize) {
         // First the objects, because signals of the same call may refer to what they describe.
         if !self.outputs.shared.is_empty() {
-            self.settle_shared();
+            self.pass_on_shared();
         }
         if !self.outputs.signals.is_empty() {
             let mut signals = std::mem::take(&mut self.outputs.signals);
@@ -689,12 +689,12 @@ impl<S: Send + 'static> Worker<S> {
             && self.outputs.disk_requests.is_empty()
             && self.outputs.requests.is_empty();
         if !rare {
-            self.settle_rare(module);
+            self.pass_on_rare(module);
         }
     }
 
     #[cold]
-    fn settle_shared(&mut self) {
+    fn pass_on_shared(&mut self) {
         for (from, to, shared) in std::mem::take(&mut self.outputs.shared) {
             match self.process.modules.find(to.kind, to.instance) {
                 Some((thread, module)) if thread == self.index => {
@@ -709,7 +709,7 @@ impl<S: Send + 'static> Worker<S> {
     }
 
     #[cold]
-    fn settle_rare(&mut self, module: usize) {
+    fn pass_on_rare(&mut self, module: usize) {
         for event in std::mem::take(&mut self.outputs.events) {
             self.process.log_event(&event);
         }

@@ -101,7 +101,7 @@ pub fn run_control_seed(seed: u64, kept_lines: usize) -> ControlOutcome {
     }
 }
 
-/// Runs one seed in fair weather: of a cluster with more candidates than voters, one voter is lost for good, and
+/// Runs one seed in fair weather: of a cluster with more eligible nodes than voters, one is lost for good, and
 /// returns much later. An error says what was not as it should be: its place goes to a spare node after ten seconds,
 /// not before, and is not given back.
 pub fn run_lost_voter_seed(seed: u64) -> Result<(), String> {
@@ -144,7 +144,7 @@ struct World {
     next_order: u64,
     deliveries: BinaryHeap<Reverse<Timed<Delivery>>>,
     machines: BTreeMap<NodeId, Machine>,
-    candidates: Vec<NodeId>,
+    eligible: Vec<NodeId>,
     voter_count: usize,
     settings: ClusterSettings,
     entries_max: usize,
@@ -168,8 +168,8 @@ impl World {
     }
 
     fn of_shape(mut prng: Prng, data_nodes: u16, voter_count: usize, kept_lines: usize) -> Self {
-        let mut candidates = vec![MANAGEMENT];
-        candidates.extend((1..=data_nodes).map(NodeId));
+        let mut eligible = vec![MANAGEMENT];
+        eligible.extend((1..=data_nodes).map(NodeId));
         let mut members: Vec<(NodeId, NodeRole)> =
             (1..=data_nodes).map(|node| (NodeId(node), NodeRole::Data)).collect();
         members.push((MANAGEMENT, NodeRole::Management));
@@ -199,7 +199,7 @@ impl World {
             next_order: 0,
             deliveries: BinaryHeap::new(),
             machines: BTreeMap::new(),
-            candidates: candidates.clone(),
+            eligible: eligible.clone(),
             voter_count,
             settings,
             entries_max,
@@ -211,7 +211,7 @@ impl World {
             checker: Checker::default(),
             worth: Worth::default(),
         };
-        for node in candidates {
+        for node in eligible {
             let skew = 990 + world.prng.below(21);
             world.machines.insert(node, Machine::new(node, skew));
             world.later(0, Delivery::Restart(node));
@@ -471,7 +471,7 @@ impl World {
             node,
             start,
             cluster: "simulated".to_owned(),
-            candidates: self.candidates.clone(),
+            eligible: self.eligible.clone(),
             voter_count: self.voter_count,
             founding,
             tick: Duration::from_millis(25),
@@ -532,7 +532,7 @@ impl World {
         let state = state?;
         if self.prng.chance(1, 10) {
             // Nobody has ended for it: the control log asks for lives, not why.
-            let data = self.candidates[1..].iter().filter(|node| state.life(**node).is_some());
+            let data = self.eligible[1..].iter().filter(|node| state.life(**node).is_some());
             let members: Vec<NodeInfo> = data.map(|node| state.info(*node, NodeRole::Data)).collect();
             let cut = Epoch(u64::from(state.view.restart.number.0) + 1);
             let view =
@@ -540,7 +540,7 @@ impl World {
             return Some(Command::Restart { view: Arc::new(view) });
         }
         let view = &state.view;
-        let data: Vec<NodeId> = self.candidates[1..].to_vec();
+        let data: Vec<NodeId> = self.eligible[1..].to_vec();
         let other = data[self.prng.index(data.len())];
         let next = if view.groups.iter().any(|group| group.joining.contains(&other)) {
             succession::with_in_sync(view, other)
@@ -690,7 +690,7 @@ impl World {
         if self.checker.views() < mark + 3 {
             ills.push("no new views".to_owned());
         }
-        let wanted = self.voter_count.min(self.candidates.len());
+        let wanted = self.voter_count.min(self.eligible.len());
         for (node, machine) in &self.machines {
             let Some(log) = &machine.log else {
                 ills.push(format!("node {node} is down"));
@@ -709,7 +709,7 @@ impl World {
             self.machines.iter().filter(|(_, machine)| machine.is_leader()).map(|(node, _)| *node).collect();
         let best = leaders.first().and_then(|leader| {
             let state = self.machines[leader].log.as_ref()?.state()?;
-            self.candidates.iter().find(|node| state.voter_of(**node).is_some_and(|info| info.votes))
+            self.eligible.iter().find(|node| state.voter_of(**node).is_some_and(|info| info.votes))
         });
         let newest = self.checker.newest();
         let is_behind = |leader: &NodeId| {

@@ -34,7 +34,7 @@ impl DurableWaits {
     }
 
     /// A client waits no longer.
-    pub(crate) fn give_up(&mut self, epoch: Epoch, connection: u32) {
+    pub(crate) fn forget(&mut self, epoch: Epoch, connection: u32) {
         self.waiting.remove(&(epoch, connection));
     }
 

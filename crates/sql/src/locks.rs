@@ -96,8 +96,8 @@ impl SessionLocks {
         }
     }
 
-    /// A primary that held table locks is lost, and they with it.
-    pub(crate) fn has_lost_tables(&self) -> bool {
+    /// A primary that held table locks is gone, so they are void.
+    pub(crate) fn has_void_tables(&self) -> bool {
         self.tables.as_ref().is_some_and(|tables| tables.transaction.is_doomed())
     }
 
@@ -144,13 +144,13 @@ impl SessionLocks {
         self.transactions().any(|own| own.takes_part(transaction, slot))
     }
 
-    /// Some primaries are gone.
-    pub(crate) fn lose(&mut self, is_gone: impl Fn(SlotId, types::ViewNumber) -> bool) {
-        self.transactions_mut().for_each(|own| own.lose_participants(&is_gone));
+    /// Some primaries are gone: what they held is void.
+    pub(crate) fn void(&mut self, is_gone: impl Fn(SlotId, types::ViewNumber) -> bool) {
+        self.transactions_mut().for_each(|own| own.void_participants(&is_gone));
     }
 
-    /// A name whose primary is gone.
-    pub(crate) fn lost_name(&self) -> Option<&str> {
+    /// A name whose lock is void: its primary is gone.
+    pub(crate) fn void_name(&self) -> Option<&str> {
         self.names.iter().find(|lock| lock.transaction.is_doomed()).map(|lock| lock.name.as_str())
     }
 

@@ -346,10 +346,9 @@ impl Session {
 
     // ---- signals ----------------------------------------------------------------------------------------------------
 
-    /// A name that GET_LOCK locked is lost with its primary, so others may get it: the session must not go on as if it
-    /// had it.
-    fn end_if_name_lost(&mut self, env: &mut Environment<'_>) {
-        let Some(name) = self.core.locks.lost_name().filter(|_| self.is_ready()) else { return };
+    /// A lock of GET_LOCK is void with its primary, so others may get it: the session must not go on as if it had it.
+    fn end_if_name_void(&mut self, env: &mut Environment<'_>) {
+        let Some(name) = self.core.locks.void_name().filter(|_| self.is_ready()) else { return };
         let why = format!("Session was killed: the node that kept its lock '{name}' is lost");
         let is_idle = self.running.is_none() && self.queue.is_empty();
         if is_idle {
@@ -488,8 +487,8 @@ impl Requester for Session {
         env.module.aborts_due.extend(self.core.client.transaction.held_at(node, map));
         env.module.aborts_due.extend(self.core.locks.held_at(node, map));
         let was_there = |slot| map.primary(slot).is_some_and(|primary| primary.node == node);
-        self.core.lose(|slot, _| was_there(slot));
-        self.end_if_name_lost(env);
+        self.core.void(|slot, _| was_there(slot));
+        self.end_if_name_void(env);
         if self.core.client.inbox.node_lost(node) {
             self.resume(env);
         }
@@ -498,7 +497,7 @@ impl Requester for Session {
     /// Another view is installed.
     fn on_view_changed(&mut self, env: &mut Environment<'_>, before: &View) {
         self.core.on_view_changed(before, &env.module.site.map.view);
-        self.end_if_name_lost(env);
+        self.end_if_name_void(env);
         if self.running.is_some() {
             self.resume(env);
         }

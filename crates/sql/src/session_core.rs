@@ -220,19 +220,19 @@ impl SessionCore {
     /// Another view is installed: what was staged or locked at primaries that were lost is gone, and who left does not
     /// answer.
     pub(crate) fn on_view_changed(&mut self, before: &View, now: &View) {
-        self.lose(|slot, began| now.is_lost(slot, began));
-        let left_out =
+        self.void(|slot, began| now.is_void(slot, began));
+        let gone =
             before.nodes.iter().filter(|info| before.is_in_sync(info.node) && !now.is_in_sync(info.node));
-        for info in left_out {
+        for info in gone {
             self.client.inbox.node_lost(info.node);
         }
     }
 
     /// Some primaries are gone, and with them what was staged or locked there.
-    pub(crate) fn lose(&mut self, is_gone: impl Fn(SlotId, ViewNumber) -> bool) {
-        self.client.transaction.lose_participants(&is_gone);
-        self.locks.lose(is_gone);
-        if self.locks.has_lost_tables() {
+    pub(crate) fn void(&mut self, is_gone: impl Fn(SlotId, ViewNumber) -> bool) {
+        self.client.transaction.void_participants(&is_gone);
+        self.locks.void(is_gone);
+        if self.locks.has_void_tables() {
             self.client.transaction.doom();
         }
     }
@@ -246,8 +246,8 @@ impl SessionCore {
         to: Address,
     ) -> bool {
         let is_out = map.lost.contains(&to.node) || !map.view.is_in_sync(to.node);
-        let is_lost = self.client.inbox.follow(&map.view, request, moved_in, to);
-        (is_out && self.client.inbox.node_lost(to.node)) || is_lost
+        let is_cut_off = self.client.inbox.follow(&map.view, request, moved_in, to);
+        (is_out && self.client.inbox.node_lost(to.node)) || is_cut_off
     }
 
     /// Whether it is in this transaction, or holds locks by it.

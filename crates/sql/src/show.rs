@@ -25,7 +25,7 @@
 //! Invariants: but for `reader`, the result depends only on the arguments. A row has as many values as its table has
 //! columns, each of its column's type or NULL where the column is nullable. Rows come in a fixed order.
 //!
-//! Definitions that an account has no privilege for are left out ([`ShowContext::privileges`]), and so are the
+//! Definitions that an account has no privilege for are omitted ([`ShowContext::privileges`]), and so are the
 //! statements of others.
 //!
 //! Deliberately not here: whether a table may be read at all (`planner::privileges`).

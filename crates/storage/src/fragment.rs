@@ -403,7 +403,7 @@ impl Fragment {
             "a prepared version is not unstaged"
         );
         core.unlink(owner, row, above, version);
-        core.settle(owner, row);
+        core.drop_if_empty(owner, row);
         owner.arena.tidy();
     }
 
@@ -425,7 +425,7 @@ impl Fragment {
         collapse(core, owner, row, version, transaction);
         version.set_state(VersionState::Committed(epoch));
         core.trim(owner, row);
-        core.settle(owner, row);
+        core.drop_if_empty(owner, row);
         owner.arena.tidy();
     }
 
@@ -434,7 +434,7 @@ impl Fragment {
         let (core, owner) = self.parts();
         let Some(row) = row_of(core, owner, handle) else { return };
         core.unlink_where(owner, row, None, |version| version.state().transaction() == Some(transaction));
-        core.settle(owner, row);
+        core.drop_if_empty(owner, row);
         owner.arena.tidy();
     }
 
@@ -510,7 +510,7 @@ impl Fragment {
             // SAFETY: the primary index holds rows.
             let row = unsafe { Row::of(leaf.get(0)) };
             core.unlink_where(owner, row, None, |_| true);
-            core.settle(owner, row);
+            core.drop_if_empty(owner, row);
             owner.arena.tidy();
         }
         core.hash.len() > 0

@@ -313,7 +313,7 @@ impl Core {
     }
 
     /// Removes a row that shows nothing to anyone; forgets the handle of one without open transactions.
-    pub(crate) fn settle<'a>(&'a self, owner: &mut Owner, row: Row<'a>) {
+    pub(crate) fn drop_if_empty<'a>(&'a self, owner: &mut Owner, row: Row<'a>) {
         let newest = row.newest();
         let is_committed = |version: Version<'_>| matches!(version.state(), VersionState::Committed(_));
         let is_gone = newest
@@ -338,7 +338,7 @@ impl Core {
             // SAFETY: the owner does not reclaim here.
             if let Some(row) = unsafe { self.hash.find(crate::hash_index::hash_of(&key), &key) } {
                 self.trim(owner, row);
-                self.settle(owner, row);
+                self.drop_if_empty(owner, row);
             }
         }
         owner.history.front().is_some_and(|(epoch, _)| *epoch <= owner.lowest_snapshot)

@@ -157,13 +157,13 @@ struct Progress {
     /// Every data node has installed this view.
     settled: ViewNumber,
     /// Slots whose takeover is not over: while there are none, nothing is held back.
-    unsettled_count: usize,
+    takeover_count: usize,
     /// A view is being installed: what ends in slices meanwhile is looked at when it is.
     is_entering: bool,
     /// Some slot is being copied to this node.
     is_joining: bool,
     /// This node cannot join: its process is about to end.
-    has_given_up: bool,
+    is_ending: bool,
 }
 
 /// Requests that go on when something is over.
@@ -242,13 +242,13 @@ impl Context<'_> {
         self.transaction_memory.release(OPERATION_COST);
     }
 
-    /// Nodes whose sessions and coordinators do not count any more.
-    fn is_lost(&self, node: NodeId) -> bool {
+    /// Whether a node's sessions and coordinators do not count any more.
+    fn is_out(&self, node: NodeId) -> bool {
         self.map.is_out(node)
     }
 
     /// A data node is given up: what is prepared may never be decided, so nobody waits for it.
-    fn has_lost_replicas(&self) -> bool {
+    fn has_given_up_nodes(&self) -> bool {
         !self.map.given_up.is_empty()
     }
 }
@@ -346,12 +346,12 @@ impl Ldm {
     pub fn deadline(&self) -> Option<Instant> {
         let others =
             earlier(self.reclaim.deadline(), earlier(self.marker_turns.deadline(), self.lag_deadline()));
-        earlier(self.waits.alarms.next(), others).filter(|_| !self.progress.has_given_up)
+        earlier(self.waits.alarms.next(), others).filter(|_| !self.progress.is_ending)
     }
 
     /// Takes a shared object from `main`.
     pub fn on_shared(&mut self, now: Now, shared: Shared, outputs: &mut Outputs<Shared>) {
-        if self.progress.has_given_up {
+        if self.progress.is_ending {
             return;
         }
         self.now = now;
@@ -372,7 +372,7 @@ impl Ldm {
 
     /// Handles a deadline.
     pub fn on_deadline(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
-        if self.progress.has_given_up {
+        if self.progress.is_ending {
             return;
         }
         self.now = now;
@@ -393,7 +393,7 @@ impl Ldm {
         budget: &mut Budget,
         outputs: &mut Outputs<Shared>,
     ) {
-        if self.progress.has_given_up {
+        if self.progress.is_ending {
             return;
         }
         self.now = now;
@@ -577,7 +577,7 @@ impl Ldm {
             return context.await_lease();
         }
         let resuming = std::mem::take(&mut context.postponed.resuming);
-        let is_early = |slot| slots.get(slot).is_some_and(|slot| !slot.takeover.is_settled());
+        let is_early = |slot| slots.get(slot).is_some_and(|slot| !slot.takeover.is_over());
         let (early, due): (VecDeque<_>, VecDeque<_>) =
             resuming.into_iter().partition(|run| is_early(run.slot()));
         context.postponed.resuming = early;
@@ -664,8 +664,8 @@ impl Ldm {
             return;
         }
         let map = Arc::clone(&self.map);
-        let is_lost = |slot| map.view.written(slot).any(|node| map.lost.contains(&node));
-        if self.progress.unsettled_count == 0 && !self.slots.iter().any(|slot| is_lost(slot.id)) {
+        let lacks_member = |slot| map.view.written(slot).any(|node| map.lost.contains(&node));
+        if self.progress.takeover_count == 0 && !self.slots.iter().any(|slot| lacks_member(slot.id)) {
             let (slots, mut context) = self.parts(outputs);
             slots.iter_mut().for_each(|slot| slot.turn_markers(&mut context));
         }
@@ -697,7 +697,7 @@ impl Ldm {
             && self.reclaim.waiting().is_empty()
             && self.postponed.released.is_empty()
             && self.postponed.resuming.is_empty()
-            && self.progress.unsettled_count == 0
+            && self.progress.takeover_count == 0
     }
 }
 

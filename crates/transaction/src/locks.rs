@@ -254,7 +254,7 @@ impl Locks {
     }
 
     /// The transactions with which a wait on `key` ends: the owner of its newest version and all that hold it. Earlier
-    /// waiters are left out: they wait for the same holders, so a cycle through them is found when they hold the key.
+    /// waiters are omitted: they wait for the same holders, so a cycle through them is found when they hold the key.
     #[must_use]
     pub fn holders(
         &self,

@@ -76,8 +76,9 @@ impl Answers {
         self.replicas.iter().all(|node| self.recorded.contains(node))
     }
 
-    fn has_lost(&self, lost: &[NodeId]) -> bool {
-        self.replicas.iter().any(|node| lost.contains(node))
+    /// Whether the answer of one of these nodes counts.
+    fn needs_any(&self, nodes: &[NodeId]) -> bool {
+        self.replicas.iter().any(|node| nodes.contains(node))
     }
 }
 
@@ -158,7 +159,7 @@ fn cannot_ask(map: &NodeMap, session: NodeId) -> bool {
     if mutants::is(Mutant::LostSessionConfirms) {
         return map.is_out(session);
     }
-    map.is_left_out(session)
+    map.serves_nobody(session)
 }
 
 /// The coordinator block.
@@ -216,7 +217,7 @@ impl Tc {
             let Some(coordinated) = self.open.get_mut(transaction) else { continue };
             let session = coordinated.session.node;
             coordinated.is_confirmed |= cannot_ask(&self.map, session);
-            if coordinated.answers.iter().any(|answers| answers.has_lost(&self.map.given_up)) {
+            if coordinated.answers.iter().any(|answers| answers.needs_any(&self.map.given_up)) {
                 // It is not decided before a view says who is left; whoever hears this asks nobody.
                 let is_first = !coordinated.is_answered;
                 coordinated.reply(self.address, CommitOutcome::Unknown, outputs);
@@ -346,8 +347,8 @@ impl Tc {
         let answers: Vec<Answers> =
             participants.filter_map(|participant| Answers::new(view, *participant)).collect();
         let is_whole = answers.len() == request.participants.len() && !answers.is_empty();
-        let has_lost = answers.iter().any(|answers| answers.has_lost(&self.map.given_up));
-        if !is_whole || has_lost || self.open.contains_key(&transaction) {
+        let is_given_up = answers.iter().any(|answers| answers.needs_any(&self.map.given_up));
+        if !is_whole || is_given_up || self.open.contains_key(&transaction) {
             // Nothing was sent: what the participants hold is undone, and never was more than staged.
             for participant in &request.participants {
                 if let Some(primary) = self.map.primary(participant.slot) {
@@ -355,7 +356,7 @@ impl Tc {
                     outputs.send(self.address, primary, abort);
                 }
             }
-            let refusal = if has_lost { Refusal::ReplicaLost } else { Refusal::WrongView };
+            let refusal = if is_given_up { Refusal::ReplicaLost } else { Refusal::WrongView };
             let done = CommitDone { request: request.request, outcome: CommitOutcome::Aborted(refusal) };
             outputs.send(self.address, session, Signal::CommitDone(done));
             return;

@@ -156,7 +156,7 @@ impl Duty {
         start: u64,
     ) -> Option<VoterId> {
         let state = voter.state.as_ref()?;
-        if !config.candidates.contains(&node) || node == config.node {
+        if !config.eligible.contains(&node) || node == config.node {
             return None;
         }
         let known = state.voter_of(node);

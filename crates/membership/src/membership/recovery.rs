@@ -241,7 +241,7 @@ impl Membership {
             is_here && !pending.order.without.contains(node) && !pending.tried.contains(node)
         };
         let mut nodes = vec![me];
-        nodes.extend(self.config.candidates());
+        nodes.extend(self.config.eligible());
         let next = nodes.into_iter().find(is_open);
         let order = pending.order.clone();
         let Some(next) = next else {
@@ -338,8 +338,8 @@ impl Membership {
         if self.recovery.awaited().is_some_and(|_| !self.is_freed_by(&order.without)) {
             return refused(format!("node {me} takes part in another recovery, which has not ended"));
         }
-        let candidates = self.config.candidates();
-        if let Some(unknown) = named.iter().find(|node| !candidates.contains(node)) {
+        let eligible = self.config.eligible();
+        if let Some(unknown) = named.iter().find(|node| !eligible.contains(node)) {
             return refused(format!("there is no management or data node {unknown} in config.ini"));
         }
         if named.is_empty() || named.len() > GONE_MAX || named.contains(&me) {
@@ -356,7 +356,7 @@ impl Membership {
             ));
         }
         let is_here = |node: &NodeId| *node == me || self.up.contains(node);
-        let away = candidates.iter().copied().filter(|node| !is_here(node) && !named.contains(node));
+        let away = eligible.iter().copied().filter(|node| !is_here(node) && !named.contains(node));
         let away: Vec<NodeId> = away.collect();
         if !away.is_empty() {
             return refused(format!(
@@ -395,7 +395,7 @@ impl Membership {
             let is_empty = state.is_some_and(|state| is_empty_handed(state, *node, asked));
             *node != me && !without.contains(node) && !is_empty
         };
-        let missing: BTreeSet<NodeId> = self.config.candidates().into_iter().filter(takes_part).collect();
+        let missing: BTreeSet<NodeId> = self.config.eligible().into_iter().filter(takes_part).collect();
         for node in &missing {
             let prepare = RecoveryMessage::Prepare { recovery: id, replaced: old, without: without.clone() };
             self.say(*node, prepare, outputs);

@@ -14,7 +14,7 @@
 //! anew from the same claims. A node that is planned in another way than it has restored ends and starts again.
 //!
 //! Invariant: a node that keeps no rows on disk has no part in this. Where no node keeps any, a cluster that lost its
-//! rows stays lost (`end_if_lost`).
+//! rows stays lost (`end_if_rows_are_lost`).
 //!
 //! Deliberately not here: which disks count and what the cut is (`crate::restart`), and restoring (`node`).
 
@@ -341,9 +341,9 @@ impl Membership {
         if leading.there != there {
             (leading.there, leading.there_since) = (there, now.monotonic);
         }
-        let is_settled = now.monotonic.since(leading.there_since) >= lease;
+        let has_waited = now.monotonic.since(leading.there_since) >= lease;
         match planned {
-            Ok(plan) if is_settled && is_complete => {
+            Ok(plan) if has_waited && is_complete => {
                 let (restart, nodes) = (plan.restart, list(plan.nodes.iter().map(|(info, _)| info.node)));
                 let text =
                     format!("restart {}: node {nodes} restore up to epoch {}", restart.number, restart.cut);

@@ -41,12 +41,12 @@ fn list(nodes: &[NodeId]) -> String {
 fn describe(
     cluster: &str,
     voters: &[VoterPlace],
-    candidates: &[NodeId],
+    eligible: &[NodeId],
     (is_up, has_no_log): (impl Fn(NodeId) -> bool, impl Fn(NodeId) -> bool),
 ) -> String {
     let voting: Vec<NodeId> = voters.iter().filter(|voter| voter.votes).map(|voter| voter.node).collect();
     if voting.is_empty() {
-        let away: Vec<NodeId> = candidates.iter().copied().filter(|node| !is_up(*node)).collect();
+        let away: Vec<NodeId> = eligible.iter().copied().filter(|node| !is_up(*node)).collect();
         return match away.as_slice() {
             [] => "nobody leads the control plane yet".to_owned(),
             away => format!("nobody leads the control plane; not connected: node {}", list(away)),
@@ -147,6 +147,6 @@ impl Membership {
                 self.recovery.asker(node).is_some_and(|asked| Some(asked) != start)
             }
         };
-        describe(&self.config.cluster, voters, &self.config.candidates(), (is_up, has_no_log))
+        describe(&self.config.cluster, voters, &self.config.eligible(), (is_up, has_no_log))
     }
 }

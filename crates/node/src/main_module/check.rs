@@ -107,7 +107,7 @@ impl MainModule {
         if self.view.number.0 == 0 || self.schema_reading.is_fetching() {
             return self.answer_management(connection, "ERROR: the cluster has not started\n", outputs);
         }
-        if self.has_lost_replicas() {
+        if self.has_given_up_nodes() {
             return self.answer_management(
                 connection,
                 "ERROR: a data node is lost: there is nothing to compare with\n",

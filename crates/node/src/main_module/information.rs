@@ -188,7 +188,7 @@ impl MainModule {
         let unreachable = self.unreachable();
         let state = |info: &NodeInfo| match info.role {
             _ if unreachable.contains(&info.node) => "NOT CONNECTED",
-            NodeRole::Data if !self.holds_rows(info.node) => "STARTING",
+            NodeRole::Data if !self.view.is_in_sync(info.node) => "STARTING",
             NodeRole::Data | NodeRole::Sql | NodeRole::Management => "STARTED",
         };
         let rows = self.view.nodes.iter().map(|info| {

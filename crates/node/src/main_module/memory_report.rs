@@ -74,7 +74,7 @@ impl MainModule {
     }
 
     /// Tells without those that are late.
-    pub(super) fn give_up_memory_reports(&mut self, outputs: &mut Outputs<Shared>) {
+    pub(super) fn end_memory_reports(&mut self, outputs: &mut Outputs<Shared>) {
         let now = self.now.monotonic;
         for report in self.memory_reports.iter_mut().filter(|report| report.until <= now) {
             for (_, said) in report.nodes.iter_mut().filter(|(_, said)| said.is_err()) {

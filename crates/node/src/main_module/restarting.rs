@@ -116,8 +116,8 @@ impl MainModule {
         }
     }
 
-    /// Gives up those that do not answer.
-    pub(super) fn give_up_asked(&mut self, outputs: &mut Outputs<Shared>) {
+    /// Refuses to restart nodes that do not answer.
+    pub(super) fn end_asked(&mut self, outputs: &mut Outputs<Shared>) {
         let now = self.now.monotonic;
         let (late, asked) = std::mem::take(&mut self.asked).into_iter().partition(|asked| asked.until <= now);
         self.asked = asked;

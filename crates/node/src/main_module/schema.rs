@@ -170,7 +170,7 @@ impl MainModule {
             // It goes on at once, behind what else there is to do.
             _ if self.schema_reading.scan.is_some() => {}
             // A transaction that a lost replica left undecided stays so in this view.
-            _ if self.has_lost_replicas() => self.fail_installs(outputs),
+            _ if self.has_given_up_nodes() => self.fail_installs(outputs),
             _ => self.schema_reading.read_at = Some(now.monotonic + READ_AGAIN),
         }
     }
@@ -281,7 +281,7 @@ impl MainModule {
         let is_reached = |info: &&NodeInfo| info.role == NodeRole::Sql && self.found.contains(&info.node);
         let told =
             |info: &NodeInfo| self.schema_reading.told.get(&info.node).copied().unwrap_or(SchemaVersion(0));
-        let relays = self.holds_rows(self.config.node);
+        let relays = self.view.is_in_sync(self.config.node);
         let reached = self.view.nodes.iter().filter(|info| relays && is_reached(info));
         reached.map(told).min().unwrap_or(SchemaVersion(u64::MAX))
     }
@@ -513,7 +513,7 @@ impl MainModule {
         self.schema = schema;
         self.changed(outputs);
         let install = hint(version);
-        for node in self.found.iter().filter(|node| self.holds_rows(**node)) {
+        for node in self.found.iter().filter(|node| self.view.is_in_sync(**node)) {
             outputs.send(self.me(), Address::main(*node), install.clone());
         }
     }

@@ -75,7 +75,7 @@ impl MainModule {
         if self.is_stopping_already(exit_code, may_stay, outputs) {
             return;
         }
-        let leads = self.holds_rows(me);
+        let leads = self.view.is_in_sync(me);
         let is_led = self.view.leaving.contains(&me) || succession::with_leaving(&self.view, me).is_some();
         let has_heirs = is_led && self.has_heirs_left();
         if may_stay && self.is_open && leads && !has_heirs {
@@ -152,7 +152,7 @@ impl MainModule {
         let me = self.config.node;
         let mut gone = self.lost.clone();
         gone.push(me);
-        !self.holds_rows(me) || succession::without(&self.view, &gone).is_some()
+        !self.view.is_in_sync(me) || succession::without(&self.view, &gone).is_some()
     }
 
     /// All members use a view in which this node leads nothing.
@@ -187,7 +187,7 @@ impl MainModule {
     /// A module has done what it was asked for.
     pub(super) fn on_stopped(&mut self, from: Address, outputs: &mut Outputs<Shared>) {
         let me = self.config.node;
-        let leads = self.holds_rows(me);
+        let leads = self.view.is_in_sync(me);
         let Some(stopping) = &mut self.stopping else { return };
         let missing = stopping.missing.len();
         stopping.missing.retain(|missing| *missing != from);

@@ -5,7 +5,7 @@
 //! on until something else fails.
 //!
 //! Invariant: a cluster in which everything is connected and in sync gets no warning, unless its configuration makes
-//! the first loss one too many. That is so with NoOfReplicas=1, or fewer than three candidates for the control log.
+//! the first loss one too many. That is so with NoOfReplicas=1, or fewer than three nodes that may vote.
 //! Then the warning always stands, because it is true.
 //!
 //! Deliberately not here: voters that share a host. On a machine of a developer all of them do.

@@ -137,13 +137,14 @@ impl<'a> Groups<'a> {
     pub(crate) fn finish<'e>(self, adopted: impl Iterator<Item = &'e mut Expression>) -> Grouping {
         let first = u16::try_from(self.group_by.len()).unwrap_or(AGGREGATE_SLOTS);
         for expression in adopted {
-            settle(expression, first);
+            place_behind(expression, first);
         }
         Grouping { group_by: self.group_by, calls: self.calls }
     }
 }
 
-fn settle(expression: &mut Expression, first: u16) {
+/// Columns of aggregates lie behind the `first` ones, which are grouped by.
+fn place_behind(expression: &mut Expression, first: u16) {
     if let Node::Column(slot) = &mut expression.node {
         if slot.0 >= AGGREGATE_SLOTS && slot.0 < ITEM_SLOTS {
             slot.0 = slot.0 - AGGREGATE_SLOTS + first;
@@ -151,7 +152,7 @@ fn settle(expression: &mut Expression, first: u16) {
         return;
     }
     for operand in expression.operands_mut() {
-        settle(operand, first);
+        place_behind(operand, first);
     }
 }
 

@@ -5,7 +5,7 @@ use types::SlotId;
 use wire_derive::Wire;
 
 /// Rows of one [`InfoTable`] that one ldm gives at most, where there may be one for each row of a user's table: the
-/// others are left out.
+/// others are omitted.
 pub const INFO_ROWS_MAX: usize = 4_000;
 
 macro_rules! info_tables {

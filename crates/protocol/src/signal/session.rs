@@ -28,7 +28,7 @@ pub struct ReadRequest {
     /// Which rows.
     pub access: Access,
     /// With a transaction: how many operations its session knows that the slot's primary holds. One that holds fewer
-    /// has lost the others, and so the transaction.
+    /// lacks the others, and so the transaction is void.
     pub known: u32,
     /// The transaction that holds what LOCK TABLES locked for the same session: that does not keep this one out.
     #[wire(since = 5)]

@@ -61,7 +61,7 @@ pub struct HandOver {
     pub transactions: Vec<HandedTransaction>,
     /// Requests that wait, in the order in which they began to.
     pub waits: Vec<HandedWait>,
-    /// Transactions that were given up, with the nodes of their sessions: none may go on without what it had done.
+    /// Transactions that are void, with the nodes of their sessions: none may go on without what it had done.
     pub void: Vec<(NodeId, TransactionId)>,
 }
 

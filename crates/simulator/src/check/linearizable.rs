@@ -2,7 +2,7 @@
 //! every answer is right?
 //!
 //! A depth-first search over sets of operations done and the value then (Wing and Gong, with Lowe's memory of states
-//! visited). An operation whose answer is not known may be placed anywhere behind its start, or left out.
+//! visited). An operation whose answer is not known may be placed anywhere behind its start, or omitted.
 
 use crate::workload::registers::{Event, Operation};
 use stdx::FixedSet;

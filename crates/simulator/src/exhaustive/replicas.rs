@@ -480,12 +480,12 @@ impl ReplicaWorld {
         for node in (1..=plan.nodes).map(NodeId) {
             world.start(node);
         }
-        world.settle_down();
+        world.run_quietly();
         world.load();
         let mut staged_in = world.view_id;
         if let Some(node) = plan.joins {
             world.crash(node);
-            world.settle_down();
+            world.run_quietly();
             staged_in = world.view_id;
             world.restart(node);
         }
@@ -507,7 +507,7 @@ impl ReplicaWorld {
     }
 
     /// Everything that can happen happens, in one order, without faults and transactions.
-    fn settle_down(&mut self) {
+    fn run_quietly(&mut self) {
         loop {
             let choices = self.choices();
             let happens = |choice: &&Choice| {
@@ -533,7 +533,7 @@ impl ReplicaWorld {
             let before = self.answers;
             let to = self.view.primary(row.slot);
             self.say_in(0, self.view.number, to, Signal::Write(Box::new(request)));
-            self.settle_down();
+            self.run_quietly();
             stdx::require!(self.answers == before + 1, "a write before the transactions was not answered");
         }
     }
@@ -656,11 +656,11 @@ impl ReplicaWorld {
         if u64::try_from(step).ok() != Some(request.0 - request_of(task).0 - 1) {
             return;
         }
-        let Some(operations) = operations else { return self.give_up(task) };
+        let Some(operations) = operations else { return self.abandon(task) };
         self.clients[task].operations[step] = operations;
         let (manner, steps) = (self.script.tasks[task].manner, self.script.tasks[task].steps());
         if manner != Manner::Careless && self.has_lost_primary(task, begun) {
-            return self.give_up(task);
+            return self.abandon(task);
         }
         if step + 1 == steps {
             return self.ask_for_commit(task, begun);
@@ -715,7 +715,7 @@ impl ReplicaWorld {
     }
 
     /// Its staged rows are undone; nothing was asked.
-    fn give_up(&mut self, task: usize) {
+    fn abandon(&mut self, task: usize) {
         self.clients[task].stage = Stage::Told(false);
         self.undo_staged(task);
     }
@@ -774,7 +774,7 @@ impl ReplicaWorld {
 
     fn ask(&mut self, task: usize) {
         if matches!(self.clients[task].stage, Stage::Writing(..)) {
-            return self.give_up(task);
+            return self.abandon(task);
         }
         let row = self.script.tasks[task].writes[0].0;
         let slot = self.blocks.borrow().rows()[row].slot;

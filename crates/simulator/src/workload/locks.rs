@@ -112,8 +112,8 @@ impl Locker {
         Action::Query(next.replace("{}", &self.value.to_string()).replace('@', &self.client.to_string()))
     }
 
-    /// The work is given up: what the session holds is given back by the statements that follow.
-    fn give_up(&mut self) {
+    /// The work is abandoned: what the session holds is given back by the statements that follow.
+    fn abandon(&mut self) {
         let ends = ["ROLLBACK", "UNLOCK TABLES", "DO RELEASE_ALL_LOCKS()"];
         self.statements = if ends.contains(&self.sent) { VecDeque::new() } else { ends.into() };
     }
@@ -123,7 +123,7 @@ impl Locker {
         match (value, self.work) {
             (Some(value), _) => self.value = value,
             // All jobs are taken, or are being taken.
-            (None, Work::Job) => self.give_up(),
+            (None, Work::Job) => self.abandon(),
             (None, Work::Count(_)) => self.failure = Some(format!("nothing came for {}", self.sent)),
         }
     }
@@ -148,7 +148,7 @@ impl Script for Locker {
                 self.statements.clear();
                 return Action::Wait(5_000_000);
             }
-            Answer::Error(code, _) if super::is_certain_failure(code) || code == 3058 => self.give_up(),
+            Answer::Error(code, _) if super::is_certain_failure(code) || code == 3058 => self.abandon(),
             Answer::Error(code, message) => {
                 self.failure = Some(format!("{}: {code} {message}", self.sent));
             }

@@ -105,16 +105,16 @@ impl Session {
             return Err(lost_primary());
         }
         if self.core.client.transaction.has_locked_tables() {
-            if self.core.locks.has_lost_tables() {
-                return Err(self.lose_tables(env));
+            if self.core.locks.has_void_tables() {
+                return Err(self.end_void_tables(env));
             }
             self.core.locks.check(plan)?;
         }
         Ok(())
     }
 
-    /// A primary that held table locks is lost: so are they, and the transaction that relied on them.
-    pub(super) fn lose_tables(&mut self, env: &mut Environment<'_>) -> SqlError {
+    /// A primary that held table locks is gone: they are void, and so is the transaction that relied on them.
+    pub(super) fn end_void_tables(&mut self, env: &mut Environment<'_>) -> SqlError {
         self.core.client.transaction.abort(&mut env.executor());
         self.core.client.transaction.set_locked_tables(None);
         self.core.locks.open_tables();

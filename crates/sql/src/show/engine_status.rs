@@ -2,7 +2,7 @@
 //! NDB read.
 //!
 //! All nodes are asked for what `ndbinfo` shows of nodes, transactions, memory, sessions and counters; this file only
-//! puts the answers into words. A node that does not answer is left out with a warning, as there.
+//! puts the answers into words. A node that does not answer is omitted with a warning, as there.
 
 use super::reader::VirtualReader;
 use super::virtual_tables::{Respondents, text};

@@ -87,7 +87,7 @@ pub(crate) struct VirtualReader {
 }
 
 impl VirtualReader {
-    /// Begins to read `table` for the statement that runs; rows that `filter` leaves out may still come.
+    /// Begins to read `table` for the statement that runs; rows that `filter` rejects may still come.
     pub(crate) fn new(
         table: &VirtualTable,
         definition: &Arc<TableDefinition>,
@@ -169,10 +169,10 @@ impl VirtualReader {
                     *answer = Answer::Here(rows);
                 }
                 Some(Reply::Failed(error)) => return Err(Failure::Error(error)),
-                Some(_) => *answer = left_out(*node, "it is lost", cx),
+                Some(_) => *answer = omitted(*node, "it is lost", cx),
                 None if is_late => {
                     cx.client.inbox.forget(*request);
-                    *answer = left_out(*node, "it does not answer", cx);
+                    *answer = omitted(*node, "it does not answer", cx);
                 }
                 None => is_complete = false,
             }
@@ -233,8 +233,8 @@ fn ask(table: InfoTable, of: Respondents, cx: &mut Cx<'_, '_>) -> Vec<Answer> {
     nodes.into_iter().map(ask_one).collect()
 }
 
-fn left_out(node: NodeId, why: &str, cx: &mut executor::Cx<'_>) -> Answer {
-    cx.client.diagnostics.warn(TEMPORARY_ERROR, format!("Node {node} is left out: {why}"));
+fn omitted(node: NodeId, why: &str, cx: &mut executor::Cx<'_>) -> Answer {
+    cx.client.diagnostics.warn(TEMPORARY_ERROR, format!("Node {node} is omitted: {why}"));
     Answer::Here(Vec::new())
 }
 

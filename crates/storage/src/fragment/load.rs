@@ -44,7 +44,7 @@ impl Fragment {
             (None, None) => {}
             (None, Some(found)) => {
                 core.unlink_where(owner, found, None, |_| true);
-                core.settle(owner, found);
+                core.drop_if_empty(owner, found);
             }
             (Some(bytes), found) => {
                 let state = VersionState::Committed(epoch);

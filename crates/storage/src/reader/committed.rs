@@ -3,7 +3,7 @@
 //! Of each row it gives the newest committed version, also if a newer one is staged or prepared. A reader may stop
 //! behind any key and go on from there later; rows that change meanwhile are given as they were or as they are.
 //!
-//! Deliberately not here: which epochs that leaves out. A commit that is published behind the scan is in the log.
+//! Deliberately not here: which epochs that omits. A commit that is published behind the scan is in the log.
 #![expect(unsafe_code, reason = "rows are reached through an index; the block says why that is sound")]
 
 use super::{Cursor, Direction, KeyBounds, Reader, Source, Visibility};

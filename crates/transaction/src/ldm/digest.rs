@@ -34,7 +34,7 @@ impl Ldm {
 
     fn write_state(&self, text: &mut String) -> std::fmt::Result {
         let (stamps, progress) = (&self.stamps, &self.progress);
-        let view = (self.map.view.number, progress.settled, progress.unsettled_count, progress.is_joining);
+        let view = (self.map.view.number, progress.settled, progress.takeover_count, progress.is_joining);
         write!(text, "{stamps:?} {view:?} {:?} {:?}", self.postponed.released, self.locks)?;
         write!(text, "{:?} {:?}", self.waits.by_transaction(), self.ship_window)?;
         let mut jobs: Vec<(u64, String)> = self.jobs.iter().map(|(job, work)| (job, text_of(work))).collect();

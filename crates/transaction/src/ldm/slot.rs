@@ -79,7 +79,7 @@ pub(super) struct Slot {
     /// Orders what is undecided as its versions lie above each other.
     next_order: u64,
     pub(super) takeover: Takeover,
-    /// It is one of those that `Progress::unsettled_count` counts.
+    /// It is one of those that `Progress::takeover_count` counts.
     pub(super) is_counted: bool,
     /// This replica is joining.
     pub(super) copy_in: Option<CopyIn>,
@@ -146,8 +146,8 @@ impl Role {
 pub(super) struct Members {
     /// The ldms that get every write: those in sync and those joining.
     pub(super) backups: Vec<Address>,
-    /// A replica is lost, and no view without it will come.
-    pub(super) is_replica_lost: bool,
+    /// A replica is given up: no view without it is awaited.
+    pub(super) is_replica_given_up: bool,
     /// The participants of transactions that have no others.
     pub(super) alone: Arc<Vec<SlotId>>,
     /// The participants of transactions that do not end.
@@ -238,7 +238,7 @@ impl Slot {
         budget: &mut Budget,
         context: &mut Context<'_>,
     ) {
-        if context.progress.unsettled_count > 0 && self.is_held_back(&signal) {
+        if context.progress.takeover_count > 0 && self.is_held_back(&signal) {
             return self.hold_back(from, signal);
         }
         match signal {
@@ -323,7 +323,7 @@ impl Slot {
 
     /// Whether this member may take writes and locks.
     pub(super) fn check_primary(&self) -> Result<(), Refusal> {
-        match (self.is_primary(), self.members.is_replica_lost) {
+        match (self.is_primary(), self.members.is_replica_given_up) {
             (true, true) => Err(Refusal::ReplicaLost),
             (true, false) => Ok(()),
             (false, _) => Err(Refusal::WrongView),

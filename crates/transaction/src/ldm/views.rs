@@ -1,7 +1,7 @@
 //! Installing maps: which slots are here, who leads them, and, in a newer view, what each slot does, in this order.
 //!
 //! 1. Slots begin the view's stream. Those that another member leads now step down.
-//! 2. Lines that the view has ended are given up, and so is what was on its way here.
+//! 2. Open transactions of lines that the view has ended are void, and so is what was on its way here.
 //! 3. Requests that are kept for a primary that this node is not any more are refused.
 //! 4. Transactions of lost coordinators have none; large ones are shipped again.
 //! 5. Backups report, or hand over; primaries look whether they have all reports.
@@ -20,12 +20,12 @@ use types::{NodeId, SlotId, TransactionId, ViewNumber};
 impl Ldm {
     /// Installs a newer map: lost members end what waits for them.
     pub(super) fn install_map(&mut self, map: Arc<NodeMap>, outputs: &mut Outputs<Shared>) {
-        let has_lost = map.lost != self.map.lost || map.losses != self.map.losses;
+        let loses = map.lost != self.map.lost || map.losses != self.map.losses;
         let is_again = |(node, count): &(&NodeId, &u64)| self.map.losses.get(*node) != Some(*count);
         let mut gone: Vec<NodeId> = map.losses.iter().filter(is_again).map(|(node, _)| *node).collect();
         let reborn = self.reborn(&map);
         gone.extend(reborn.iter().filter(|node| !map.losses.contains_key(node)));
-        let has_given_up = map.given_up != self.map.given_up && !map.given_up.is_empty();
+        let gives_up = map.given_up != self.map.given_up && !map.given_up.is_empty();
         if map.stays_after(&self.map) {
             self.standing_down.main = None;
         }
@@ -37,23 +37,23 @@ impl Ldm {
         self.progress.is_entering = has_begun;
         let stepped_down = if is_newer { self.install_slots(before) } else { Vec::new() };
         for slot in self.slots.iter_mut() {
-            slot.members.is_replica_lost = self.map.is_replica_lost(slot.id);
+            slot.members.is_replica_given_up = self.map.is_replica_given_up(slot.id);
         }
         if before == ViewNumber(0) {
             self.backfills.learn_floors(&self.map);
         }
-        if has_lost || is_newer {
+        if loses || is_newer {
             for slot in self.slots.iter_mut() {
                 slot.void.retain(|node, _| !gone.contains(node));
             }
             self.standing_down.forget_listeners(&gone);
-            self.abort_of_lost_sessions(&gone, outputs);
+            self.abort_for_lost_nodes(&gone, outputs);
         }
         if has_begun {
             self.enter_view(&reborn, &stepped_down, outputs);
         }
-        if has_given_up {
-            self.give_up_on_lost(outputs);
+        if gives_up {
+            self.end_waits_for_given_up(outputs);
         }
     }
 
@@ -104,26 +104,26 @@ impl Ldm {
     /// Sessions of a lost node cannot go on: what they had open here is undone, what is being committed is left to its
     /// decider. The same holds when the node is back already. Its next life may have begun here before this was known.
     /// Such transactions go with the others, and are remembered as void, so that none goes on without what it had done.
-    pub fn abort_of_lost_sessions(&mut self, gone: &[NodeId], outputs: &mut Outputs<Shared>) {
+    pub fn abort_for_lost_nodes(&mut self, gone: &[NodeId], outputs: &mut Outputs<Shared>) {
         let (slots, mut context) = self.parts(outputs);
         let map = context.map;
-        let is_lost = |session: Address| map.is_out(session.node) || gone.contains(&session.node);
+        let is_gone = |session: Address| map.is_out(session.node) || gone.contains(&session.node);
         for slot in slots.iter_mut() {
-            slot.abort_of_lost_sessions(is_lost, &mut context);
+            slot.abort_for_lost_nodes(is_gone, &mut context);
         }
     }
 
     /// A newer view is installed: its slots have begun their streams.
     fn enter_view(&mut self, reborn: &[NodeId], stepped_down: &[SlotId], outputs: &mut Outputs<Shared>) {
         self.copying.begin_view();
-        self.count_unsettled(outputs);
+        self.count_takeovers(outputs);
         let (slots, mut context) = self.parts(outputs);
         for slot in slots.iter_mut().filter(|slot| stepped_down.contains(&slot.id)) {
             slot.step_down(&mut context);
         }
         for slot in slots.iter_mut() {
             slot.continue_line(&mut context);
-            slot.lose_unread(reborn, &mut context);
+            slot.void_unread(reborn, &mut context);
             slot.drop_all_ahead(&mut context);
         }
         self.refuse_not_led(outputs);
@@ -132,7 +132,7 @@ impl Ldm {
         // One that is only out of reach decides still: a newer view says whether it is gone, and says so to all.
         let map = context.map;
         for slot in slots.iter_mut() {
-            slot.forget_coordinators(|node| map.is_left_out(node) || reborn.contains(&node));
+            slot.forget_coordinators(|node| map.serves_nobody(node) || reborn.contains(&node));
         }
         let ships: Vec<(SlotId, Vec<Ship>)> =
             slots.iter_mut().map(|slot| (slot.id, slot.take_ships())).collect();
@@ -140,7 +140,7 @@ impl Ldm {
         for (slot, (_, ships)) in slots.iter_mut().zip(ships) {
             slot.ship_again(ships, reborn, &mut context);
         }
-        self.count_unsettled(outputs);
+        self.count_takeovers(outputs);
         self.progress.is_entering = false;
         let (slots, mut context) = self.parts(outputs);
         for slot in slots.iter_mut() {
@@ -149,46 +149,46 @@ impl Ldm {
     }
 
     /// Counts the slots whose takeover is not over.
-    fn count_unsettled(&mut self, outputs: &mut Outputs<Shared>) {
-        let before = self.progress.unsettled_count;
+    fn count_takeovers(&mut self, outputs: &mut Outputs<Shared>) {
+        let before = self.progress.takeover_count;
         for slot in self.slots.iter_mut() {
-            slot.is_counted = slot.is_unsettled();
+            slot.is_counted = slot.is_in_takeover();
         }
-        self.progress.unsettled_count = self.slots.iter().filter(|slot| slot.is_counted).count();
-        if before > 0 && self.progress.unsettled_count == 0 {
-            self.parts(outputs).1.report_settled();
+        self.progress.takeover_count = self.slots.iter().filter(|slot| slot.is_counted).count();
+        if before > 0 && self.progress.takeover_count == 0 {
+            self.parts(outputs).1.report_all_open();
         }
     }
 
     /// A replica is given up: what waits for it ends.
-    fn give_up_on_lost(&mut self, outputs: &mut Outputs<Shared>) {
+    fn end_waits_for_given_up(&mut self, outputs: &mut Outputs<Shared>) {
         let (slots, mut context) = self.parts(outputs);
         for slot in slots.iter_mut() {
-            slot.give_up_commits(&mut context);
+            slot.abandon_commits(&mut context);
             slot.fail_reads(&mut context);
         }
         context.resume_backfills();
         for slot in slots.iter_mut() {
-            slot.refuse_waits_of_lost(&mut context);
+            slot.refuse_waits_if_given_up(&mut context);
         }
     }
 }
 
 impl Slot {
     /// Sessions of a lost node cannot go on here.
-    fn abort_of_lost_sessions(&mut self, is_lost: impl Fn(Address) -> bool, context: &mut Context<'_>) {
-        let held = self.held.iter().filter(|(_, held)| is_lost(held.session));
+    fn abort_for_lost_nodes(&mut self, is_gone: impl Fn(Address) -> bool, context: &mut Context<'_>) {
+        let held = self.held.iter().filter(|(_, held)| is_gone(held.session));
         let mut open: Vec<(NodeId, TransactionId)> =
             held.map(|(transaction, held)| (held.session.node, *transaction)).collect();
         let waiting = context.waits.iter().map(|(_, waiting)| waiting);
-        let waiting = waiting.filter(|waiting| waiting.key.slot == self.id && is_lost(waiting.run.from()));
+        let waiting = waiting.filter(|waiting| waiting.key.slot == self.id && is_gone(waiting.run.from()));
         open.extend(waiting.map(|waiting| (waiting.run.from().node, waiting.transaction)));
         open.sort_unstable();
         open.dedup();
-        self.lose_handed_waits(|run| is_lost(run.from()), context);
+        self.void_handed_waits(|run| is_gone(run.from()), context);
         // A request that waits for memory or for a takeover is refused when it goes on.
         for (session, transaction) in self.postponed(context) {
-            if is_lost(session) {
+            if is_gone(session) {
                 self.void.entry(session.node).or_default().insert(transaction);
             }
         }

@@ -61,7 +61,7 @@ impl Session {
             running.stage = Some(Stage::Durable(wait));
             return Some(Step::Wait);
         }
-        env.module.durable.give_up(wait.epoch, self.core.client.id);
+        env.module.durable.forget(wait.epoch, self.core.client.id);
         let text = "Got error 'committed, not known to be durable' during COMMIT: the change stands unless all nodes of a group stop at once";
         self.report(env, &SqlError::new(1180, text))
     }

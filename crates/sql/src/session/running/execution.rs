@@ -100,8 +100,8 @@ impl Session {
     /// Starts the execution.
     pub(super) fn start(&mut self, env: &mut Environment<'_>, running: &mut Running) -> Option<Step> {
         running.view = env.module.site.map.view.number;
-        if self.core.client.transaction.has_locked_tables() && self.core.locks.has_lost_tables() {
-            let error = self.lose_tables(env);
+        if self.core.client.transaction.has_locked_tables() && self.core.locks.has_void_tables() {
+            let error = self.end_void_tables(env);
             return self.report(env, &error);
         }
         running.nap = None;

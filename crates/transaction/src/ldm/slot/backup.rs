@@ -4,7 +4,7 @@
 //! Invariants: places of a slot's stream are consumed in order, each once; a repeated place is only acknowledged again.
 //! A place is applied completely or refused completely. An abort that arrives before its place leaves a marker, so that
 //! the late place cannot revive it. A refusal aborts the transaction, so a member that joins never says one: what is
-//! replicated to it again may have been acknowledged. It gives up joining instead, and the primary goes on in a view
+//! replicated to it again may have been acknowledged. It ends instead, and the primary goes on in a view
 //! without it. It does refuse what it knows to be aborted.
 
 use super::Slot;
@@ -111,7 +111,7 @@ impl Slot {
             self.stream.consumed = replicate.sequence;
             next = self.stream.early.remove(&Sequence(replicate.sequence.0 + 1));
             self.consume(from, replicate, context);
-            next = next.filter(|_| !context.progress.has_given_up);
+            next = next.filter(|_| !context.progress.is_ending);
         }
     }
 
@@ -140,7 +140,7 @@ impl Slot {
         };
         let refusal = match result {
             Err(refusal) if self.must_not_refuse(&refusal) => {
-                return context.give_up_joining(&why_given_up(&refusal));
+                return context.end_joining(&why_given_up(&refusal));
             }
             Err(refusal) => {
                 // Whatever the others do, it cannot be committed: nobody may think later that it was decided here.

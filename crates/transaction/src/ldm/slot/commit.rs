@@ -219,7 +219,7 @@ impl Slot {
         held.tables.iter().try_for_each(|(table, _)| context.check_schema(*table, self.id))
     }
 
-    /// Rows that were staged at the primary of an earlier view are lost, whatever came later.
+    /// Rows that were staged at the primary of an earlier view are void, whatever came later.
     fn is_staged_elsewhere(&self, participant: &Participant) -> bool {
         if mutants::is(Mutant::StagedElsewhereAccepted) {
             return false;
@@ -250,24 +250,25 @@ impl Slot {
 
     /// Commits that wait for a backup that is given up: their outcome is not known any more. The session hears
     /// "unknown"; the rows stay prepared, so that nobody reads around them.
-    pub(in crate::ldm) fn give_up_commits(&mut self, context: &mut Context<'_>) {
-        let mut given_up = self.give_up_takeover(context);
-        self.refuse_askers_of_lost(context);
-        let is_lost = |node: &NodeId| context.map.given_up.contains(node);
-        let pending = self.stream.pending.extract_if(.., |_, pending| pending.missing.iter().any(is_lost));
-        given_up.extend(pending.map(|(_, pending)| (pending.transaction, pending.reply)));
-        self.refuse_ships_of_lost(context);
-        for (transaction, reply) in given_up {
+    pub(in crate::ldm) fn abandon_commits(&mut self, context: &mut Context<'_>) {
+        let mut abandoned = self.abandon_takeover(context);
+        self.refuse_askers_if_given_up(context);
+        let is_given_up = |node: &NodeId| context.map.given_up.contains(node);
+        let pending =
+            self.stream.pending.extract_if(.., |_, pending| pending.missing.iter().any(is_given_up));
+        abandoned.extend(pending.map(|(_, pending)| (pending.transaction, pending.reply)));
+        self.refuse_ships_if_given_up(context);
+        for (transaction, reply) in abandoned {
             if let Some(then) = reply.unknown() {
                 self.mark_at_once(Mark { transaction, next: 0, then: Some(then) }, context);
             }
         }
-        self.give_up_owed(context);
+        self.abandon_owed(context);
     }
 
     /// The primary that decides may never hear of it, and this member neither.
-    fn give_up_owed(&mut self, context: &mut Context<'_>) {
-        if !self.members.is_replica_lost {
+    fn abandon_owed(&mut self, context: &mut Context<'_>) {
+        if !self.members.is_replica_given_up {
             return;
         }
         let mut owed: Vec<(TransactionId, Reply)> = self.owed.drain().collect();

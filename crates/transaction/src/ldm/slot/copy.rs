@@ -223,7 +223,7 @@ impl Context<'_> {
     }
 
     /// This node has too little memory, and ends; it may try again as another life.
-    fn give_up_for_memory(&mut self, full: RegionFull) {
+    fn end_for_memory(&mut self, full: RegionFull) {
         let memory = &self.reclaim.memory;
         let (used, maximum) = (memory.used(full.region), memory.config().region(full.region).maximum);
         let rows: u64 = self.fragments.values().map(|fragment| fragment.statistics().rows).sum();
@@ -235,12 +235,12 @@ impl Context<'_> {
             maximum / MIB,
             self.address.instance
         );
-        self.give_up_joining(&why);
+        self.end_joining(&why);
     }
 
     /// This node ends; it may try again as another life. Until its process is gone it says and takes nothing more.
-    pub(in crate::ldm) fn give_up_joining(&mut self, why: &str) {
-        self.progress.has_given_up = true;
+    pub(in crate::ldm) fn end_joining(&mut self, why: &str) {
+        self.progress.is_ending = true;
         let node = self.address.node;
         self.outputs.event(Severity::Error, format!("node {node} cannot join: {why}"));
         self.outputs.request(RequestToRuntime::Exit(EXIT_CANNOT_JOIN));
@@ -286,7 +286,7 @@ fn take_turn(slots: &mut Slots, budget: &mut Budget, context: &mut Context<'_>) 
                 let Err(full) = applied else { return Taken::Done };
                 let until = until.unwrap_or(context.now.monotonic + WAIT_MAX);
                 if context.now.monotonic >= until || !is_coming {
-                    context.give_up_for_memory(full);
+                    context.end_for_memory(full);
                     return Taken::Done;
                 }
                 // Rows of it that have found their place are passed over.
@@ -437,7 +437,7 @@ impl Slot {
         copy.has_last |= piece.is_last;
         if piece.is_last && copy.lacks_entries && !piece.with_entries {
             let why = "who began to copy rows to it has a newer version than who ended it, and left the indexes to its end";
-            context.give_up_joining(why);
+            context.end_joining(why);
             return Ok(());
         }
         context.send(from, Signal::CopyApplied { slot: self.id });
@@ -480,7 +480,7 @@ impl Slot {
         let Some(copy) = &mut self.copy_in else { return };
         if let Some((from, epoch)) = copy.early.remove(&transaction) {
             if !self.applied.contains_key(&transaction) {
-                return context.give_up_joining("it cannot take what is committed");
+                return context.end_joining("it cannot take what is committed");
             }
             let outcome = Outcome { transaction, slot: self.id, committed: Some(epoch) };
             self.on_outcome(from, outcome, context);
@@ -536,7 +536,7 @@ impl Slot {
         for (_, row) in std::mem::take(&mut copy.waiting) {
             // Its entries may have passed by.
             if let Err(full) = self.apply_copied(&row, &[], context) {
-                return context.give_up_for_memory(full);
+                return context.end_for_memory(full);
             }
         }
         self.end_copy(context);

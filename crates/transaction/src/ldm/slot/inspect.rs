@@ -38,7 +38,7 @@ impl Slot {
             .keys()
             .for_each(|transaction| add("has readers that wait for", format!("{transaction} in {id}")));
         self.askers.keys().for_each(|transaction| add("is asked about", format!("{transaction} in {id}")));
-        if self.is_unsettled() || !self.stream.pending.is_empty() {
+        if self.is_in_takeover() || !self.stream.pending.is_empty() {
             let (takeover, stream) = (&self.takeover, &self.stream);
             add("is taking over", format!("{id}: {takeover:?} {stream:?} {:?}", self.role));
         }
@@ -176,7 +176,7 @@ fn digest(request: &ChecksumRequest, reader: &Reader, info: &TableAccessInfo) ->
     done
 }
 
-/// Whether each row has an entry in it: an index that is being built (or whose building was given up) has not.
+/// Whether each row has an entry in it: an index that is being built (or whose building was abandoned) has not.
 fn is_complete(index: &IndexDefinition) -> bool {
     index.kind != IndexKind::Primary && index.state == IndexState::Public
 }

@@ -315,23 +315,23 @@ impl Slot {
         }
     }
 
-    /// Whether a wait is behind a transaction that is being committed while a data node is lost: it may never be
+    /// Whether a wait is behind a transaction that is being committed while a data node is given up: it may never be
     /// decided in this view.
     pub(in crate::ldm) fn waits_for_ever(&self, waiting: &Waiting, context: &Context<'_>) -> bool {
         let is_ending =
             |owner: TransactionId| self.held.get(&owner).is_some_and(|held| held.stage == HeldStage::Ending);
-        context.has_lost_replicas() && context.implicit_owner(&waiting.key).is_some_and(is_ending)
+        context.has_given_up_nodes() && context.implicit_owner(&waiting.key).is_some_and(is_ending)
     }
 
-    /// A slot that lost a replica grants no locks any more.
-    pub(in crate::ldm) fn refuse_waits_of_lost(&mut self, context: &mut Context<'_>) {
-        if !self.members.is_replica_lost {
+    /// A slot grants no locks while a replica of it is given up.
+    pub(in crate::ldm) fn refuse_waits_if_given_up(&mut self, context: &mut Context<'_>) {
+        if !self.members.is_replica_given_up {
             return;
         }
         for wait in context.waits.in_slot(self.id) {
             self.refuse_wait(wait, Refusal::ReplicaLost, context);
         }
-        self.refuse_handed_of_lost(context);
+        self.refuse_handed_if_given_up(context);
     }
 }
 

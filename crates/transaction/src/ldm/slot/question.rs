@@ -34,7 +34,7 @@ impl Slot {
         context: &mut Context<'_>,
     ) {
         let is_undecided = self.is_ending(transaction) || self.takeover.is_dropping(transaction);
-        if self.members.is_replica_lost && (is_undecided || self.is_gathering()) {
+        if self.members.is_replica_given_up && (is_undecided || self.is_gathering()) {
             return context.send(asker.from, unknown(asker));
         }
         if is_undecided {
@@ -57,8 +57,8 @@ impl Slot {
     }
 
     /// A member is given up: when what they ask for is decided, nobody knows.
-    pub(super) fn refuse_askers_of_lost(&mut self, context: &mut Context<'_>) {
-        if !self.members.is_replica_lost {
+    pub(super) fn refuse_askers_if_given_up(&mut self, context: &mut Context<'_>) {
+        if !self.members.is_replica_given_up {
             return;
         }
         for (_, asker) in self.take_askers() {

@@ -213,7 +213,7 @@ impl Slot {
                     read.run.look_again(&index_key);
                     return self.later(Work::Read(Box::new(read)), context);
                 };
-                if context.has_lost_replicas() {
+                if context.has_given_up_nodes() {
                     return context.refuse_read(read.from, &read.request, Refusal::ReplicaLost);
                 }
                 read.run.look_again(&index_key);

@@ -228,7 +228,7 @@ impl Slot {
         context: &Context<'_>,
     ) -> Result<(), Refusal> {
         let is_void = || self.void.get(&session.node).is_some_and(|void| void.contains(&transaction));
-        if context.is_lost(session.node) || is_void() { Err(Refusal::WrongView) } else { Ok(()) }
+        if context.is_out(session.node) || is_void() { Err(Refusal::WrongView) } else { Ok(()) }
     }
 
     /// A transaction some of whose operations are lost (another primary had them and died, or a broken connection

@@ -54,7 +54,7 @@ use std::collections::BTreeMap;
 use takeover::{Dropping, Resending};
 use types::{NodeId, Sequence, TransactionId, ViewNumber};
 
-/// Earlier streams that are remembered: what is older was settled long ago.
+/// Earlier streams that are remembered: what is older was decided long ago.
 const STREAMS_KEPT: usize = 64;
 
 /// A slot's part in view changes.
@@ -91,7 +91,7 @@ pub(in crate::ldm) enum Stage {
 /// The line of primaries that handed over to each other, as this member knows it.
 #[derive(Debug, Default)]
 pub(in crate::ldm) struct Line {
-    /// Its first view: what was staged here for an earlier one is lost.
+    /// Its first view: what was staged here for an earlier one is void.
     pub(in crate::ldm) since: ViewNumber,
     /// The first view of this member as primary, of those that follow each other.
     leads_since: ViewNumber,
@@ -131,7 +131,7 @@ impl Streams {
 }
 
 impl Takeover {
-    pub(in crate::ldm) fn is_settled(&self) -> bool {
+    pub(in crate::ldm) fn is_over(&self) -> bool {
         matches!(self.stage, Stage::Open)
     }
 
@@ -190,7 +190,7 @@ impl Takeover {
     }
 
     /// Another member has the open transactions of the line.
-    fn lose_claim(&mut self) {
+    fn void_claim(&mut self) {
         self.line.acquired = None;
     }
 

@@ -67,7 +67,7 @@ impl Slot {
         if let Some(marker) = self.outcomes.get(transaction) {
             if context.progress.is_joining && marker.outcome.is_none() && outcome.committed.is_some() {
                 // All the others had it prepared before this member joined, and it refused it.
-                return context.give_up_joining("it cannot take what is committed");
+                return context.end_joining("it cannot take what is committed");
             }
             if marker.outcome != outcome.committed {
                 let what = format!("{transaction} has another outcome here");
@@ -282,7 +282,7 @@ impl Slot {
         outcome: Option<Epoch>,
         context: &mut Context<'_>,
     ) {
-        if context.progress.unsettled_count > 0 {
+        if context.progress.takeover_count > 0 {
             self.after_inherited(transaction, context);
         }
         if !self.owed.is_empty() {

@@ -347,7 +347,7 @@ impl Share {
     pub(in crate::ldm) const ALL: Self = Self { rows: usize::MAX, bytes: usize::MAX };
 }
 
-/// Only this replica tells the session that its commit was given up. A coordinator asks the new primary.
+/// Only this replica tells the session that its commit was abandoned. A coordinator asks the new primary.
 fn tell_session(then: Option<(Address, Signal)>, context: &mut Context<'_>) {
     if let Some((to, signal)) = then.filter(|(_, signal)| matches!(signal, Signal::CommitDone(_))) {
         context.send(to, signal);

@@ -157,7 +157,7 @@ impl Slot {
     }
 
     /// A replica is given up, and this slot takes no more commits: those that are not sealed are refused.
-    pub(super) fn refuse_ships_of_lost(&mut self, context: &mut Context<'_>) {
+    pub(super) fn refuse_ships_if_given_up(&mut self, context: &mut Context<'_>) {
         let Err(refusal) = self.check_primary() else { return };
         let is_open = |ship: &Ship| !matches!(ship.ending, Ending::Again(_));
         let mut open: Vec<Ship> =

@@ -183,7 +183,7 @@ impl Slot {
         }
         if claimant.is_some() {
             // Its own claim, if it has one, is older: it never heard that it may let go.
-            self.lose_own_waits(&gathering.pieces, context);
+            self.void_own_waits(&gathering.pieces, context);
             self.let_go(context);
         }
         for (_, piece) in &mut gathering.pieces {
@@ -263,7 +263,7 @@ fn outcome_in(report: &GatherReport, transaction: TransactionId) -> Option<Optio
 
 /// Whether a member that has consumed so much of a place's stream has consumed the place. Streams older than the oldest
 /// it knows count as consumed. It joined behind them: what they left undecided was replicated to it before it was
-/// copied to, or settled long ago. A member that has not been copied to yet may know nothing of them, and names no
+/// copied to, or decided long ago. A member that has not been copied to yet may know nothing of them, and names no
 /// oldest.
 pub(super) fn is_consumed(
     oldest: Option<ViewNumber>,

@@ -29,7 +29,7 @@
 //! - A marker of a decided transaction bars its late open pieces.
 //! - Replies for sealed one-primary commits stay with the old primary (`owed`): it hears the outcome as a backup. If
 //!   it dies first, sessions ask the new one, who has the markers of all sessions that outlive the old one.
-//! - Nothing is lost by a piece that does not fit in memory but its own transaction: it goes, and hears so (1213)
+//! - A piece that does not fit in memory makes nothing void but its own transaction: it goes, and hears so (1213)
 //!   with its next request.
 //! - The word that a transaction is over may pass the transaction on its way. It may be an abort on a connection that
 //!   breaks. Or it is the loss of its session's node, of which one primary hears before it takes and the other after it
@@ -42,7 +42,7 @@
 //! `stepping_down`, `sending`, `letting_go` and `standing_down` are the old primary's side, `taking` is the new one's.
 //!
 //! Deliberately not here: sending ahead of the view. All that is open travels inside it, so there is a limit on it,
-//! behind which a transaction is lost.
+//! behind which a transaction is void.
 
 mod letting_go;
 mod sending;
@@ -126,7 +126,7 @@ impl Room {
 }
 
 /// Requests that wait nowhere any more: nobody answers them.
-fn lose_waits(waits: Vec<Run>, context: &mut Context<'_>) {
+fn void_waits(waits: Vec<Run>, context: &mut Context<'_>) {
     for run in waits {
         context.send(run.from(), Signal::WaitMoved { request: run.request(), to: Address::NOBODY });
     }

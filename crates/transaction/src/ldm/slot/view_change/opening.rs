@@ -32,7 +32,7 @@ impl Slot {
                 self.release(context);
             }
         }
-        self.count_unsettled(context);
+        self.count_takeover(context);
     }
 
     /// An inherited transaction is decided here.
@@ -44,30 +44,30 @@ impl Slot {
     }
 
     /// Whether its takeover is not over.
-    pub(in crate::ldm) fn is_unsettled(&self) -> bool {
-        !self.takeover.is_settled() || self.role.hand_out().is_some()
+    pub(in crate::ldm) fn is_in_takeover(&self) -> bool {
+        !self.takeover.is_over() || self.role.hand_out().is_some()
     }
 
     /// The module counts the slots whose takeover is not over.
-    pub(in crate::ldm) fn count_unsettled(&mut self, context: &mut Context<'_>) {
-        let is_unsettled = self.is_unsettled();
-        if std::mem::replace(&mut self.is_counted, is_unsettled) == is_unsettled {
+    pub(in crate::ldm) fn count_takeover(&mut self, context: &mut Context<'_>) {
+        let is_in_takeover = self.is_in_takeover();
+        if std::mem::replace(&mut self.is_counted, is_in_takeover) == is_in_takeover {
             return;
         }
-        if is_unsettled {
-            context.progress.unsettled_count += 1;
+        if is_in_takeover {
+            context.progress.takeover_count += 1;
             return;
         }
-        context.progress.unsettled_count -= 1;
-        if context.progress.unsettled_count == 0 {
-            context.report_settled();
+        context.progress.takeover_count -= 1;
+        if context.progress.takeover_count == 0 {
+            context.report_all_open();
         }
     }
 
     /// Whether a request must wait until the slot's takeover is over.
     pub(in crate::ldm) fn is_held_back(&self, signal: &Signal) -> bool {
         // While a member is given up nobody knows how long it takes: what can be refused is refused.
-        let is_given_up = self.members.is_replica_lost;
+        let is_given_up = self.members.is_replica_given_up;
         let is_opening = self.takeover.is_opening() && !is_given_up;
         let is_gathering = self.takeover.is_gathering();
         #[expect(clippy::wildcard_enum_match_arm, reason = "everything else goes on during a takeover")]
@@ -120,11 +120,11 @@ impl Slot {
 
     /// From a member that is given up no report comes: what waits for it is looked at again, to be refused. Returns
     /// the commits that were to be replicated again: nobody knows what becomes of them.
-    pub(in crate::ldm) fn give_up_takeover(
+    pub(in crate::ldm) fn abandon_takeover(
         &mut self,
         context: &mut Context<'_>,
     ) -> Vec<(TransactionId, Reply)> {
-        if !self.members.is_replica_lost {
+        if !self.members.is_replica_given_up {
             return Vec::new();
         }
         self.release(context);
@@ -144,7 +144,7 @@ impl Slot {
 
 impl Context<'_> {
     /// Operators want to know how long a failover took; so does `latsdb bench failover`.
-    pub(in crate::ldm) fn report_settled(&mut self) {
+    pub(in crate::ldm) fn report_all_open(&mut self) {
         let text = format!("view {}: all slots of {} take writes", self.map.view.number, self.address);
         self.outputs.event(Severity::Info, text);
     }

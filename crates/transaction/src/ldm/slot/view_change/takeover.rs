@@ -60,7 +60,7 @@ impl Slot {
                 // It is gathered anew.
                 Ending::Again(_) => {}
                 Ending::Two { coordinator, .. }
-                    if context.is_lost(coordinator.node) || reborn.contains(&coordinator.node) =>
+                    if context.is_out(coordinator.node) || reborn.contains(&coordinator.node) =>
                 {
                     self.refuse_ship(ship, Refusal::WrongView, context);
                 }
@@ -150,7 +150,7 @@ impl Slot {
         }
         let pieces = gathering.pieces.into_iter().map(|(_, piece)| piece).collect();
         self.take_open(pieces, context);
-        self.count_unsettled(context);
+        self.count_takeover(context);
     }
 
     // ---- telling and dropping ------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 //! Letting go: the open transactions of a line have another owner, or none, or are this member's again.
 
-use super::lose_waits;
+use super::void_waits;
 use crate::ldm::Context;
 use crate::ldm::slot::Slot;
 use crate::ldm::slot::transaction::HeldStage;
@@ -35,7 +35,7 @@ impl Slot {
     /// same rows may come next.
     pub(in crate::ldm) fn let_go(&mut self, context: &mut Context<'_>) {
         self.role.let_go();
-        self.takeover.lose_claim();
+        self.takeover.void_claim();
         if self.is_elsewhere() {
             // Slices that prepare these are not waited for: the report that comes next names them.
             for transaction in self.sealed() {
@@ -54,7 +54,7 @@ impl Slot {
         for transaction in self.open() {
             self.drop_open(transaction, context);
         }
-        self.count_unsettled(context);
+        self.count_takeover(context);
         context.resume_backfills();
     }
 
@@ -66,24 +66,24 @@ impl Slot {
         open
     }
 
-    /// A view is installed: a line that it has ended is given up.
+    /// A view is installed: what was open in a line that it has ended is void.
     pub(in crate::ldm) fn continue_line(&mut self, context: &mut Context<'_>) {
         let view = &context.map.view;
         let hand_out = self.role.hand_out_mut();
         let is_known = hand_out.is_none_or(|hand_out| hand_out.begin_view(view, self.id));
         let has_claim = self.takeover.line.claim().is_some();
         if has_claim && (!is_known || self.claim(context).is_none()) {
-            self.give_up_line(context);
+            self.end_line(context);
         }
     }
 
-    /// The view has begun another line, or nobody knows how far this one went elsewhere: what is open here is lost,
-    /// and requests that wait are.
-    fn give_up_line(&mut self, context: &mut Context<'_>) {
+    /// The view has begun another line, or nobody knows how far this one went elsewhere: what is open here is void,
+    /// and so are requests that wait.
+    fn end_line(&mut self, context: &mut Context<'_>) {
         let waits = self.take_waits(context);
         self.takeover.begin_again(context.map.view.number);
-        self.lose_handed_waits(|_| true, context);
-        lose_waits(waits, context);
+        self.void_handed_waits(|_| true, context);
+        void_waits(waits, context);
         self.let_go(context);
     }
 

@@ -69,7 +69,7 @@ impl Slot {
     /// Slices ended: what waited for them goes on.
     #[inline]
     pub(in crate::ldm) fn after_slices(&mut self, context: &mut Context<'_>) {
-        if context.progress.unsettled_count > 0 && !context.progress.is_entering {
+        if context.progress.takeover_count > 0 && !context.progress.is_entering {
             self.hand_over(context);
             self.finish_gathering(context);
         }

@@ -1,7 +1,7 @@
 //! Stepping down: what a member does on installing the view in which another one is primary, and with requests that
 //! come to it afterwards.
 
-use super::{Room, lose_waits};
+use super::{Room, void_waits};
 use crate::ldm::Context;
 use crate::ldm::slot::Slot;
 use crate::ldm::slot::backup::Applied;
@@ -117,7 +117,7 @@ impl Slot {
         let open = open.filter_map(|transaction| Some(self.held.get(&transaction)?.session));
         let sessions = waiting.into_iter().chain(open);
         context.standing_down.told.extend(sessions.filter(|module| module.kind == ModuleKind::Sql));
-        self.give_up_large(context);
+        self.void_large(context);
     }
 
     /// Requests that were to go on here.
@@ -131,8 +131,8 @@ impl Slot {
         }
     }
 
-    /// Transactions that are too large to travel inside a view change are lost, and undone in slices.
-    fn give_up_large(&mut self, context: &mut Context<'_>) {
+    /// Transactions that are too large to travel inside a view change are void, and undone in slices.
+    fn void_large(&mut self, context: &mut Context<'_>) {
         let mut room = Room::default();
         let mut large: Vec<(NodeId, TransactionId)> = Vec::new();
         for transaction in self.open() {
@@ -147,15 +147,15 @@ impl Slot {
         }
         if let Some(hand_out) = self.role.hand_out_mut() {
             for run in &hand_out.waits {
-                let is_lost = large.iter().any(|(_, transaction)| *transaction == run.transaction());
-                if !is_lost && !room.take(0, run.handed_size()) {
+                let is_void = large.iter().any(|(_, transaction)| *transaction == run.transaction());
+                if !is_void && !room.take(0, run.handed_size()) {
                     large.push((run.from().node, run.transaction()));
                 }
             }
             hand_out.room = room;
         }
         for (session, transaction) in large {
-            self.lose_handed_waits(|run| run.transaction() == transaction, context);
+            self.void_handed_waits(|run| run.transaction() == transaction, context);
             self.void.entry(session).or_default().insert(transaction);
             self.undo(transaction, context);
         }
@@ -176,22 +176,22 @@ impl Slot {
         held.operations.iter().map(size).sum()
     }
 
-    /// Requests that are on their way to another primary are lost: nobody answers them.
-    pub(in crate::ldm) fn lose_handed_waits(
+    /// Requests that are on their way to another primary are void: nobody answers them.
+    pub(in crate::ldm) fn void_handed_waits(
         &mut self,
-        is_lost: impl Fn(&Run) -> bool,
+        is_void: impl Fn(&Run) -> bool,
         context: &mut Context<'_>,
     ) {
         let Some(hand_out) = self.role.hand_out_mut() else { return };
         let waits = std::mem::take(&mut hand_out.waits);
-        let (lost, kept): (Vec<Run>, Vec<Run>) = waits.into_iter().partition(is_lost);
+        let (void, kept): (Vec<Run>, Vec<Run>) = waits.into_iter().partition(is_void);
         hand_out.waits = kept;
-        lose_waits(lost, context);
+        void_waits(void, context);
     }
 
     /// A replica is given up: no view that lets these go on is awaited.
-    pub(in crate::ldm) fn refuse_handed_of_lost(&mut self, context: &mut Context<'_>) {
-        self.lose_handed_waits(|_| true, context);
+    pub(in crate::ldm) fn refuse_handed_if_given_up(&mut self, context: &mut Context<'_>) {
+        self.void_handed_waits(|_| true, context);
         for run in self.take_resuming(context) {
             self.refuse_run(run, Refusal::ReplicaLost, context);
         }

@@ -59,24 +59,24 @@ impl Slot {
     /// Requests that waited here when this member led before, and that the claimant has no more. It has refused or
     /// answered them. Its word may have gone with the connection that kept this member from hearing that they are
     /// there.
-    pub(in crate::ldm) fn lose_own_waits(
+    pub(in crate::ldm) fn void_own_waits(
         &mut self,
         pieces: &[(NodeId, HandOver)],
         context: &mut Context<'_>,
     ) {
         let waits = pieces.iter().flat_map(|(_, piece)| &piece.waits);
         let handed: BTreeSet<(Address, RequestId)> = waits.map(asked_by).collect();
-        self.lose_handed_waits(|run| !handed.contains(&(run.from(), run.request())), context);
+        self.void_handed_waits(|run| !handed.contains(&(run.from(), run.request())), context);
     }
 
     /// Requests that were on their way here from a member that is gone: they wait nowhere any more. Their sessions may
     /// believe that they wait here: this member let go of its own when it saw theirs.
-    pub(in crate::ldm) fn lose_unread(&mut self, reborn: &[NodeId], context: &mut Context<'_>) {
+    pub(in crate::ldm) fn void_unread(&mut self, reborn: &[NodeId], context: &mut Context<'_>) {
         let members = context.map.view.in_sync(self.id);
         let stays = |node: NodeId| members.contains(&node) && !reborn.contains(&node);
         let unread = std::mem::take(&mut self.takeover.unread);
-        let lost = unread.into_iter().filter(|(from, _)| !stays(*from));
-        for wait in lost.flat_map(|(_, piece)| piece.waits) {
+        let void = unread.into_iter().filter(|(from, _)| !stays(*from));
+        for wait in void.flat_map(|(_, piece)| piece.waits) {
             let (session, request) = asked_by(&wait);
             context.send(session, Signal::WaitMoved { request, to: Address::NOBODY });
         }
@@ -84,14 +84,14 @@ impl Slot {
 
     /// Open transactions and waits go on here.
     pub(in crate::ldm) fn take_open(&mut self, pieces: Vec<HandOver>, context: &mut Context<'_>) {
-        let mut lost: BTreeSet<TransactionId> = BTreeSet::new();
+        let mut void: BTreeSet<TransactionId> = BTreeSet::new();
         let mut waits = Vec::new();
         for piece in pieces {
             for (node, transaction) in piece.void {
                 self.void.entry(node).or_default().insert(transaction);
             }
             for handed in piece.transactions {
-                self.take_transaction(handed, &mut lost, context);
+                self.take_transaction(handed, &mut void, context);
             }
             waits.extend(piece.waits);
         }
@@ -105,28 +105,28 @@ impl Slot {
         self.tell_sessions(context);
     }
 
-    /// An open transaction, or a part of it, goes on here; if it cannot, it is one of the `lost` ones.
+    /// An open transaction, or a part of it, goes on here; if it cannot, it is one of the `void` ones.
     fn take_transaction(
         &mut self,
         handed: HandedTransaction,
-        lost: &mut BTreeSet<TransactionId>,
+        void: &mut BTreeSet<TransactionId>,
         context: &mut Context<'_>,
     ) {
         let HandedTransaction { transaction, session, operations } = handed;
         let is_sealed = self.outcomes.get(transaction).is_some()
             || self.applied.contains_key(&transaction)
             || self.held.get(&transaction).is_some_and(|held| held.stage != HeldStage::Open);
-        let is_void = is_sealed || lost.contains(&transaction) || context.is_lost(session.node);
-        if !is_void && let Some(void) = self.void.get_mut(&session.node) {
-            // It was lost here before, but not there.
-            void.remove(&transaction);
+        let is_void = is_sealed || void.contains(&transaction) || context.is_out(session.node);
+        if !is_void && let Some(known) = self.void.get_mut(&session.node) {
+            // It was void here before, but not there.
+            known.remove(&transaction);
         }
         if is_void || self.stage_handed(transaction, session, operations, context).is_err() {
             // For want of memory, most often. A session that asks for more of it, or waits, is refused.
             if !is_sealed {
                 self.drop_open(transaction, context);
             }
-            lost.insert(transaction);
+            void.insert(transaction);
             self.void.entry(session.node).or_default().insert(transaction);
         }
     }
@@ -134,7 +134,7 @@ impl Slot {
     /// A request that waited elsewhere goes on here.
     fn take_wait(&mut self, run: Run, context: &mut Context<'_>) {
         if run.from().node == context.address.node {
-            // The old primary's word may come after it has left the view; between these two nothing is lost.
+            // The old primary's word may come after it has left the view; between these two no request is void.
             let moved = Signal::WaitMoved { request: run.request(), to: context.address };
             context.send(run.from(), moved);
         }
