@@ -2,7 +2,7 @@
 
 use super::{EPOCHS_AHEAD_MAX, NodeModule};
 use protocol::signal::InfoTable;
-use protocol::{Address, Budget, Envelope, Module, ModuleKind, Outputs, Signal, View};
+use protocol::{Address, Budget, Envelope, Module, ModuleKind, Outputs, RestartPoint, Signal, View};
 use query::{NodeMap, Shared};
 use std::sync::Arc;
 use stdx::Now;
@@ -75,6 +75,20 @@ fn signals_of_impossible_epochs_are_counted_and_nobody_adopts_them() {
     let ahead = Epoch(EPOCHS_AHEAD_MAX + 2);
     assert_eq!(refused(&mut module, 3, ahead), [("SIGNALS_OF_IMPOSSIBLE_EPOCHS", 1)]);
     assert_eq!(module.epoch, Epoch(1));
+}
+
+/// A management node begins with the view in its control log, and may hear from nodes that have restarted since before
+/// it has their view. It would keep what they had said before.
+#[test]
+fn a_node_hears_those_that_have_restarted_before_it_has_their_view() {
+    let before = RestartPoint::FOUNDING.next(Epoch(5_000));
+    let mut module = module(View { restart: before, ..view(3) });
+    let mut restart = before;
+    for _ in 0..10 {
+        restart = restart.next(Epoch(restart.first.0 + 1_000_000));
+    }
+    assert_eq!(refused(&mut module, 3, Epoch(restart.first.0 + 7)), []);
+    assert_eq!(module.epoch, Epoch(restart.first.0 + 7));
 }
 
 /// The epoch with which a module's signals leave.
