@@ -10,7 +10,7 @@ use crate::piece::{Piece, PieceError, PieceRow};
 use crate::recovery::SLICE_SIZE;
 use protocol::control::GroupId;
 use protocol::disk::{DiskAnswer, DiskError, DiskOperation, FileName};
-use types::{NodeId, SlotId};
+use types::{NodeId, SlotId, TableId};
 
 /// A checkpoint cannot be read: the node does not have it. The text is for people.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,6 +51,12 @@ impl CheckpointReader {
             last_key: None,
             has_asked: false,
         }
+    }
+
+    /// The fragment whose rows it gives.
+    #[must_use]
+    pub fn fragment(&self) -> (SlotId, TableId) {
+        (self.slot, self.fragment.table)
     }
 
     fn end(&self) -> u64 {

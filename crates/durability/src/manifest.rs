@@ -11,15 +11,20 @@
 //!
 //! Invariants, which the writer of checkpoints keeps and a restart trusts:
 //! - the files that a manifest names were synced before it was written;
-//! - nothing that a checkpoint shows, and no delete or drop that it omits, is newer than its epoch;
-//! - the log is there from the least position of all manifests on.
+//! - nothing that a checkpoint shows, and no delete that it omits, is newer than its epoch;
+//! - no drop of a table that a manifest omits is newer than the manifest's epoch;
+//! - the log is there from the least position of all manifests on;
+//! - a node that has a manifest with a position above 1 has one of each of the slots that it names.
+//!
+//! A manifest that is lost leaves no trace of its own, so each names all slots of the node. It also names the life that
+//! wrote it: a log that a later life has begun anew is not the one that its positions are of.
 //!
 //! Deliberately not here: when a checkpoint is made (`pace`), and rows (`piece`).
 
 use crate::block::Position;
 use protocol::control::GroupId;
 use stdx::wire::{from_bytes, to_bytes};
-use types::{COLLATION_VERSION, Epoch, NodeId, SlotId, TableId};
+use types::{COLLATION_VERSION, Epoch, Incarnation, NodeId, SlotId, TableId};
 use wire_derive::Wire;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"LRMF");
@@ -59,8 +64,16 @@ pub struct Manifest {
     pub founding: GroupId,
     /// The node.
     pub node: NodeId,
+    /// The life that wrote it.
+    pub lineage: Incarnation,
     /// The slot.
     pub slot: SlotId,
+    /// All slots that the node has, in order. Each of them has a manifest, or the log reaches back to its beginning.
+    pub slots: Vec<SlotId>,
+    /// A fragment that is not in the list has nothing in the log before this block.
+    pub position: u64,
+    /// The highest epoch that anything was committed in when the list was made: the drop of a table may be missing.
+    pub epoch: Epoch,
     /// In the order of tables.
     pub fragments: Vec<FragmentCheckpoint>,
 }
@@ -129,16 +142,27 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// The highest epoch of its checkpoints: the node cannot be brought to an older one.
+    /// The highest epoch of its checkpoints and of itself: the node cannot be brought to an older one.
     #[must_use]
     pub fn low(&self) -> Epoch {
-        self.fragments.iter().map(|fragment| fragment.epoch).max().unwrap_or(Epoch(0))
+        self.fragments.iter().map(|fragment| fragment.epoch).fold(self.epoch, Epoch::max)
     }
 
-    /// The first block that its checkpoints need; `None` if it has none.
+    /// The same without the checkpoint of a table, which turned out to be bad: only the whole log has its rows.
     #[must_use]
-    pub fn required(&self) -> Option<Position> {
-        self.fragments.iter().map(|fragment| Position(fragment.position)).min()
+    pub fn without(mut self, table: TableId) -> Self {
+        for fragment in self.fragments.iter_mut().filter(|fragment| fragment.table == table) {
+            let (table, epoch) = (fragment.table, fragment.epoch);
+            let (position, file, offset, length, pieces, rows) = (1, 0, 0, 0, 0, 0);
+            *fragment = FragmentCheckpoint { table, epoch, position, file, offset, length, pieces, rows };
+        }
+        self
+    }
+
+    /// The first block that its slot needs.
+    #[must_use]
+    pub fn required(&self) -> Position {
+        Position(self.fragments.iter().map(|fragment| fragment.position).fold(self.position, u64::min))
     }
 }
 

@@ -1,11 +1,13 @@
 //! The log that a starting node finds: which of its blocks count, up to which epochs it is whole, and its entries.
 //!
-//! 1. [`Scan`] reads every file once. It gives a [`Found`]: the points that the disk can be brought back to, and what
-//!    is damaged.
-//! 2. [`Rewrite`] writes the tail again and syncs it. An earlier process may have died between a write and its sync, so
+//! 1. [`ManifestScan`] reads the manifests of the checkpoints. They say from which block on the log is needed.
+//! 2. [`Scan`] reads every file of the log once. It gives a [`Found`]: the points that the disk can be brought back to,
+//!    and what is damaged.
+//! 3. [`Rewrite`] writes the tail again and syncs it. An earlier process may have died between a write and its sync, so
 //!    that the tail is only in memory. It must not count before this.
-//! 3. The points go to the control plane as a [`Claim`]. It says which of them counts and at which epoch to cut.
-//! 4. [`Replay`] gives the entries up to the cut, in the order in which they were logged.
+//! 4. The points go to the control plane as a [`Claim`]. It says which of them counts and at which epoch to cut.
+//! 5. The checkpoints are read (`checkpoint`). Then [`Replay`] gives the entries up to the cut, in the order in which
+//!    they were logged.
 //!
 //! **The chain.** A block counts if it stands where the block before says: the next number, that block's checksum, the
 //! founding, node and file of its file's header. A life of the node begins with a new file, whose header names its
@@ -25,11 +27,13 @@
 //! Deliberately not here: which point counts (`protocol::claim`, `membership`), rows (`storage`).
 
 mod chain;
+mod manifests;
 mod replay;
 mod rewrite;
 mod scan;
 
 pub use chain::{Found, Point};
+pub use manifests::{ManifestScan, Manifests};
 pub use replay::{Replay, ReplayError};
 pub use rewrite::Rewrite;
 pub use scan::{LogReader, Scan, ScanError};

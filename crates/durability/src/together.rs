@@ -2,11 +2,10 @@
 //! and restarts. After each restart the fragment is what it was at the epoch that the log says, row by row.
 
 use crate::block::{Mark, OpenBlock, Position};
-use crate::checkpoint::CheckpointReader;
 use crate::manifest::{FragmentCheckpoint, Manifest};
 use crate::piece::{PieceBuilder, PiecePlace, PieceRow, SealedPiece};
 use crate::record::Entry;
-use crate::recovery::{Found, LogReader, Scan};
+use crate::recovery::{Found, LogReader, ManifestScan, Manifests, Scan};
 use crate::simulated_disk::Disk;
 use crate::writer::{LogEnd, LogIdentity, LogSize, Writer};
 use memory::{Guard, MemoryConfig, MemoryManager};
@@ -51,6 +50,7 @@ struct Node {
     open: OpenBlock,
     writer: Writer,
     history: History,
+    life: u32,
     /// The highest epoch of a commit, and the last one that is marked whole.
     newest: u64,
     whole: u64,
@@ -85,6 +85,7 @@ impl Node {
             open: OpenBlock::new(0),
             writer: writer(1, RestartPoint::default(), LogEnd { next_file: 1, ..LogEnd::default() }),
             history: History::new(),
+            life: 1,
             newest: 10,
             whole: 10,
             checkpoint: None,
@@ -208,7 +209,11 @@ impl Node {
             collations: COLLATION_VERSION.to_owned(),
             founding: FOUNDING,
             node: NODE,
+            lineage: Incarnation(self.life),
             slot: SLOT,
+            slots: vec![SLOT],
+            position: checkpoint.position.0,
+            epoch,
             fragments: vec![fragment],
         };
         let file = FileName::Manifest(SLOT);
@@ -220,10 +225,12 @@ impl Node {
         self.manifests += 1;
     }
 
-    fn read_manifest(&mut self) -> Option<Manifest> {
-        let read = DiskOperation::Read { file: FileName::Manifest(SLOT), offset: 0, length: 1 << 20 };
-        let Ok(DiskAnswer::Bytes(bytes)) = self.disk.perform(read) else { return None };
-        Some(Manifest::decode(&bytes, SLOT, CLUSTER, NODE).expect("it is whole"))
+    fn read_checkpoints(&mut self) -> Manifests {
+        let mut scan = ManifestScan::new(CLUSTER, NODE, &self.disk.list());
+        while let Some(operation) = scan.poll() {
+            scan.on_done(self.disk.perform(operation)).expect("manifests are ours");
+        }
+        scan.finish()
     }
 
     fn scan(&mut self, required: Position) -> Found {
@@ -242,18 +249,19 @@ impl Node {
 
     /// Comes back from the disk as another life; the epoch that it came back to.
     fn restart(&mut self, life: u32, promised: u64) -> u64 {
-        self.manifest = self.read_manifest();
-        let required = self.manifest.as_ref().and_then(Manifest::required).unwrap_or(Position(1));
+        let checkpoints = self.read_checkpoints();
+        let required = checkpoints.required();
         let found = self.scan(required);
-        assert!(!found.is_damaged);
+        assert!(!found.is_damaged && checkpoints.are_of(&found));
+        checkpoints.tidying().into_iter().for_each(|operation| done(self.disk.perform(operation)));
+        self.manifest = checkpoints.manifests().next().cloned();
         let point = found.points().next().copied();
         let flushed = point.map_or(0, |point| point.claim.flushed.0);
-        let low = self.manifest.as_ref().map_or(0, |manifest| manifest.low().0);
+        let low = checkpoints.low().0;
         assert!(flushed >= promised && flushed >= low, "{flushed}, {promised} was promised, low {low}");
 
         let mut fragment = bare(&self.memory);
-        if let Some(manifest) = &self.manifest {
-            let mut reader = CheckpointReader::new(manifest, &manifest.fragments[0]);
+        for mut reader in checkpoints.readers() {
             while let Some(operation) = reader.poll() {
                 let load = |row: &PieceRow<'_>| {
                     fragment.load(row.key, row.epoch, Some(row.row)).expect("there is memory");
@@ -264,7 +272,7 @@ impl Node {
         if let Some(point) = &point {
             let mut replay = found.replay(point, Epoch(flushed), required);
             while let Some(operation) = replay.poll() {
-                let load = |entry: &Entry<'_>| {
+                let load = |_, entry: &Entry<'_>| {
                     fragment.load(entry.key, entry.epoch, entry.row).expect("there is memory");
                 };
                 replay.on_done(self.disk.perform(operation), load).expect("the log is whole");
@@ -280,7 +288,7 @@ impl Node {
         self.writer.mark(Mark::Restored { cut: Epoch(flushed), closed_at_us: 0 });
         self.open = OpenBlock::new(0);
         self.checkpoint = None;
-        (self.newest, self.whole) = (first, first);
+        (self.life, self.newest, self.whole) = (life, first, first);
         flushed
     }
 

@@ -1,8 +1,8 @@
 //! `disk`: the redo log of a data node, and what is restored from it.
 //!
 //! ```text
-//! start     list and read the log, write its tail again -> the claim goes to `membership`, which joins with it
-//! then      an order to restore: rows up to the cut, a new file -> `Restored`; or a view: a new log begins
+//! start     read manifests and log, write the log's tail again -> the claim goes to `membership`, which joins with it
+//! then      an order to restore: rows up to the cut, a new file -> `Restored`; or a view: a new log begins (`start`)
 //! a view    `main` sends the tables by this module, which sends ahead the rows that were restored
 //! always    blocks of the ldms -> the log; whole(e) when every ldm has said so; a flush; `Flushed` -> `main`
 //! ```
@@ -21,15 +21,16 @@
 //! an epoch is durable in the whole cluster (`transaction::epochs`).
 
 mod restore;
+mod start;
 
 use durability::{
-    Found, LogEnd, LogIdentity, LogLevel, LogReader, LogSize, Mark, Position, Replay, Rewrite, Scan,
-    ScanError, SealedBlock, Writer,
+    CheckpointReader, Found, LogEnd, LogIdentity, LogLevel, LogSize, ManifestScan, Manifests, Mark, Position,
+    Replay, Rewrite, Scan, SealedBlock, Writer,
 };
 use memory::MemoryManager;
 use protocol::control::GroupId;
-use protocol::disk::{DiskAnswer, DiskError, DiskLane, DiskOperation, DiskRequest, FileName};
-use protocol::module::{EXIT_CANNOT_JOIN, EXIT_CANNOT_START, EXIT_DISK, EXIT_LEFT_OUT};
+use protocol::disk::{DiskAnswer, DiskError, DiskOperation, FileName};
+use protocol::module::EXIT_DISK;
 use protocol::redo_room::RedoRoom;
 use protocol::restart::RestoreOrder;
 use protocol::{Address, Envelope, Input, Outputs, RequestToRuntime, RestartPoint, Severity, Signal};
@@ -83,24 +84,32 @@ enum Phase {
     /// Files are listed.
     Listing,
     /// Files of an earlier cluster go.
-    Removing(VecDeque<FileName>),
+    Removing(VecDeque<DiskOperation>),
+    /// The manifests among these files are read.
+    Manifests(Box<(ManifestScan, Vec<(FileName, u64)>)>),
     /// The log is read.
     Scanning(Box<Scan>),
     /// Its tail is written again.
     Rewriting(Box<(Found, Rewrite)>),
+    /// Files that no manifest names go.
+    Tidying(Box<Found>, VecDeque<DiskOperation>),
     /// The claim is told.
     Claimed(Box<Found>),
     /// Rows are read.
-    Replaying(Box<Replaying>),
-    /// They get their indexes.
+    Restoring(Box<Restoring>),
+    /// A checkpoint is bad, and the next life must not claim it: why the node ends, and what is done before.
+    GivingUp(String, Option<DiskOperation>),
+    /// Rows get their indexes.
     Building(Box<(RestoreOrder, NextLog, Builder)>),
     /// The log is written.
     Running,
 }
 
 /// A restore that is under way.
-struct Replaying {
+struct Restoring {
     order: RestoreOrder,
+    /// Checkpoints that are not read yet.
+    readers: VecDeque<CheckpointReader>,
     replay: Replay,
     loader: Loader,
     next: NextLog,
@@ -120,6 +129,8 @@ pub struct DiskModule {
     phase: Phase,
     /// The ticket of the request that the start waits for.
     ticket: u64,
+    /// The manifests that were found.
+    manifests: Manifests,
     /// As `membership` has it.
     life: Incarnation,
     writer: Option<Writer>,
@@ -155,6 +166,7 @@ impl DiskModule {
             config,
             phase: Phase::Starting,
             ticket: 0,
+            manifests: Manifests::default(),
             life: Incarnation(0),
             writer: None,
             restored: None,
@@ -281,233 +293,6 @@ impl DiskModule {
         self.has_failed = true;
         outputs.event(Severity::Error, format!("node {}: {why}", self.config.node));
         outputs.request(RequestToRuntime::Exit(exit_code));
-    }
-
-    // ---- the start -----------------------------------------------------------------------------------------------
-
-    /// Asks the disk for the next step of the start.
-    fn ask(&mut self, operation: DiskOperation, outputs: &mut Outputs<Shared>) {
-        self.ticket += 1;
-        outputs.disk(DiskRequest { ticket: self.ticket, lane: DiskLane::Bulk, operation });
-    }
-
-    fn on_disk_done(
-        &mut self,
-        now: Now,
-        ticket: u64,
-        result: Result<DiskAnswer, DiskError>,
-        outputs: &mut Outputs<Shared>,
-    ) {
-        let done = match (std::mem::replace(&mut self.phase, Phase::Running), result) {
-            (Phase::Running, result) => return self.on_written(now, ticket, result, outputs),
-            (Phase::Listing, Ok(DiskAnswer::Files(files))) => {
-                self.on_files(&files);
-                Ok(())
-            }
-            (Phase::Listing | Phase::Removing(_), Err(DiskError::Failed(why))) => Err((EXIT_DISK, why)),
-            (Phase::Removing(files), _) => {
-                self.phase = Phase::Removing(files);
-                Ok(())
-            }
-            (Phase::Scanning(mut scan), result) => {
-                let done = scan.on_done(result);
-                self.phase = Phase::Scanning(scan);
-                done.map_err(|error| match error {
-                    ScanError::Foreign(why) => (EXIT_CANNOT_START, why),
-                    ScanError::Disk(why) => (EXIT_DISK, why),
-                })
-            }
-            (Phase::Rewriting(mut work), result) => {
-                let done = work.1.on_done(result);
-                self.phase = Phase::Rewriting(work);
-                done.map_err(|why| (EXIT_DISK, why))
-            }
-            (Phase::Replaying(work), result) => self.on_replayed(work, result),
-            (phase, _) => {
-                self.phase = phase;
-                Ok(())
-            }
-        };
-        match done {
-            Ok(()) => self.go_on(outputs),
-            Err((exit_code, why)) => self.fail(exit_code, &why, outputs),
-        }
-    }
-
-    /// The files of the node are known.
-    fn on_files(&mut self, files: &[(FileName, u64)]) {
-        if self.config.redo.is_initial {
-            let is_mine = |name: &FileName| !matches!(name, FileName::ControlLog);
-            let names = files.iter().map(|(name, _)| *name).filter(is_mine);
-            self.phase = Phase::Removing(names.collect());
-            return;
-        }
-        self.phase = Phase::Scanning(Box::new(Scan::new(self.reader(), files)));
-    }
-
-    fn reader(&self) -> LogReader {
-        LogReader {
-            cluster: self.config.cluster.clone(),
-            node: self.config.node,
-            file_size: self.config.redo.file_size,
-            required: Position(1),
-        }
-    }
-
-    /// Asks for the next step of the start, or begins the one behind it.
-    fn go_on(&mut self, outputs: &mut Outputs<Shared>) {
-        loop {
-            let next = match &mut self.phase {
-                Phase::Removing(files) => files.pop_front().map(|file| DiskOperation::Remove { file }),
-                Phase::Scanning(scan) => scan.poll(),
-                Phase::Rewriting(work) => work.1.poll(),
-                Phase::Replaying(work) => work.replay.poll(),
-                Phase::Starting
-                | Phase::Listing
-                | Phase::Claimed(_)
-                | Phase::Building(_)
-                | Phase::Running => return,
-            };
-            if let Some(operation) = next {
-                return self.ask(operation, outputs);
-            }
-            match std::mem::replace(&mut self.phase, Phase::Starting) {
-                Phase::Removing(_) => {
-                    self.phase = Phase::Scanning(Box::new(Scan::new(self.reader(), &[])));
-                }
-                Phase::Scanning(scan) => {
-                    let found = scan.finish();
-                    let rewrite = found.rewrite();
-                    self.phase = Phase::Rewriting(Box::new((found, rewrite)));
-                }
-                Phase::Rewriting(work) => {
-                    let (found, _) = *work;
-                    self.claim(found, outputs);
-                }
-                Phase::Replaying(work) => self.begin_to_build(*work, outputs),
-                phase @ (Phase::Starting
-                | Phase::Listing
-                | Phase::Claimed(_)
-                | Phase::Building(_)
-                | Phase::Running) => self.phase = phase,
-            }
-        }
-    }
-
-    /// Tells what the disk holds.
-    fn claim(&mut self, found: Found, outputs: &mut Outputs<Shared>) {
-        let claim = found.claim(Epoch(0));
-        if found.is_damaged {
-            let why = "something that had been on disk cannot be read any more: the node goes back to what is whole";
-            outputs.event(Severity::Warning, format!("node {}: {why}", self.config.node));
-        }
-        let told = Signal::DiskRead(Box::new(claim));
-        outputs.send(self.me(), Address::membership(self.config.node), told);
-        self.phase = Phase::Claimed(Box::new(found));
-    }
-
-    // ---- restoring -----------------------------------------------------------------------------------------------
-
-    fn on_restore(&mut self, order: RestoreOrder, outputs: &mut Outputs<Shared>) {
-        if !matches!(self.phase, Phase::Claimed(_)) {
-            return self.on_restore_again(order, outputs);
-        }
-        let Phase::Claimed(found) = std::mem::replace(&mut self.phase, Phase::Starting) else { return };
-        let point = found.points().find(|point| point.claim.lineage == order.source).copied();
-        let end = found.end_at(point.as_ref());
-        let Some(point) = point else {
-            if order.source != Incarnation(0) {
-                return self.fail(EXIT_LEFT_OUT, "its disk lacks what it is to be restored from", outputs);
-            }
-            // Nothing counts: the view brings a new log.
-            self.phase = Phase::Claimed(found);
-            return outputs.send(self.me(), Address::membership(self.config.node), Signal::Restored(order));
-        };
-        let founding = found.claim(Epoch(0)).founding;
-        outputs.event(
-            Severity::Info,
-            format!("node {} restores its rows up to epoch {}", self.config.node, order.restart.cut),
-        );
-        self.phase = Phase::Replaying(Box::new(Replaying {
-            order,
-            replay: found.replay(&point, order.restart.cut, Position(1)),
-            loader: Loader::new(Arc::clone(&self.config.memory)),
-            next: NextLog { founding, end, closed_at_us: point.claim.closed_at_us },
-        }));
-        self.go_on(outputs);
-    }
-
-    /// It is told again, or another plan was made.
-    fn on_restore_again(&mut self, order: RestoreOrder, outputs: &mut Outputs<Shared>) {
-        let under_way = match &self.phase {
-            Phase::Replaying(work) => Some(work.order),
-            Phase::Building(work) => Some(work.0),
-            Phase::Starting
-            | Phase::Listing
-            | Phase::Removing(_)
-            | Phase::Scanning(_)
-            | Phase::Rewriting(_)
-            | Phase::Claimed(_)
-            | Phase::Running => self.restored.map(|(order, _)| order),
-        };
-        if under_way == Some(order) {
-            self.is_restored_told = false;
-        } else {
-            self.fail(EXIT_LEFT_OUT, "it is to be restored to another epoch now: it starts again", outputs);
-        }
-    }
-
-    /// Some of the log was read.
-    fn on_replayed(
-        &mut self,
-        mut work: Box<Replaying>,
-        result: Result<DiskAnswer, DiskError>,
-    ) -> Result<(), (u8, String)> {
-        let Replaying { replay, loader, .. } = &mut *work;
-        let mut taken = Ok(());
-        let read = replay.on_done(result, |entry| {
-            if taken.is_ok() {
-                taken = loader.take(entry);
-            }
-        });
-        self.phase = Phase::Replaying(work);
-        read.map_err(|error| (EXIT_LEFT_OUT, error.0))?;
-        taken.map_err(|full| (EXIT_CANNOT_JOIN, no_memory(&full)))
-    }
-
-    /// All rows are there.
-    fn begin_to_build(&mut self, work: Replaying, outputs: &mut Outputs<Shared>) {
-        let Replaying { order, loader, next, .. } = work;
-        match loader.finish() {
-            Ok(builder) => {
-                self.phase = Phase::Building(Box::new((order, next, builder)));
-                outputs.send(self.me(), self.me(), Signal::Continue(BUILD));
-            }
-            Err(why) => self.fail(EXIT_LEFT_OUT, &why, outputs),
-        }
-    }
-
-    /// Some index entries are built.
-    fn build(&mut self, outputs: &mut Outputs<Shared>) {
-        let Phase::Building(work) = &mut self.phase else { return };
-        match work.2.step() {
-            Ok(false) => return outputs.send(self.me(), self.me(), Signal::Continue(BUILD)),
-            Ok(true) => {}
-            Err(full) => return self.fail(EXIT_CANNOT_JOIN, &no_memory(&full), outputs),
-        }
-        let Phase::Building(work) = std::mem::replace(&mut self.phase, Phase::Running) else { return };
-        let (order, next, builder) = *work;
-        let restored = builder.finish();
-        let main = Address::main(self.config.node);
-        outputs.share(self.me(), main, Shared::Catalogue(restored.schema));
-        self.fragments = Some(restored.fragments);
-        self.begin_log(next.founding, order.restart, next.end);
-        if let Some(writer) = &mut self.writer {
-            let cut = order.restart.cut;
-            let mark = writer.mark(Mark::Restored { cut, closed_at_us: next.closed_at_us });
-            writer.flush();
-            self.restored = Some((order, mark));
-        }
     }
 
     // ---- the log -------------------------------------------------------------------------------------------------
@@ -659,8 +444,4 @@ fn percent_of(level: LogLevel) -> u32 {
         LogLevel::Full => 90,
         LogLevel::Exhausted => 97,
     }
-}
-
-fn no_memory(full: &memory::RegionFull) -> String {
-    format!("its {} is full before all its rows are restored: it needs as much memory as before", full.name())
 }

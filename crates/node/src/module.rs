@@ -34,9 +34,9 @@ use types::{Epoch, NodeId, ViewNumber};
 /// Signals from a newer view that wait for it to be installed here: far more than all peers send in the time that this
 /// takes.
 const EARLY_MAX: usize = 1_000_000;
-/// How far ahead of a node's epoch a peer's may be while the node is in a view. Each restart of the cluster leaps, and a
-/// node may hear from those that have restarted before it hears of their view: a management node that ran on, or one
-/// that begins with the view in its control log. It may have missed as many restarts as the control log remembers.
+/// How far ahead of a node's epoch a peer's may be while the node is in a view. Epochs leap with each restart of the
+/// cluster. A management node may hear a node that has restarted before it has the new view, because it ran on or
+/// begins with the view in its control log. It may have missed as many restarts as the control log remembers.
 const EPOCHS_AHEAD_MAX: u64 = 2 * RESTARTS_MAX as u64 * EPOCHS_LEAP;
 
 /// A module's block.

@@ -4,7 +4,7 @@ use crate::piece::{Piece, PieceBuilder, PiecePlace, PieceRow};
 use crate::simulated_disk::Disk;
 use protocol::control::GroupId;
 use protocol::disk::{DiskOperation, FileName};
-use types::{COLLATION_VERSION, Epoch, NodeId, SlotId, TableId};
+use types::{COLLATION_VERSION, Epoch, Incarnation, NodeId, SlotId, TableId};
 
 type Row = (Vec<u8>, u64, Vec<u8>);
 
@@ -46,7 +46,10 @@ fn written(tables: &[Vec<Row>]) -> (Disk, Manifest) {
         });
     }
     let (cluster, collations) = ("shop".to_owned(), COLLATION_VERSION.to_owned());
-    (disk, Manifest { cluster, collations, founding, node, slot: SLOT, fragments })
+    let (lineage, slot, slots, position, epoch) = (Incarnation(1), SLOT, vec![SLOT], 1, Epoch(99));
+    let manifest =
+        Manifest { cluster, collations, founding, node, lineage, slot, slots, position, epoch, fragments };
+    (disk, manifest)
 }
 
 fn read(disk: &mut Disk, manifest: &Manifest, index: usize) -> Result<Vec<Row>, CheckpointError> {

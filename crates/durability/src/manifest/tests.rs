@@ -1,7 +1,7 @@
 use super::{FragmentCheckpoint, Manifest, ManifestError};
 use crate::block::Position;
 use protocol::control::GroupId;
-use types::{COLLATION_VERSION, Epoch, NodeId, SlotId, TableId};
+use types::{COLLATION_VERSION, Epoch, Incarnation, NodeId, SlotId, TableId};
 
 fn fragment(table: u32, epoch: u64, position: u64) -> FragmentCheckpoint {
     FragmentCheckpoint {
@@ -22,7 +22,11 @@ fn manifest() -> Manifest {
         collations: COLLATION_VERSION.to_owned(),
         founding: GroupId(0x1112_1314_1516_1718),
         node: NodeId(0x21),
+        lineage: Incarnation(0x41),
         slot: SlotId(3),
+        slots: vec![SlotId(0), SlotId(3)],
+        position: 0x82,
+        epoch: Epoch(0x6f),
         fragments: vec![fragment(5, 0x71, 0x81), fragment(6, 0x70, 0x80)],
     }
 }
@@ -45,12 +49,16 @@ fn a_manifest_has_these_bytes() {
     let expected = [
         &b"LRMF"[..],
         &stdx::crc32c(&bytes[8..]).to_le_bytes(),
-        &[163, 0, 0, 0, 1, 0, 0, 0],
+        &[195, 0, 0, 0, 1, 0, 0, 0],
         b"\x04\0\0\0shop",
         b"\x15\0\0\0icu4x-2.4.0 weights-1",
         &[0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11],
         &[0x21, 0],
+        &[0x41, 0, 0, 0],
         &[3, 0, 0, 0],
+        &[2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0],
+        &[0x82, 0, 0, 0, 0, 0, 0, 0],
+        &[0x6f, 0, 0, 0, 0, 0, 0, 0],
         &[2, 0, 0, 0],
         &fragment(5, 0x71, 0x81),
         &fragment(6, 0x70, 0x80),
@@ -63,9 +71,12 @@ fn a_manifest_has_these_bytes() {
 fn a_manifest_says_how_old_a_restart_may_be_and_what_it_needs() {
     let manifest = manifest();
     assert_eq!(decode(&manifest.encode()), Ok(manifest.clone()));
-    assert_eq!((manifest.low(), manifest.required()), (Epoch(0x71), Some(Position(0x80))));
+    assert_eq!((manifest.low(), manifest.required()), (Epoch(0x71), Position(0x80)));
+    let without = manifest.clone().without(TableId(6));
+    assert_eq!((without.low(), without.required()), (Epoch(0x71), Position(1)));
+    assert_eq!((without.fragments[0], without.fragments[1].pieces), (manifest.fragments[0], 0));
     let empty = Manifest { fragments: Vec::new(), ..manifest };
-    assert_eq!((empty.low(), empty.required()), (Epoch(0), None));
+    assert_eq!((empty.low(), empty.required()), (Epoch(0x6f), Position(0x82)));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use protocol::control::GroupId;
 use protocol::disk::FileName;
 use protocol::{Claim, ClaimPoint};
 use std::collections::VecDeque;
-use types::Epoch;
+use types::{Epoch, Incarnation};
 
 /// An epoch that the node can be brought back to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,6 +28,9 @@ pub struct Point {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Segment {
     pub(super) file: u64,
+    /// The file's.
+    pub(super) founding: GroupId,
+    pub(super) lineage: Incarnation,
     /// The first block, and where it begins.
     pub(super) first: Position,
     pub(super) offset: u64,
@@ -197,9 +200,10 @@ impl Chain {
         if !is_next {
             return false;
         }
-        let (file, lineage) = (header.file, header.lineage);
+        let (file, founding, lineage) = (header.file, header.founding, header.lineage);
         let size = block.size() as u64;
-        self.grow_segment(file, offset, size);
+        let (first, end, end_offset) = (self.next, self.next.next(), offset + size);
+        self.grow_segment(Segment { file, founding, lineage, first, offset, end_offset, end });
         self.tail.push_back(TailBlock { position: self.next, file, offset, size });
         while self.tail.pop_front_if(|tail| tail.position < heading.flushed).is_some() {}
         self.durable = self.durable.max(heading.durable);
@@ -243,17 +247,13 @@ impl Chain {
         }
     }
 
-    fn grow_segment(&mut self, file: u64, offset: u64, size: u64) {
-        let end = self.next.next();
+    /// Adds a block.
+    fn grow_segment(&mut self, block: Segment) {
         match self.segments.last_mut() {
-            Some(last) if last.file == file && last.end == self.next => {
-                last.end_offset = offset + size;
-                last.end = end;
+            Some(last) if last.file == block.file && last.end == block.first => {
+                (last.end_offset, last.end) = (block.end_offset, block.end);
             }
-            _ => {
-                let (first, end_offset) = (self.next, offset + size);
-                self.segments.push(Segment { file, first, offset, end_offset, end });
-            }
+            _ => self.segments.push(block),
         }
     }
 
@@ -349,6 +349,25 @@ impl Found {
         }
         let (founding, durable) = (self.founding, self.durable);
         Claim { founding, low, durable, is_damaged: self.is_damaged, points }
+    }
+
+    /// The checkpoints of the node are not of this log, so the log has nothing that it can be brought back to.
+    pub fn disown(&mut self) {
+        self.is_damaged = true;
+        self.points.clear();
+    }
+
+    /// The life that wrote a block; `None` if the block is not there.
+    #[must_use]
+    pub fn lineage_at(&self, position: Position) -> Option<Incarnation> {
+        let has = |segment: &&Segment| segment.first <= position && position < segment.end;
+        self.segments.iter().find(has).map(|segment| segment.lineage)
+    }
+
+    /// Whether a part of the log belongs to this founding.
+    #[must_use]
+    pub fn has_founding(&self, founding: GroupId) -> bool {
+        self.segments.iter().any(|segment| segment.founding == founding)
     }
 
     /// The work that makes the tail count.

@@ -62,11 +62,11 @@ impl Replay {
         Some(DiskOperation::Read { file: FileName::Redo(segment.file), offset, length })
     }
 
-    /// The answer to the last read: its entries go to `take`, in order.
+    /// The answer to the last read: its entries go to `take`, in order, each with the position of its block.
     pub fn on_done(
         &mut self,
         result: Result<DiskAnswer, DiskError>,
-        mut take: impl FnMut(&Entry<'_>),
+        mut take: impl FnMut(Position, &Entry<'_>),
     ) -> Result<(), ReplayError> {
         self.has_asked = false;
         match result {
@@ -109,7 +109,7 @@ impl Replay {
     fn take_block(
         &mut self,
         block: &Block<'_>,
-        take: &mut impl FnMut(&Entry<'_>),
+        take: &mut impl FnMut(Position, &Entry<'_>),
     ) -> Result<(), ReplayError> {
         while self.caps.pop_front_if(|cap| cap.at <= self.next).is_some() {}
         let limit = self.caps.front().map_or(self.cut, |cap| cap.epoch);
@@ -118,7 +118,7 @@ impl Replay {
         }
         for entry in block.entries() {
             match entry {
-                Ok(entry) if entry.epoch <= limit => take(&entry),
+                Ok(entry) if entry.epoch <= limit => take(self.next, &entry),
                 Ok(_) => {}
                 Err(_) => return Err(self.missing()),
             }

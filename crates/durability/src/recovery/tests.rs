@@ -12,7 +12,7 @@ use types::{Epoch, Incarnation, NodeId, RestartNumber, SlotId, TableId};
 const PAGE: u64 = 4_096;
 /// Six blocks of a page.
 const FILE_SIZE: u64 = 7 * PAGE;
-const NODE: NodeId = NodeId(4);
+pub(super) const NODE: NodeId = NodeId(4);
 
 /// An entry as the tests compare it: epoch, key, row.
 type Row = (u64, Vec<u8>, Option<Vec<u8>>);
@@ -32,7 +32,7 @@ fn scan_as(disk: &mut Disk, reader: LogReader) -> Result<Found, ScanError> {
 }
 
 /// Reads the log, and writes its tail again as every start does.
-fn scan(disk: &mut Disk) -> Found {
+pub(super) fn scan(disk: &mut Disk) -> Found {
     let found = scan_as(disk, reader()).expect("the log is ours");
     let mut rewrite = found.rewrite();
     while let Some(operation) = rewrite.poll() {
@@ -50,7 +50,7 @@ fn replayed(found: &Found, point: &Point, cut: u64, disk: &mut Disk) -> Result<V
     let mut replay = found.replay(point, Epoch(cut), Position(1));
     let mut rows = Vec::new();
     while let Some(operation) = replay.poll() {
-        let take = |entry: &Entry<'_>| {
+        let take = |_, entry: &Entry<'_>| {
             rows.push((entry.epoch.0, entry.key.to_vec(), entry.row.map(<[u8]>::to_vec)));
         };
         replay.on_done(disk.perform(operation), take)?;
@@ -60,9 +60,9 @@ fn replayed(found: &Found, point: &Point, cut: u64, disk: &mut Disk) -> Result<V
 }
 
 /// A life of a node, and what it has logged.
-struct Life {
+pub(super) struct Life {
     writer: Writer,
-    disk: Disk,
+    pub(super) disk: Disk,
     /// All that the chain has, and what the node would give for each epoch: blocks, caps.
     logged: Vec<(Position, Vec<Row>)>,
     caps: Vec<(Position, u64)>,
@@ -79,14 +79,14 @@ impl Life {
         Self::begin(1, Disk::default(), RestartPoint::default(), end)
     }
 
-    fn begin(life: u32, disk: Disk, restart: RestartPoint, end: LogEnd) -> Self {
+    pub(super) fn begin(life: u32, disk: Disk, restart: RestartPoint, end: LogEnd) -> Self {
         let size = LogSize { file: FILE_SIZE, space: 100 * FILE_SIZE };
         let writer = Writer::new(identity(life, restart), size, end);
         Self { writer, disk, logged: Vec::new(), caps: Vec::new() }
     }
 
     /// Goes on behind a point in another life.
-    fn again(self, life: u32, found: &Found, point: &Point, restart: RestartPoint) -> Self {
+    pub(super) fn again(self, life: u32, found: &Found, point: &Point, restart: RestartPoint) -> Self {
         let Self { disk, logged, caps, .. } = self;
         let mut next = Self::begin(life, disk, restart, found.end_at(Some(point)));
         next.logged = logged.into_iter().filter(|(position, _)| *position < point.end).collect();
@@ -106,15 +106,15 @@ impl Life {
     }
 
     /// A row of one page.
-    fn put_one(&mut self, epoch: u64) {
+    pub(super) fn put_one(&mut self, epoch: u64) {
         self.put(&[(epoch, epoch.to_be_bytes().to_vec(), Some(b"row".to_vec()))]);
     }
 
-    fn whole(&mut self, epoch: u64) {
+    pub(super) fn whole(&mut self, epoch: u64) {
         self.writer.mark(Mark::Whole { epoch: Epoch(epoch), closed_at_us: epoch * 10 });
     }
 
-    fn restored(&mut self, cut: u64) {
+    pub(super) fn restored(&mut self, cut: u64) {
         let position = self.writer.mark(Mark::Restored { cut: Epoch(cut), closed_at_us: cut * 10 });
         self.caps.push((position, cut));
     }
@@ -133,7 +133,7 @@ impl Life {
         }
     }
 
-    fn flush(&mut self) {
+    pub(super) fn flush(&mut self) {
         self.writer.flush();
         self.run(usize::MAX);
         assert_eq!(self.writer.flushed(), self.writer.next());
@@ -172,7 +172,7 @@ fn claimed(restart: u32, life: u32, flushed: u64) -> ClaimPoint {
 }
 
 /// Blocks 1 to 9 in two files, all flushed: entries 11, 12, whole(12), 13, 14, whole(14), 15, whole(15), 16.
-fn nine_blocks() -> Life {
+pub(super) fn nine_blocks() -> Life {
     let mut life = Life::first();
     life.run(1);
     for epoch in [11, 12, 0, 13, 14, 0, 15, 0, 16] {
@@ -234,7 +234,7 @@ fn replay_begins_where_the_checkpoints_end() {
     let mut replay = found.replay(&newest(&found), Epoch(99), Position(8));
     let mut count = 0;
     while let Some(operation) = replay.poll() {
-        replay.on_done(life.disk.perform(operation), |_| count += 1).expect("it can be read");
+        replay.on_done(life.disk.perform(operation), |_, _| count += 1).expect("it can be read");
     }
     assert_eq!(count, 0, "block 8 is a mark");
     // Something is missing for checkpoints that need block 6, and for a disk without any.

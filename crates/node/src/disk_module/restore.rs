@@ -1,41 +1,45 @@
-//! Rows in the making: entries of a log become fragments, and fragments get the tables and indexes of the catalogue
-//! that is among them.
+//! Rows in the making: checkpoints and entries of a log become fragments, and fragments get the tables and indexes of
+//! the catalogue that is among them.
 //!
-//! Which tables there are is known when all entries are here, because their definitions are rows themselves. So the
-//! fragments of user tables begin bare: without columns and secondary indexes. At the end those that belong to no table
-//! go, and the others get their definitions and the entries of their indexes.
+//! Which tables there are is known when all rows are here, because their definitions are rows themselves. So fragments
+//! begin bare: without columns and secondary indexes. At the end those that belong to no table go, and the others get
+//! their definitions and the entries of their indexes.
+//!
+//! Rows are put where they belong without being staged ([`Fragment::load`]). An entry of the log that lies before the
+//! position of its fragment's checkpoint is in the checkpoint, or something newer is.
 //!
 //! Invariant: of two entries of a row the one with the higher epoch counts, and of two with the same epoch the later
 //! one. Nothing is remembered of a deleted row: the log has its entries in their order (`transaction::ldm::redo`).
 //!
-//! Deliberately not here: reading the log (`durability`), and who owns the fragments afterwards.
+//! Deliberately not here: reading the files (`durability`), and who owns the fragments afterwards.
 
 use crate::main_module::{CatalogueScan, Scanned};
 use catalogue::system::SCHEMA_VERSION;
 use catalogue::{SchemaBuilder, SystemTables};
-use durability::Entry;
+use durability::{Entry, Manifests, PieceRow, Position};
 use memory::{Guard, MemoryManager, RegionFull};
 use query::RestoredFragment;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use storage::{BackfillProgress, Fragment, FragmentDefinition, Reader};
-use types::{IndexId, Schema, SlotId, TableDefinition, TableId, TransactionId};
+use types::{IndexId, Schema, SlotId, TableId};
 
-/// Nobody's: it puts rows where they belong.
-const LOADER: TransactionId = TransactionId(0);
 /// Rows that get their index entries in one step.
 const BUILT_AT_ONCE: u32 = 2_000;
-/// Things that are freed after an entry that replaced another one, at most.
-const FREED_AT_ONCE: u32 = 4;
 
-/// Entries become fragments.
+/// Rows become fragments.
 pub(super) struct Loader {
     memory: Arc<MemoryManager>,
     system: SystemTables,
-    /// Those of the system tables, all of which are there, and those that entries named.
-    fragments: BTreeMap<(TableId, SlotId), Fragment>,
-    /// How many entries were taken.
-    pub(super) entries: u64,
+    /// Those of the system tables, all of which are there, and those that checkpoints and entries named.
+    fragments: BTreeMap<(TableId, SlotId), Loaded>,
+}
+
+/// A fragment in the making.
+struct Loaded {
+    fragment: Fragment,
+    /// Its checkpoint has everything that was logged before this block.
+    from: Position,
 }
 
 /// Fragments get their tables and indexes.
@@ -56,44 +60,49 @@ pub(super) struct Restored {
 }
 
 impl Loader {
-    pub(super) fn new(memory: Arc<MemoryManager>) -> Self {
-        let system = SystemTables::new();
-        let empty = |definition: &Arc<TableDefinition>| {
-            Fragment::new(Arc::new(FragmentDefinition::new(definition)), Arc::clone(&memory))
-        };
-        let place = |table: &Arc<TableDefinition>| ((table.id, SlotId(0)), empty(table));
-        let fragments = system.iter().map(|table| place(&table.definition)).collect();
-        Self { memory, system, fragments, entries: 0 }
+    pub(super) fn new(memory: Arc<MemoryManager>, manifests: &Manifests) -> Self {
+        let mut loader = Self { memory, system: SystemTables::new(), fragments: BTreeMap::new() };
+        let tables: Vec<TableId> = loader.system.iter().map(|table| table.definition.id).collect();
+        for table in tables {
+            loader.fragment((table, SlotId(0)));
+        }
+        for (slot, checkpoint) in manifests.fragments() {
+            loader.fragment((checkpoint.table, slot)).from = Position(checkpoint.position);
+        }
+        loader
     }
 
-    /// Takes the next entry.
-    pub(super) fn take(&mut self, entry: &Entry<'_>) -> Result<(), RegionFull> {
-        self.entries += 1;
-        let place = (entry.table, entry.slot);
+    fn fragment(&mut self, place: (TableId, SlotId)) -> &mut Loaded {
         let memory = &self.memory;
-        let fragment = self.fragments.entry(place).or_insert_with(|| {
-            Fragment::new(Arc::new(FragmentDefinition::bare(entry.table)), Arc::clone(memory))
-        });
-        let there = fragment.committed(entry.key).map(|(epoch, _)| epoch);
-        if there.is_some_and(|there| there > entry.epoch) {
+        self.fragments.entry(place).or_insert_with(|| {
+            let definition = Arc::new(FragmentDefinition::bare(place.0));
+            Loaded { fragment: Fragment::new(definition, Arc::clone(memory)), from: Position(0) }
+        })
+    }
+
+    /// Takes the next row of a checkpoint.
+    pub(super) fn load(
+        &mut self,
+        slot: SlotId,
+        table: TableId,
+        row: &PieceRow<'_>,
+    ) -> Result<(), RegionFull> {
+        self.fragment((table, slot)).fragment.load(row.key, row.epoch, Some(row.row))
+    }
+
+    /// Takes the next entry of the log, of the block at a position.
+    pub(super) fn take(&mut self, position: Position, entry: &Entry<'_>) -> Result<(), RegionFull> {
+        let loaded = self.fragment((entry.table, entry.slot));
+        if position < loaded.from {
             return Ok(());
         }
-        let handle = match entry.row {
-            Some(row) => fragment.stage_copied(entry.key, LOADER, row, &[])?,
-            None if there.is_none() => return Ok(()),
-            None => fragment.stage(entry.key, LOADER, None)?,
-        };
-        fragment.commit(handle, LOADER, entry.epoch);
-        if there.is_some() {
-            fragment.reclaim(FREED_AT_ONCE);
-        }
-        Ok(())
+        loaded.fragment.load(entry.key, entry.epoch, entry.row)
     }
 
-    /// All entries are here: reads the catalogue.
+    /// All rows are here: reads the catalogue.
     pub(super) fn finish(self) -> Result<Builder, String> {
         let schema = self.read_catalogue()?;
-        let with_table = |((table, slot), mut fragment): ((TableId, SlotId), Fragment)| {
+        let with_table = |((table, slot), Loaded { mut fragment, .. }): ((TableId, SlotId), Loaded)| {
             let definition = schema.tables().get(table)?;
             fragment.set_definition(Arc::new(FragmentDefinition::new(definition)));
             Some(RestoredFragment { table, slot, fragment })
@@ -108,7 +117,7 @@ impl Loader {
     /// The catalogue among the rows.
     fn read_catalogue(&self) -> Result<Schema, String> {
         let system = &self.system;
-        let of = |table: TableId| self.fragments.get(&(table, SlotId(0)));
+        let of = |table: TableId| Some(&self.fragments.get(&(table, SlotId(0)))?.fragment);
         let row = of(SCHEMA_VERSION).and_then(|rows| rows.committed(&system.schema_version_key())?.1);
         let version = row.and_then(|row| system.schema_version(row).ok());
         let version = version.ok_or("the system tables lack their version")?;
@@ -139,7 +148,7 @@ impl Builder {
             self.begin();
             return Ok(self.left.is_empty());
         };
-        match next.fragment.backfill(*index, self.after.as_deref(), BUILT_AT_ONCE)? {
+        match next.fragment.load_index(*index, self.after.as_deref(), BUILT_AT_ONCE)? {
             BackfillProgress::More(after) => self.after = Some(after),
             BackfillProgress::End => {
                 self.after = None;
@@ -157,4 +166,4 @@ impl Builder {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -4,37 +4,44 @@ use super::*;
 use catalogue::SchemaChange;
 use fixtures::{column, index, integer};
 use memory::MemoryConfig;
-use types::{Collation, Database, Epoch, IndexKind, KeyEncoder, RowLayout, ValueRef};
+use types::{Collation, Database, Epoch, IndexKind, KeyEncoder, RowLayout, TableDefinition, ValueRef};
 
-const SHOP: TableId = TableId(100);
+pub(in crate::disk_module) const SHOP: TableId = TableId(100);
 const SLOT: SlotId = SlotId(3);
 
 fn loader() -> Loader {
-    Loader::new(MemoryManager::new(MemoryConfig::with_data_memory(16 << 20)))
+    let memory = MemoryManager::new(MemoryConfig::with_data_memory(16 << 20));
+    Loader::new(memory, &Manifests::default())
 }
 
 fn give(loader: &mut Loader, table: TableId, slot: SlotId, epoch: u64, key: &[u8], row: Option<&[u8]>) {
     let entry = Entry { slot, table, epoch: Epoch(epoch), key, row };
-    loader.take(&entry).expect("memory");
+    loader.take(Position(1), &entry).expect("memory");
 }
 
-/// A cluster's first rows, and a table with an index on its second column.
-fn with_catalogue(loader: &mut Loader) -> TableDefinition {
+/// A cluster's first rows, and a table with an index on its second column. `give` gets tables, epochs, keys and rows.
+pub(in crate::disk_module) fn with_table(
+    mut give: impl FnMut(TableId, u64, &[u8], Option<&[u8]>),
+) -> TableDefinition {
     for write in catalogue::bootstrap_rows() {
-        give(loader, write.table, SlotId(0), 1, &write.key, write.row.as_deref());
+        give(write.table, 1, &write.key, write.row.as_deref());
     }
     let mut table = fixtures::table(SHOP, vec![column("id", integer()), column("k", integer())]);
     table.indexes.push(index(1, IndexKind::Ordered, &[1]));
     let database = Database { name: table.database.clone(), collation: Collation::Binary };
     for change in [SchemaChange::PutDatabase(database), SchemaChange::PutTable(table.clone())] {
         let write = change.write(&SystemTables::new());
-        give(loader, write.table, SlotId(0), 5, &write.key, write.row.as_deref());
+        give(write.table, 5, &write.key, write.row.as_deref());
     }
     table
 }
 
+fn with_catalogue(loader: &mut Loader) -> TableDefinition {
+    with_table(|table, epoch, key, row| give(loader, table, SlotId(0), epoch, key, row))
+}
+
 /// Key and row of a row of that table.
-fn row(table: &TableDefinition, id: i64, k: i64) -> (Vec<u8>, Vec<u8>) {
+pub(in crate::disk_module) fn row(table: &TableDefinition, id: i64, k: i64) -> (Vec<u8>, Vec<u8>) {
     let layout = RowLayout::of_table(table);
     let (mut key, mut row) = (Vec::new(), Vec::new());
     layout.encode(&[ValueRef::Int(id), ValueRef::Int(k)], &mut row);

@@ -1,0 +1,329 @@
+//! The start of a data node with a disk: what it finds there, and what is restored from it.
+//!
+//! ```text
+//! list -> manifests -> log -> the tail is written again -> files that nobody names go -> the claim
+//! an order to restore: checkpoints, then the log, then indexes -> a new file, `Restored`
+//! ```
+//! A checkpoint that cannot be read ends this life. Before that its manifest is replaced by one without it, so that the
+//! next life does not claim it.
+//!
+//! Invariants: nothing on the disk changes before all of it is known to be this node's. No row is taken that a checksum
+//! does not cover.
+//!
+//! Deliberately not here: the rows in memory (`restore`), and the log of a node that runs.
+
+use super::restore::Loader;
+use super::{BUILD, DiskModule, NextLog, Phase, Restoring};
+use durability::{CheckpointError, Found, LogReader, ManifestScan, Mark, Scan, ScanError};
+use protocol::disk::{DiskAnswer, DiskError, DiskLane, DiskOperation, DiskRequest, FileName};
+use protocol::module::{EXIT_CANNOT_JOIN, EXIT_CANNOT_START, EXIT_DISK, EXIT_LEFT_OUT};
+use protocol::restart::RestoreOrder;
+use protocol::{Address, Outputs, Severity, Signal};
+use query::Shared;
+use std::sync::Arc;
+use stdx::Now;
+use types::{Epoch, Incarnation};
+
+/// Why the process ends: its exit code, and a line for people.
+type End = (u8, String);
+
+impl DiskModule {
+    /// Asks the disk for the next step of the start.
+    pub(super) fn ask(&mut self, operation: DiskOperation, outputs: &mut Outputs<Shared>) {
+        self.ticket += 1;
+        outputs.disk(DiskRequest { ticket: self.ticket, lane: DiskLane::Bulk, operation });
+    }
+
+    pub(super) fn on_disk_done(
+        &mut self,
+        now: Now,
+        ticket: u64,
+        result: Result<DiskAnswer, DiskError>,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        if matches!(self.phase, Phase::Running) {
+            return self.on_written(now, ticket, result, outputs);
+        }
+        match self.on_step_done(result) {
+            Ok(()) => self.go_on(outputs),
+            Err((exit_code, why)) => self.fail(exit_code, &why, outputs),
+        }
+    }
+
+    /// The disk has done a step of the start.
+    fn on_step_done(&mut self, result: Result<DiskAnswer, DiskError>) -> Result<(), End> {
+        match &mut self.phase {
+            Phase::Listing => match result {
+                Ok(DiskAnswer::Files(files)) => {
+                    self.on_files(files);
+                    Ok(())
+                }
+                Err(error) => Err((EXIT_DISK, error.to_string())),
+                Ok(DiskAnswer::Done | DiskAnswer::Bytes(_) | DiskAnswer::Space { .. }) => Ok(()),
+            },
+            Phase::Manifests(work) => work.0.on_done(result).map_err(end_of_scan),
+            Phase::Scanning(scan) => scan.on_done(result).map_err(end_of_scan),
+            Phase::Rewriting(work) => work.1.on_done(result).map_err(|why| (EXIT_DISK, why)),
+            // Names may stay unsynced, and files that nobody names where they are, until there is room.
+            Phase::Tidying(_, left) if result == Err(DiskError::Full) => {
+                left.clear();
+                Ok(())
+            }
+            Phase::Removing(_) | Phase::Tidying(..) => match result {
+                Err(error @ (DiskError::Failed(_) | DiskError::Full)) => Err((EXIT_DISK, error.to_string())),
+                Err(DiskError::Absent) | Ok(_) => Ok(()),
+            },
+            Phase::Restoring(_) => self.on_restored(result),
+            Phase::GivingUp(why, _) => Err((EXIT_LEFT_OUT, std::mem::take(why))),
+            Phase::Starting | Phase::Claimed(_) | Phase::Building(_) | Phase::Running => Ok(()),
+        }
+    }
+
+    /// The files of the node are known.
+    fn on_files(&mut self, files: Vec<(FileName, u64)>) {
+        if self.config.redo.is_initial {
+            let names = || files.iter().map(|(name, _)| *name).filter(|name| *name != FileName::ControlLog);
+            // A removal may be undone by a loss of power.
+            let manifests = names().filter(|name| matches!(name, FileName::Manifest(_)));
+            let emptied = manifests.map(|file| DiskOperation::Replace { file, bytes: Vec::new() });
+            let removed = names().map(|file| DiskOperation::Remove { file });
+            self.phase = Phase::Removing(emptied.chain(removed).collect());
+            return;
+        }
+        let scan = ManifestScan::new(&self.config.cluster, self.config.node, &files);
+        self.phase = Phase::Manifests(Box::new((scan, files)));
+    }
+
+    /// The reading of the log among these files.
+    fn scan_log(&mut self, files: &[(FileName, u64)]) {
+        let reader = LogReader {
+            cluster: self.config.cluster.clone(),
+            node: self.config.node,
+            file_size: self.config.redo.file_size,
+            required: self.manifests.required(),
+        };
+        self.phase = Phase::Scanning(Box::new(Scan::new(reader, files)));
+    }
+
+    /// Asks for the next step of the start, or begins the one behind it.
+    pub(super) fn go_on(&mut self, outputs: &mut Outputs<Shared>) {
+        loop {
+            let next = match &mut self.phase {
+                Phase::Removing(left) | Phase::Tidying(_, left) => left.pop_front(),
+                Phase::Manifests(work) => work.0.poll(),
+                Phase::Scanning(scan) => scan.poll(),
+                Phase::Rewriting(work) => work.1.poll(),
+                Phase::Restoring(work) => work.poll(),
+                Phase::GivingUp(_, operation) => operation.take(),
+                Phase::Starting
+                | Phase::Listing
+                | Phase::Claimed(_)
+                | Phase::Building(_)
+                | Phase::Running => return,
+            };
+            if let Some(operation) = next {
+                return self.ask(operation, outputs);
+            }
+            match std::mem::replace(&mut self.phase, Phase::Starting) {
+                Phase::Removing(_) => self.scan_log(&[]),
+                Phase::Manifests(work) => {
+                    let (scan, files) = *work;
+                    self.manifests = scan.finish();
+                    self.scan_log(&files);
+                }
+                Phase::Scanning(scan) => {
+                    let found = scan.finish();
+                    let rewrite = found.rewrite();
+                    self.phase = Phase::Rewriting(Box::new((found, rewrite)));
+                }
+                Phase::Rewriting(work) => {
+                    let (found, _) = *work;
+                    self.phase = Phase::Tidying(Box::new(found), self.manifests.tidying());
+                }
+                Phase::Tidying(found, _) => self.claim(*found, outputs),
+                Phase::Restoring(work) => self.begin_to_build(*work, outputs),
+                Phase::GivingUp(why, _) => return self.fail(EXIT_LEFT_OUT, &why, outputs),
+                phase @ (Phase::Starting
+                | Phase::Listing
+                | Phase::Claimed(_)
+                | Phase::Building(_)
+                | Phase::Running) => self.phase = phase,
+            }
+        }
+    }
+
+    /// Tells what the disk holds.
+    fn claim(&mut self, mut found: Found, outputs: &mut Outputs<Shared>) {
+        let mut warn =
+            |why: &str| outputs.event(Severity::Warning, format!("node {}: {why}", self.config.node));
+        for slot in self.manifests.missing() {
+            let file = FileName::Manifest(slot);
+            warn(&format!("{file} is missing or damaged: only a whole redo log has the rows of slot {slot}"));
+        }
+        if !self.manifests.are_of(&found) {
+            found.disown();
+            warn("its checkpoints are not of its redo log");
+        }
+        if found.is_damaged {
+            warn(
+                "something that had been on disk cannot be read any more: the node goes back to what is whole",
+            );
+        }
+        let told = Signal::DiskRead(Box::new(found.claim(self.manifests.low())));
+        outputs.send(self.me(), Address::membership(self.config.node), told);
+        self.phase = Phase::Claimed(Box::new(found));
+    }
+
+    // ---- restoring -----------------------------------------------------------------------------------------------
+
+    pub(super) fn on_restore(&mut self, order: RestoreOrder, outputs: &mut Outputs<Shared>) {
+        if !matches!(self.phase, Phase::Claimed(_)) {
+            return self.on_restore_again(order, outputs);
+        }
+        let Phase::Claimed(found) = std::mem::replace(&mut self.phase, Phase::Starting) else { return };
+        let point = found.points().find(|point| point.claim.lineage == order.source).copied();
+        let end = found.end_at(point.as_ref());
+        let Some(point) = point else {
+            if order.source != Incarnation(0) {
+                return self.fail(EXIT_LEFT_OUT, "its disk lacks what it is to be restored from", outputs);
+            }
+            // Nothing counts: the view brings a new log.
+            self.phase = Phase::Claimed(found);
+            return outputs.send(self.me(), Address::membership(self.config.node), Signal::Restored(order));
+        };
+        if self.manifests.low() > order.restart.cut {
+            return self.fail(
+                EXIT_LEFT_OUT,
+                "its checkpoints are newer than what it is to be restored to",
+                outputs,
+            );
+        }
+        let founding = found.claim(Epoch(0)).founding;
+        outputs.event(
+            Severity::Info,
+            format!("node {} restores its rows up to epoch {}", self.config.node, order.restart.cut),
+        );
+        self.phase = Phase::Restoring(Box::new(Restoring {
+            order,
+            readers: self.manifests.readers(),
+            replay: found.replay(&point, order.restart.cut, self.manifests.required()),
+            loader: Loader::new(Arc::clone(&self.config.memory), &self.manifests),
+            next: NextLog { founding, end, closed_at_us: point.claim.closed_at_us },
+        }));
+        self.go_on(outputs);
+    }
+
+    /// It is told again, or another plan was made.
+    fn on_restore_again(&mut self, order: RestoreOrder, outputs: &mut Outputs<Shared>) {
+        let under_way = match &self.phase {
+            Phase::Restoring(work) => Some(work.order),
+            Phase::Building(work) => Some(work.0),
+            Phase::Starting
+            | Phase::Listing
+            | Phase::Removing(_)
+            | Phase::Manifests(_)
+            | Phase::Scanning(_)
+            | Phase::Rewriting(_)
+            | Phase::Tidying(..)
+            | Phase::Claimed(_)
+            | Phase::GivingUp(..)
+            | Phase::Running => self.restored.map(|(order, _)| order),
+        };
+        if under_way == Some(order) {
+            self.is_restored_told = false;
+        } else {
+            self.fail(EXIT_LEFT_OUT, "it is to be restored to another epoch now: it starts again", outputs);
+        }
+    }
+
+    /// Some of a checkpoint or of the log was read.
+    fn on_restored(&mut self, result: Result<DiskAnswer, DiskError>) -> Result<(), End> {
+        let Phase::Restoring(work) = &mut self.phase else { return Ok(()) };
+        let Restoring { readers, replay, loader, .. } = &mut **work;
+        let mut taken = Ok(());
+        let Some(reader) = readers.front_mut() else {
+            let read = replay.on_done(result, |position, entry| {
+                if taken.is_ok() {
+                    taken = loader.take(position, entry);
+                }
+            });
+            read.map_err(|error| (EXIT_LEFT_OUT, error.0))?;
+            return taken.map_err(|full| (EXIT_CANNOT_JOIN, no_memory(&full)));
+        };
+        let (slot, table) = reader.fragment();
+        let read = reader.on_done(result, |row| {
+            if taken.is_ok() {
+                taken = loader.load(slot, table, row);
+            }
+        });
+        if reader.is_done() {
+            readers.pop_front();
+        }
+        match read {
+            Ok(()) => taken.map_err(|full| (EXIT_CANNOT_JOIN, no_memory(&full))),
+            Err(CheckpointError(why)) => {
+                self.phase = Phase::GivingUp(why, self.manifests.give_up(slot, table));
+                Ok(())
+            }
+        }
+    }
+
+    /// All rows are there.
+    fn begin_to_build(&mut self, work: Restoring, outputs: &mut Outputs<Shared>) {
+        let Restoring { order, loader, next, .. } = work;
+        match loader.finish() {
+            Ok(builder) => {
+                self.phase = Phase::Building(Box::new((order, next, builder)));
+                outputs.send(self.me(), self.me(), Signal::Continue(BUILD));
+            }
+            Err(why) => self.fail(EXIT_LEFT_OUT, &why, outputs),
+        }
+    }
+
+    /// Some index entries are built.
+    pub(super) fn build(&mut self, outputs: &mut Outputs<Shared>) {
+        let Phase::Building(work) = &mut self.phase else { return };
+        match work.2.step() {
+            Ok(false) => return outputs.send(self.me(), self.me(), Signal::Continue(BUILD)),
+            Ok(true) => {}
+            Err(full) => return self.fail(EXIT_CANNOT_JOIN, &no_memory(&full), outputs),
+        }
+        let Phase::Building(work) = std::mem::replace(&mut self.phase, Phase::Running) else { return };
+        let (order, next, builder) = *work;
+        let restored = builder.finish();
+        let main = Address::main(self.config.node);
+        outputs.share(self.me(), main, Shared::Catalogue(restored.schema));
+        self.fragments = Some(restored.fragments);
+        self.begin_log(next.founding, order.restart, next.end);
+        if let Some(writer) = &mut self.writer {
+            let cut = order.restart.cut;
+            let mark = writer.mark(Mark::Restored { cut, closed_at_us: next.closed_at_us });
+            writer.flush();
+            self.restored = Some((order, mark));
+        }
+    }
+}
+
+impl Restoring {
+    /// The next read: checkpoints first, then the log.
+    fn poll(&mut self) -> Option<DiskOperation> {
+        match self.readers.front_mut() {
+            Some(reader) => reader.poll(),
+            None => self.replay.poll(),
+        }
+    }
+}
+
+fn end_of_scan(error: ScanError) -> End {
+    match error {
+        ScanError::Foreign(why) => (EXIT_CANNOT_START, why),
+        ScanError::Disk(why) => (EXIT_DISK, why),
+    }
+}
+
+fn no_memory(full: &memory::RegionFull) -> String {
+    format!("its {} is full before all its rows are restored: it needs as much memory as before", full.name())
+}
+
+#[cfg(test)]
+mod tests;
