@@ -6,6 +6,7 @@
 //! `simulation`: optimised, with assertions), so that dependencies are built once.
 
 pub(crate) mod dumps;
+mod full_stop;
 mod namespaces;
 mod recovery;
 mod rolling;
@@ -78,6 +79,11 @@ const STEPS: &[(&str, &str, Step)] = &[
         rolling::step,
     ),
     ("recovery", "a majority of the voters is lost with its disks: an operator goes on", recovery::step),
+    (
+        "full-stop",
+        "a cluster with rows on disk stops as a whole, and has all rows afterwards",
+        full_stop::step,
+    ),
     ("limits", "full memory, too many connections, a transaction of a million rows", limits),
     ("crowd", "a thousand unfinished packets, thousands of strangers, a row of 64 MiB", crowd),
     (

@@ -6,8 +6,8 @@
 //! wait until ready        every MySQL port greets, and the management node can check the replicas
 //! watch                   until Ctrl-C, SIGTERM, SIGHUP, or until no node is left; a node that dies is reported, and
 //!                         started again (`restart`: how soon); one that was asked to stop stays away
-//! stop                    data and SQL nodes, then the management nodes: SIGTERM, and SIGKILL for those that do not
-//!                         stop in time
+//! stop                    with rows on disk all together, as `shutdown` does; else, or if that fails, data and SQL
+//!                         nodes, then the management nodes: SIGTERM, and SIGKILL for those that do not stop in time
 //! ```
 //! `dev` is the angel of its nodes (`angel`): they die with it, whatever ends it.
 //!
@@ -430,9 +430,34 @@ impl Cluster {
         consequence + &again
     }
 
+    /// Where rows are on disk, all nodes stop together, so that nothing is lost. Those that are left get SIGTERM.
+    fn stop_together(&mut self, stop: &mut StopSignal) -> Result<(), Failure> {
+        let mut managers = self
+            .members
+            .iter()
+            .filter(|member| member.config.role == NodeRole::Management && member.process.status().is_none());
+        let Some(address) = managers.find_map(Member::address).filter(|_| self.plan.config.keeps_rows())
+        else {
+            return Ok(());
+        };
+        if let Err(failure) = management_client::shut_down(address, GREETING_TIMEOUT) {
+            terminal::complain(&format!("the nodes are stopped one by one: {failure}"));
+            return Ok(());
+        }
+        let deadline = Instant::now() + STOP_TIMEOUT;
+        while self.members.iter().any(|member| member.process.status().is_none()) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.wait(stop, Some(left))? == Happening::StopRequested {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Stops all nodes that run.
     fn stop(&mut self, stop: &mut StopSignal) -> Result<ExitCode, Failure> {
         terminal::say("stopping");
+        self.stop_together(stop)?;
         let mut killed = Vec::new();
         for is_management in [false, true] {
             let is_in_turn = |member: &Member| {

@@ -299,6 +299,15 @@ pub(crate) fn states(address: SocketAddr, timeout: Duration) -> Option<Vec<Strin
     client.request_within("all status", timeout).ok()
 }
 
+/// Has the whole cluster stopped together, so that nothing is lost.
+pub(crate) fn shut_down(address: SocketAddr, timeout: Duration) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::new(error.to_string());
+    let stream = connect_to(address, timeout).map_err(failed)?;
+    let mut client = ManagementClient::new(Channel::Plain(stream), address.to_string(), None);
+    let lines = client.request("shutdown").map_err(failed)?;
+    refusal(&lines).map_or(Ok(()), |why| Err(Failure::new(why)))
+}
+
 /// Asks and prints; false if the request was refused or a check found something.
 fn ask(client: &mut ManagementClient, command: &str) -> Result<bool, Failure> {
     let lines = client.request(command).map_err(|error| Failure::new(format!("management node: {error}")))?;
@@ -340,15 +349,7 @@ fn interact(mut session: Session) -> Result<ExitCode, Failure> {
             return Ok(ExitCode::SUCCESS);
         }
         for command in session::commands(&line) {
-            let mut command = command.to_owned();
-            if is_terminal && is_shutdown(&command) {
-                terminal::prompt("All rows will be lost. The name of the cluster: ");
-                let mut name = String::new();
-                let size = io::stdin().lock().read_line(&mut name);
-                size.map_err(|error| Failure::new(format!("cannot read the name: {error}")))?;
-                command = format!("{command} {}", name.trim());
-            }
-            match session.obey(&command) {
+            match session.obey(command) {
                 Ok(Done::Yes | Done::No) => {}
                 Ok(Done::Leave) => return Ok(ExitCode::SUCCESS),
                 Err(failure) => terminal::complain(&failure.to_string()),

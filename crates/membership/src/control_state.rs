@@ -20,7 +20,7 @@ use protocol::{NodeInfo, NodeRole, RestartPoint, SlotSizes, View};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stdx::wire::{Decoder, WIRE_VERSION, Wire, WireError, to_bytes};
-use types::{Incarnation, NodeId};
+use types::{Incarnation, NodeId, ViewNumber};
 use wire_derive::Wire;
 
 /// How much higher the numbers of a new founding begin.
@@ -254,6 +254,7 @@ impl ControlState {
             Command::Join { node, join, replaces } => self.apply_join(*node, join, *replaces),
             Command::ChangeView { next } => self.apply_view(next),
             Command::Restart { view } => self.apply_restart(view),
+            Command::Stop { view } => self.apply_stop(*view),
         }
     }
 
@@ -369,6 +370,26 @@ impl ControlState {
             }
             Err(illegal) => Verdict::Void(illegal),
         }
+    }
+
+    fn apply_stop(&mut self, view: ViewNumber) -> Verdict {
+        if self.view.is_stopped && self.view.number.0 == view.0.saturating_add(1) {
+            return Verdict::Repeated;
+        }
+        if view == ViewNumber(0) || view != self.view.number || self.view.is_stopped {
+            return Verdict::Void(Illegal::Overtaken);
+        }
+        if self.has_lost_rows() {
+            return Verdict::Void(Illegal::NotViable);
+        }
+        self.view = Arc::new(succession::stopped(&self.view, |node| self.keeps_rows(node)));
+        Verdict::Done
+    }
+
+    /// Whether a node's newest life keeps rows on disk.
+    #[must_use]
+    pub fn keeps_rows(&self, node: NodeId) -> bool {
+        self.life(node).is_some_and(|life| life.join.claim.is_some())
     }
 
     fn apply_restart(&mut self, next: &Arc<View>) -> Verdict {

@@ -175,6 +175,8 @@ pub struct Membership {
     /// This node is about to stop, or was: what it asks for, and when it does so again.
     leaving: Option<LeaveStep>,
     leave_at: Option<Instant>,
+    /// The cluster has stopped as a whole: when this process ends at the latest.
+    end_at: Option<Instant>,
     /// When primaries are spread over all members, if this node leads the control log.
     spread_at: Option<Instant>,
     /// Members that live and answer late.
@@ -213,6 +215,7 @@ impl Membership {
             renew_at: None,
             leaving: None,
             leave_at: None,
+            end_at: None,
             spread_at: None,
             laggards: Laggards::default(),
             is_install_due: false,
@@ -237,7 +240,7 @@ impl Membership {
         let log = self.log.as_ref().map(ControlLog::deadline);
         let detector = self.detector.as_ref().map(Detector::deadline);
         let install = self.is_install_due.then(|| self.install_at());
-        let own = [self.join_at, self.renew_at, self.leave_at, self.spread_at];
+        let own = [self.join_at, self.renew_at, self.leave_at, self.end_at, self.spread_at];
         let parts = [install, log, detector, self.recovery.deadline(), self.waits.deadline()];
         own.into_iter().chain(parts).flatten().min().filter(|_| !self.is_ending)
     }
@@ -315,6 +318,7 @@ impl Membership {
         if self.spread_at.is_some_and(|at| at <= now.monotonic) {
             self.spread_primaries(now, outputs);
         }
+        self.end_with_all(now, outputs);
         self.on_recovery_deadline(now, outputs);
         self.look_for_restart(now, outputs);
         self.look_for_waits(now, outputs);
@@ -362,6 +366,7 @@ impl Membership {
         outputs.send(self.me(), Address::main(self.config.node), Signal::PeerLost { node, incarnation });
         self.with_log(now, outputs, |log, todo| log.on_link_down(now.monotonic, node, todo));
         self.with_detector(now, outputs, |detector, todo| detector.on_link_down(now.monotonic, node, todo));
+        self.end_with_all(now, outputs);
     }
 
     /// A process of a node has ended: that is proved.
@@ -533,6 +538,9 @@ impl Membership {
         self.laggards.on_view(now.monotonic, &self.view, &view);
         self.view = view;
         self.spread_at = Some(now.monotonic + SPREAD_PAUSE);
+        if self.view.is_stopped && self.is_over(now, outputs) {
+            return;
+        }
         self.enter_view(now, outputs);
         self.ask_to_leave(now, outputs);
         self.after_refounding(now, outputs);
@@ -607,7 +615,7 @@ impl Membership {
                             outputs,
                         );
                     }
-                    Some(LeaveStep::HandOver | LeaveStep::Stay) | None => {
+                    Some(LeaveStep::HandOver | LeaveStep::Stay | LeaveStep::Stop { .. }) | None => {
                         let text = format!("view {view} leaves node {node} out: it ends");
                         self.end(EXIT_LEFT_OUT, (Severity::Error, &text), outputs);
                     }
@@ -828,7 +836,8 @@ impl Membership {
         if let Some(node) = todo.behind {
             outputs.send(me, Address::membership(node), Signal::ViewWanted);
         }
-        if let Some(leavers) = todo.leavers.filter(|_| self.hears_majority(now))
+        let may_leave = !self.view.is_stopped && self.hears_majority(now);
+        if let Some(leavers) = todo.leavers.filter(|_| may_leave)
             && let Some(next) = succession::without(&self.view, &leavers)
         {
             self.want.begin(now.monotonic);

@@ -92,101 +92,89 @@ pub enum Mutant {
     RestartNotCompared,
     /// After a loss of all, the earlier life of the node that comes first is left out.
     FirstComerLeftOut,
+    /// A view follows that of a cluster that has stopped: members that ended first are left out.
+    StopUnrecorded,
 }
 
-/// Those of an operator's recovery.
-pub const OF_RECOVERY: [Mutant; 5] = [
-    Mutant::RecoveryWithoutMembers,
-    Mutant::RecoveryDespiteAnswer,
-    Mutant::OldLogsStayValid,
-    Mutant::NumbersGivenTwice,
-    Mutant::SurvivorsStayUnbound,
+/// The part of the control plane that a bug is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// The failure detector.
+    Detector,
+    /// The control log.
+    ControlLog,
+    /// The block that binds both together, for clusters of nodes.
+    Membership,
+    /// An operator's recovery.
+    Recovery,
+    /// Restarts from disks.
+    Restart,
+}
+
+/// How a bug is caught.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Catch {
+    /// By a seed of the simulator.
+    Seed,
+    /// No seed catches it soon, and a schedule that is written down does: `tests/directed.rs`.
+    Directed,
+}
+
+/// All of them.
+pub const ALL: &[(Mutant, Part, Catch)] = &[
+    (Mutant::LeaseFromAnswer, Part::Detector, Catch::Seed),
+    (Mutant::CutsUndebounced, Part::Detector, Catch::Seed),
+    (Mutant::SilenceIsDeath, Part::Detector, Catch::Seed),
+    (Mutant::ReadsWithoutGrants, Part::Detector, Catch::Seed),
+    (Mutant::SuspectsAreGranted, Part::Detector, Catch::Directed),
+    (Mutant::EarlierGrantsForgotten, Part::Detector, Catch::Directed),
+    (Mutant::DeadWitnessLeaves, Part::Detector, Catch::Directed),
+    (Mutant::AnswerBeforeFlush, Part::ControlLog, Catch::Seed),
+    (Mutant::EmptyVoterVotes, Part::ControlLog, Catch::Seed),
+    (Mutant::ViewsUncompared, Part::ControlLog, Catch::Seed),
+    (Mutant::DamageTakenForTornEnd, Part::ControlLog, Catch::Seed),
+    (Mutant::LostSnapshotAwaited, Part::ControlLog, Catch::Seed),
+    (Mutant::VotersFallBack, Part::ControlLog, Catch::Seed),
+    (Mutant::RankRefusesVotes, Part::ControlLog, Catch::Seed),
+    (Mutant::JoinReplacesAnything, Part::ControlLog, Catch::Directed),
+    (Mutant::FirstViewWithoutVoters, Part::ControlLog, Catch::Directed),
+    (Mutant::WritableAtOnce, Part::Membership, Catch::Seed),
+    (Mutant::LeftOutStays, Part::Membership, Catch::Seed),
+    (Mutant::SyncWithoutCopy, Part::Membership, Catch::Seed),
+    (Mutant::JoinUnconnected, Part::Membership, Catch::Directed),
+    (Mutant::EarlierLifeStays, Part::Membership, Catch::Directed),
+    (Mutant::BrokenLinkNotRenewed, Part::Membership, Catch::Directed),
+    (Mutant::FirstGrantForgotten, Part::Membership, Catch::Directed),
+    (Mutant::LaggardsAreGranted, Part::Membership, Catch::Directed),
+    (Mutant::JoinersLetRead, Part::Membership, Catch::Directed),
+    (Mutant::LaggardsStay, Part::Membership, Catch::Seed),
+    (Mutant::LaggardsAtOnce, Part::Membership, Catch::Seed),
+    (Mutant::LateAreBlameless, Part::Membership, Catch::Seed),
+    (Mutant::HomeIgnored, Part::Membership, Catch::Directed),
+    (Mutant::RecoveryWithoutMembers, Part::Recovery, Catch::Directed),
+    (Mutant::RecoveryDespiteAnswer, Part::Recovery, Catch::Directed),
+    (Mutant::OldLogsStayValid, Part::Recovery, Catch::Directed),
+    (Mutant::NumbersGivenTwice, Part::Recovery, Catch::Directed),
+    (Mutant::SurvivorsStayUnbound, Part::Recovery, Catch::Directed),
+    (Mutant::CutTooHigh, Part::Restart, Catch::Directed),
+    (Mutant::OldTailReturns, Part::Restart, Catch::Directed),
+    (Mutant::UnconfirmedHeaderCounts, Part::Restart, Catch::Directed),
+    (Mutant::LineageIgnored, Part::Restart, Catch::Directed),
+    (Mutant::DStarIgnored, Part::Restart, Catch::Directed),
+    (Mutant::RestorableBeforeJoined, Part::Restart, Catch::Directed),
+    (Mutant::DeadStayRestorable, Part::Restart, Catch::Directed),
+    (Mutant::LastLeavesEarly, Part::Restart, Catch::Directed),
+    (Mutant::RestartNotCompared, Part::Restart, Catch::Directed),
+    (Mutant::FirstComerLeftOut, Part::Restart, Catch::Directed),
+    (Mutant::StopUnrecorded, Part::Restart, Catch::Directed),
 ];
 
-/// Those of restarts.
-pub const OF_RESTART: [Mutant; 10] = [
-    Mutant::CutTooHigh,
-    Mutant::OldTailReturns,
-    Mutant::UnconfirmedHeaderCounts,
-    Mutant::LineageIgnored,
-    Mutant::DStarIgnored,
-    Mutant::RestorableBeforeJoined,
-    Mutant::DeadStayRestorable,
-    Mutant::LastLeavesEarly,
-    Mutant::RestartNotCompared,
-    Mutant::FirstComerLeftOut,
-];
-
-/// Those of the failure detector.
-pub const OF_DETECTOR: [Mutant; 7] = [
-    Mutant::LeaseFromAnswer,
-    Mutant::CutsUndebounced,
-    Mutant::SilenceIsDeath,
-    Mutant::ReadsWithoutGrants,
-    Mutant::SuspectsAreGranted,
-    Mutant::EarlierGrantsForgotten,
-    Mutant::DeadWitnessLeaves,
-];
-
-/// Those of what binds both together, for clusters of nodes.
-pub const OF_MEMBERSHIP: [Mutant; 13] = [
-    Mutant::WritableAtOnce,
-    Mutant::LeftOutStays,
-    Mutant::SyncWithoutCopy,
-    Mutant::JoinUnconnected,
-    Mutant::EarlierLifeStays,
-    Mutant::BrokenLinkNotRenewed,
-    Mutant::FirstGrantForgotten,
-    Mutant::LaggardsAreGranted,
-    Mutant::JoinersLetRead,
-    Mutant::LaggardsStay,
-    Mutant::LaggardsAtOnce,
-    Mutant::LateAreBlameless,
-    Mutant::HomeIgnored,
-];
-
-/// Those of the control log.
-pub const OF_CONTROL_LOG: [Mutant; 9] = [
-    Mutant::AnswerBeforeFlush,
-    Mutant::EmptyVoterVotes,
-    Mutant::ViewsUncompared,
-    Mutant::DamageTakenForTornEnd,
-    Mutant::LostSnapshotAwaited,
-    Mutant::VotersFallBack,
-    Mutant::RankRefusesVotes,
-    Mutant::JoinReplacesAnything,
-    Mutant::FirstViewWithoutVoters,
-];
-
-/// Those that no seed catches soon, and a schedule that is written down does: `tests/directed.rs`.
-pub const DIRECTED: [Mutant; 27] = [
-    Mutant::SuspectsAreGranted,
-    Mutant::EarlierGrantsForgotten,
-    Mutant::DeadWitnessLeaves,
-    Mutant::FirstGrantForgotten,
-    Mutant::LaggardsAreGranted,
-    Mutant::JoinersLetRead,
-    Mutant::JoinUnconnected,
-    Mutant::EarlierLifeStays,
-    Mutant::BrokenLinkNotRenewed,
-    Mutant::JoinReplacesAnything,
-    Mutant::FirstViewWithoutVoters,
-    Mutant::RecoveryWithoutMembers,
-    Mutant::RecoveryDespiteAnswer,
-    Mutant::OldLogsStayValid,
-    Mutant::NumbersGivenTwice,
-    Mutant::SurvivorsStayUnbound,
-    Mutant::HomeIgnored,
-    Mutant::CutTooHigh,
-    Mutant::OldTailReturns,
-    Mutant::UnconfirmedHeaderCounts,
-    Mutant::LineageIgnored,
-    Mutant::DStarIgnored,
-    Mutant::RestorableBeforeJoined,
-    Mutant::DeadStayRestorable,
-    Mutant::LastLeavesEarly,
-    Mutant::RestartNotCompared,
-    Mutant::FirstComerLeftOut,
-];
+impl Mutant {
+    /// The part that it is in, and how it is caught.
+    #[must_use]
+    pub fn place(self) -> Option<(Part, Catch)> {
+        ALL.iter().find(|(mutant, ..)| *mutant == self).map(|(_, part, catch)| (*part, *catch))
+    }
+}
 
 stdx::plantable!(Mutant);

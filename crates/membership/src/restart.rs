@@ -115,6 +115,9 @@ fn has_ended(state: &ControlState, node: NodeId) -> bool {
 /// The state of the newest view. `is_heard`: the node was heard within [`START_PARTIAL_TIMEOUT`].
 #[must_use]
 pub fn standing(state: &ControlState, is_heard: impl Fn(NodeId) -> bool) -> Standing {
+    if state.view.is_stopped {
+        return Standing::Lost;
+    }
     let is_lost = |group: &GroupView| {
         let is_gone = |node: &NodeId| has_ended(state, *node) || !is_heard(*node);
         group.in_sync.iter().all(is_gone) && group.in_sync.iter().any(|node| has_ended(state, *node))

@@ -15,6 +15,7 @@
 //!   begins;
 //! - I7, the part that a view can show: a life becomes restorable while it is in sync. A group's restorable lives go
 //!   only while one of them stays that is in sync. So the disk of the last of them is waited for;
+//! - a cluster that stops as a whole ends with a view of the same members ([`stopped`]); only a restart follows it;
 //! - a restart begins with a view of its own kind ([`check_restart`]): everybody in it is in sync and restorable in the
 //!   newest life, and nothing from before goes on.
 //!
@@ -50,8 +51,12 @@ pub fn check(view: &View, next: &View, lives: &BTreeMap<NodeId, Incarnation>) ->
     if view.number.0.checked_add(1) != Some(next.number.0) {
         return Err(Illegal::Overtaken);
     }
+    if view.is_stopped && !mutants::is(Mutant::StopUnrecorded) {
+        return Err(Illegal::Stopped);
+    }
     check_lives(next, lives)?;
-    if !is_alike(view, next) || next.restart != view.restart || next.begun != view.begun {
+    let is_of_restart = next.restart == view.restart && next.begun == view.begun;
+    if !is_alike(view, next) || !is_of_restart || next.is_stopped != view.is_stopped {
         return Err(Illegal::Malformed);
     }
     for (before, after) in view.groups.iter().zip(&next.groups) {
@@ -77,6 +82,20 @@ fn is_alike(view: &View, next: &View) -> bool {
         && next.slots.len() == view.slots.len()
         && next.slot_terms() == view.slot_terms()
         && view.slots.iter().zip(&next.slots).all(stays)
+}
+
+/// The view of a cluster that has stopped as a whole: the same members, whose lives are over. All that were in sync and
+/// keep rows on disk are restorable, because they have flushed everything.
+#[must_use]
+pub fn stopped(view: &View, keeps_rows: impl Fn(NodeId) -> bool) -> View {
+    let mut next = follow(view);
+    next.is_stopped = true;
+    for group in &mut next.groups {
+        let named = |node: &NodeId| view.node(*node).map(|info| (*node, info.incarnation));
+        let on_disk = group.in_sync.iter().filter(|node| keeps_rows(**node));
+        group.restorable = on_disk.filter_map(named).collect();
+    }
+    next
 }
 
 /// Whether a restart may begin with `next`. Its members are in sync in the newest life that their nodes were given: a
@@ -105,7 +124,8 @@ pub fn check_restart(view: &View, next: &View, lives: &BTreeMap<NodeId, Incarnat
             return Err(Illegal::Malformed);
         }
     }
-    if next.is_well_formed() && next.leaving.is_empty() { Ok(()) } else { Err(Illegal::Malformed) }
+    let is_running = next.leaving.is_empty() && !next.is_stopped;
+    if next.is_well_formed() && is_running { Ok(()) } else { Err(Illegal::Malformed) }
 }
 
 fn check_lives(next: &View, lives: &BTreeMap<NodeId, Incarnation>) -> Result<(), Illegal> {
@@ -301,7 +321,7 @@ pub fn with_durable(view: &View, node: NodeId) -> Option<View> {
 #[must_use]
 pub fn restarted(view: &View, cut: Epoch, members: &[NodeInfo]) -> Option<View> {
     let mut next = follow(view);
-    (next.restart, next.begun) = (view.restart.next(cut), next.number);
+    (next.restart, next.begun, next.is_stopped) = (view.restart.next(cut), next.number, false);
     next.leaving.clear();
     for info in members {
         next.nodes.iter_mut().find(|known| known.node == info.node)?.clone_from(info);

@@ -76,6 +76,8 @@ pub struct NodeSettings {
     pub answer_timeout: Duration,
     /// The redo log of a data node; none: it keeps none.
     pub redo: Option<RedoSettings>,
+    /// The cluster's data nodes keep rows on disk.
+    pub keeps_rows: bool,
     /// The contents of the file of the node's control log; empty without one.
     pub control_log: Vec<u8>,
     /// The version, for people.
@@ -231,6 +233,10 @@ fn main_module(
         .with_start_check(settings.start_check.clone())
         .with_authority(settings.authority.clone())
     });
+    let management = match settings.keeps_rows {
+        true => management.map(Management::with_rows_on_disk),
+        false => management,
+    };
     MainModule::new(MainConfig {
         node: settings.node,
         modules: modules.to_vec(),

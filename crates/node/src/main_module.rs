@@ -13,6 +13,7 @@
 
 mod alone;
 mod check;
+mod full_stop;
 mod information;
 mod memory_report;
 mod restart_info;
@@ -26,6 +27,7 @@ use crate::management::{ClusterState, Management, ManagementRequest, StartCheck}
 use crate::mutants::{self, Mutant};
 use alone::Alone;
 use check::Check;
+use full_stop::FullStops;
 pub use information::Configuration;
 use information::Gathering;
 pub(crate) use information::counter_rows;
@@ -133,6 +135,7 @@ pub struct MainModule {
     backfills: BTreeMap<u64, Backfill>,
     check: Option<Check>,
     stopping: Option<Stopping>,
+    full_stops: FullStops,
     /// Nodes that were asked whether they could start again.
     asked: Vec<Asked>,
     /// A node without replicas: who asks whether its sessions use this view.
@@ -190,6 +193,7 @@ impl MainModule {
             backfills: BTreeMap::new(),
             check: None,
             stopping: None,
+            full_stops: FullStops::default(),
             asked: Vec::new(),
             last_words: Vec::new(),
             checks_wanted: Vec::new(),
@@ -240,7 +244,8 @@ impl MainModule {
         ];
         let deadlines =
             [self.epochs.deadline(), self.schema_reading.deadline(), check].into_iter().chain(waits);
-        let others = self.stop_deadline().into_iter().chain(self.alone.deadline());
+        let stops = self.stop_deadline().into_iter().chain(self.full_stop_deadline());
+        let others = stops.chain(self.alone.deadline());
         deadlines.flatten().chain(others).min()
     }
 
@@ -261,6 +266,7 @@ impl MainModule {
                 self.lose_unconnected(now, outputs);
                 self.give_up_lost(now, outputs);
                 self.continue_stop(outputs);
+                self.continue_full_stop(outputs);
                 self.tell_waiting(outputs);
                 self.end_asked(outputs);
                 self.end_memory_reports(outputs);
@@ -294,6 +300,7 @@ impl MainModule {
                 self.forget_asked(connection);
                 self.tls_questions.retain(|other| *other != connection);
                 self.forget_memory_report(connection);
+                self.forget_full_stop(connection);
             }
             Input::Report(report) => {
                 if let Some(management) = &mut self.config.management {
@@ -332,9 +339,7 @@ impl MainModule {
                 self.on_peer_lost(node, incarnation, outputs);
             }
             Signal::ViewInstalled { view } => self.on_view_installed(from.node, view, outputs),
-            Signal::SlotCopied { slot } => {
-                self.on_slot_copied(slot, outputs);
-            }
+            Signal::SlotCopied { slot } => self.on_slot_copied(slot, outputs),
             Signal::RestartProgress { copied, slots } => self.on_progress(from.node, copied, slots),
             Signal::RestartCheck { request, config } => {
                 self.on_restart_check(from, request, &config, outputs)
@@ -405,6 +410,9 @@ impl MainModule {
                 self.answer_last_words(outputs);
             }
             Signal::StoodDown | Signal::Drained => self.on_stopped(from, outputs),
+            signal @ (Signal::FullStopWanted { .. }
+            | Signal::FullStopRequest { .. }
+            | Signal::FullStopDone { .. }) => self.on_full_stop(from, signal, outputs),
             // A new view begins every reservation again, and nobody waits for the answer to a hint.
             Signal::Returned(_) | Signal::WaitMoved { .. } | Signal::Failed { .. } => {}
         }
@@ -433,6 +441,7 @@ impl MainModule {
             let flushed = self.epochs.flushed_by_all();
             self.tell_disk(Signal::EpochDurable { restart, flushed, durable }, outputs);
         }
+        self.answer_if_done(outputs);
     }
 
     fn modules(&self, kind: ModuleKind) -> Vec<Address> {
@@ -444,6 +453,13 @@ impl MainModule {
     fn on_view(&mut self, view: Arc<View>, outputs: &mut Outputs<Shared>) {
         if view.number <= self.view.number {
             return;
+        }
+        if view.is_stopped {
+            self.on_cluster_stopped(&view, outputs);
+            // The others end, or have started since, and wait for a restart.
+            if self.config.management.is_none() {
+                return;
+            }
         }
         let is_first = self.view.number.0 == 0;
         if is_first {
@@ -463,6 +479,7 @@ impl MainModule {
             self.fetch_schema(outputs);
         }
         self.check_in_new_view(outputs);
+        self.continue_full_stop(outputs);
         self.look_who_is_alone(outputs);
         self.changed(outputs);
     }
@@ -827,6 +844,9 @@ impl MainModule {
                 ManagementRequest::TlsInfo => self.ask_for_tls(connection, outputs),
                 ManagementRequest::MemoryReport { nodes } => {
                     self.ask_for_memory(connection, &nodes, outputs);
+                }
+                ManagementRequest::FullStop { extent, reason } => {
+                    self.begin_full_stop(extent, (Some(connection), &reason), outputs);
                 }
                 ManagementRequest::Stop { node, exit_code } => {
                     self.request_stop(connection, node, exit_code, outputs)

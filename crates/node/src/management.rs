@@ -2,9 +2,10 @@
 //! configuration.
 //!
 //! One request per line; the answer is lines of text, ended by a line with a single dot. Verbs are ndb_mgm's: `show`,
-//! `all status`, `N status`, `N report`, `N stop`, `N restart`, `shutdown`; and ours: `check` (compare replicas),
-//! `recover voters`, `get config` (the text of config.ini), `get status` (for programs) and `authenticate`. A command
-//! that takes several of them, and waits in between, is the client's: `rolling restart`.
+//! `all status`, `N status`, `N report`, `N stop`, `N restart`, `all stop`, `all restart`, `shutdown`. And there are
+//! ours: `check` (compare replicas), `recover voters`, `get config` (the text of config.ini), `get status` (for
+//! programs) and `authenticate`. A command that takes several of them, and waits in between, is the client's: `rolling
+//! restart`.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -70,6 +71,31 @@ pub struct ConfiguredNode {
     pub host: String,
 }
 
+/// The extent of a stop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FullStop {
+    /// All nodes.
+    Shutdown,
+    /// Data nodes; SQL nodes wait for them, and management nodes go on.
+    Stop,
+    /// The same, and data nodes start again.
+    Restart,
+}
+
+impl FullStop {
+    /// The exit code of a node, which tells its angel whether to start it again; None: it goes on.
+    #[must_use]
+    pub fn exit_code(self, role: NodeRole) -> Option<u8> {
+        match (self, role) {
+            (Self::Shutdown, _) | (Self::Stop, NodeRole::Data) => Some(0),
+            (Self::Restart, NodeRole::Data) | (Self::Stop | Self::Restart, NodeRole::Sql) => {
+                Some(EXIT_LEFT_OUT)
+            }
+            (Self::Stop | Self::Restart, NodeRole::Management) => None,
+        }
+    }
+}
+
 /// A request that `main` answers later.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ManagementRequest {
@@ -81,6 +107,13 @@ pub enum ManagementRequest {
     MemoryReport {
         /// The nodes.
         nodes: Vec<NodeId>,
+    },
+    /// Stop the whole cluster, so that nothing is lost.
+    FullStop {
+        /// Which nodes.
+        extent: FullStop,
+        /// The operator's order and address, for the logs.
+        reason: String,
     },
     /// Stop one node.
     Stop {
@@ -188,6 +221,8 @@ pub struct Management {
     version: String,
     config_text: String,
     start_check: Option<StartCheck>,
+    /// Data nodes keep rows on disk.
+    keeps_rows: bool,
     nodes: Vec<ConfiguredNode>,
     up: BTreeMap<NodeId, bool>,
     /// The reports of connected nodes on themselves, and the addresses of those on other machines.
@@ -219,6 +254,7 @@ impl Management {
             version,
             config_text,
             start_check: None,
+            keeps_rows: false,
             nodes,
             up: BTreeMap::from([(node, true)]),
             reports: BTreeMap::new(),
@@ -248,6 +284,13 @@ impl Management {
     #[must_use]
     pub fn with_start_check(mut self, check: Option<StartCheck>) -> Self {
         self.start_check = check;
+        self
+    }
+
+    /// The same, for a cluster whose data nodes keep rows on disk.
+    #[must_use]
+    pub fn with_rows_on_disk(mut self) -> Self {
+        self.keeps_rows = true;
         self
     }
 
@@ -434,6 +477,25 @@ impl Management {
             Command::Stop(node) => return self.stop_node(node, Verb::Stop, cluster),
             Command::Restart(node) => return self.stop_node(node, Verb::Restart, cluster),
             Command::RecoverVoters(words) => return self.recover_voters(connection, words),
+            Command::Shutdown(None) if self.keeps_rows => {
+                return self.full_stop(connection, FullStop::Shutdown, line);
+            }
+            Command::Shutdown(Some(name)) if self.keeps_rows && name == self.cluster.to_ascii_lowercase() => {
+                return self.full_stop(connection, FullStop::Shutdown, line);
+            }
+            Command::Shutdown(_) if self.keeps_rows => {
+                format!("ERROR: the name of this cluster is '{}'; shutdown needs none\n", self.cluster)
+            }
+            Command::AllStop if self.keeps_rows => return self.full_stop(connection, FullStop::Stop, line),
+            Command::AllRestart if self.keeps_rows => {
+                return self.full_stop(connection, FullStop::Restart, line);
+            }
+            Command::AllStop => self.refuse_shutdown("all stop"),
+            Command::AllRestart => {
+                "ERROR: all restart would stop all nodes at once, and all rows are in memory only; 'rolling restart' \
+                 restarts them one after the other\n"
+                    .to_owned()
+            }
             Command::Shutdown(Some(name)) if name == self.cluster.to_ascii_lowercase() => {
                 let who = self.clients.get(&connection).map_or("somebody", |client| client.from.as_str());
                 let what = format!(
@@ -448,16 +510,19 @@ impl Management {
                 self.shutdown_requested()
             }
             Command::Shutdown(_) => self.refuse_shutdown("shutdown"),
-            Command::Refused(refusal) => self.refusal_text(refusal),
+            Command::Refused(refusal) => Self::refusal_text(refusal),
         })
     }
 
-    fn refusal_text(&self, refusal: Refusal<'_>) -> String {
+    /// All nodes are to stop together: `main` sees to it.
+    fn full_stop(&self, connection: ConnectionId, extent: FullStop, line: &str) -> Answer {
+        let who = self.clients.get(&connection).map_or("somebody", |client| client.from.as_str());
+        let reason = format!("{who} ordered '{line}' at management node {}", self.node);
+        Answer::Later(ManagementRequest::FullStop { extent, reason })
+    }
+
+    fn refusal_text(refusal: Refusal<'_>) -> String {
         match refusal {
-            Refusal::AllStop => self.refuse_shutdown("all stop"),
-            Refusal::AllRestart => "ERROR: all restart would stop all nodes at once, and all rows are in memory only; 'rolling restart' \
-                                    restarts them one after the other\n"
-                .to_owned(),
             Refusal::RollingRestart => {
                 "ERROR: a management node restarts one node at a time; 'rolling restart' is a command of `latsdb mgm`\n".to_owned()
             }
@@ -785,7 +850,9 @@ all report backupstatus
 <id> stop            stop one node: its primaries are handed over and its sessions end first
 <id> restart         the same, and its angel starts it again: it gets its rows from the others, and its share of primaries
 rolling restart      all nodes, one after the other: for another version of LatsDB, or another config.ini
-shutdown <cluster>   stop the whole cluster; all rows are lost, so its name must be typed
+all stop             stop all data nodes together; with rows on disk nothing is lost
+all restart          the same, and their angels start them again: the cluster comes back from its disks
+shutdown [cluster]   stop the whole cluster; where rows are in memory only all are lost, so its name must be typed
 recover voters <cluster> without <id>,<id>
                      a majority of the voters is gone for good, with its disks: go on with what lives. All that is gone must be named
 tls info             how this session and the links of this node are protected, and when certificates expire

@@ -290,6 +290,7 @@ impl Binder<'_> {
             Statement::Named(named) => Ok(Bound::without_rows(Plan::Named(named.clone()))),
             Statement::Grant(grant) => self.grant(grant),
             Statement::SetRole(roles) => Ok(Bound::without_rows(Plan::SetRole(self.set_role(roles)?))),
+            Statement::Shutdown => Ok(Bound::without_rows(Plan::Shutdown)),
             Statement::Flush(options) => {
                 let resets =
                     |option| matches!(option, &FlushOption::UserResources | &FlushOption::Privileges);

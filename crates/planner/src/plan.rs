@@ -95,6 +95,7 @@ impl Prepared {
             | Plan::Use(_)
             | Plan::Kill { .. }
             | Plan::FlushUserResources
+            | Plan::Shutdown
             | Plan::UnlockTables
             | Plan::Nothing { .. } => true,
             Plan::LockTables(_)
@@ -231,6 +232,8 @@ pub enum Plan {
     SetRole(SetRole),
     /// FLUSH USER_RESOURCES, FLUSH PRIVILEGES.
     FlushUserResources,
+    /// SHUTDOWN.
+    Shutdown,
     /// KILL.
     Kill {
         /// Connection id.
@@ -295,6 +298,7 @@ impl Plan {
             | Plan::Show(_)
             | Plan::Kill { .. }
             | Plan::FlushUserResources
+            | Plan::Shutdown
             | Plan::LockTables(_)
             | Plan::UnlockTables
             | Plan::Nothing { .. }

@@ -154,6 +154,7 @@ pub(crate) fn hide_unknown_column(
         | Statement::Grant(_)
         | Statement::SetRole(_)
         | Statement::Flush(_)
+        | Statement::Shutdown
         | Statement::Nothing(_) => return error,
     };
     let Some(database) = table.database.as_deref().or(context.database) else { return error };
@@ -236,6 +237,9 @@ impl Needs<'_> {
             }
             Statement::Grant(grant) => self.grant(grant),
             Statement::Flush(options) => options.iter().map(|option| flush(*option)).collect(),
+            Statement::Shutdown => {
+                vec![Requirement::Global(Privileges::SHUTDOWN, DynamicPrivileges::NONE)]
+            }
             Statement::LockTables(tables) => {
                 tables.iter().flat_map(|(table, _)| self.lock(&table.name)).collect()
             }

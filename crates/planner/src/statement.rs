@@ -38,6 +38,8 @@ pub(crate) enum Statement {
         /// KILL QUERY.
         query_only: bool,
     },
+    /// SHUTDOWN.
+    Shutdown,
     /// PREPARE, EXECUTE, DEALLOCATE PREPARE.
     Named(NamedStatement),
     /// GRANT, REVOKE.

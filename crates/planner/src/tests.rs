@@ -75,6 +75,7 @@ fn shown(prepared: &Prepared) -> String {
         | Plan::UnlockTables
         | Plan::Named(_)
         | Plan::FlushUserResources
+        | Plan::Shutdown
         | Plan::Nothing { .. } => {
             let plain = format!(", format: {:?}", types::NumberFormat::default());
             format!("{:?}\n", prepared.plan).replace(&plain, "")

@@ -10,7 +10,7 @@ use crate::View;
 use crate::restart::RestartMessage;
 use crate::signal::JoinRequest;
 use std::sync::Arc;
-use types::{Incarnation, NodeId};
+use types::{Incarnation, NodeId, ViewNumber};
 use wire_derive::Wire;
 
 /// Most entries in one message.
@@ -68,6 +68,12 @@ pub enum Command {
         /// The first view of it: its number, and that of its restart, are one more than those of the last view. Commits
         /// above its cut are gone at every replica.
         view: Arc<View>,
+    },
+    /// Compare-and-set: the cluster stops as a whole. The view of this number is followed by one of the same members,
+    /// which is stopped: only a restart follows it. All members in sync have all that was ever committed on disk.
+    Stop {
+        /// The view in which they have said so.
+        view: ViewNumber,
     },
 }
 

@@ -28,7 +28,7 @@ pub use management::{
     ChecksumDone, ChecksumRequest, CommonTable, DriverTable, INFO_ROWS_MAX, InfoSource, InfoTable, LdmTable,
     MainTable, SqlTable,
 };
-pub use membership::{ClusterTerms, JoinRequest, LeaveStep};
+pub use membership::{ClusterTerms, FullStopStep, JoinRequest, LeaveStep};
 pub use session::{
     Probe, ReadBatch, ReadDone, ReadRequest, ReturnedRequest, WriteDone, WriteFailure, WriteRequest,
     WriteSummary,
@@ -508,7 +508,7 @@ pub enum Signal {
         /// The view.
         view: ViewNumber,
     },
-    /// main -> membership of the same data node: it is about to stop.
+    /// main -> membership of the same node: it is about to stop.
     #[signal(to = membership, fence = none)]
     Leaving {
         /// How far it is.
@@ -739,5 +739,29 @@ pub enum Signal {
         view: ViewNumber,
         /// Durable.
         is_durable: bool,
+    },
+
+    // ---- a stop of the whole cluster (`node`, `main_module/full_stop.rs`) -------------------------------------------
+    /// An operator at this node, or at another one, wants the whole cluster to stop: the receiver sees to it.
+    #[signal(to = main, fence = none)]
+    FullStopWanted {
+        /// The client that asked, for the log.
+        reason: String,
+    },
+    /// main of the node that sees to it -> main of every node.
+    #[signal(to = main, fence = none)]
+    FullStopRequest {
+        /// The next step.
+        step: FullStopStep,
+        /// The exit code with which the process ends at last; None: it stays.
+        exit_code: Option<u8>,
+    },
+    /// Back.
+    #[signal(to = main, fence = none)]
+    FullStopDone {
+        /// From the request.
+        step: FullStopStep,
+        /// The highest epoch that the node has heard of.
+        open: Epoch,
     },
 }

@@ -117,6 +117,8 @@ pub struct View {
     pub restart: RestartPoint,
     /// The first view of that restart: its members are in sync from the beginning, and nothing from before goes on.
     pub begun: ViewNumber,
+    /// The cluster has stopped as a whole: all lives that are named here end, and only a restart follows.
+    pub is_stopped: bool,
 }
 
 impl View {
@@ -134,6 +136,7 @@ impl View {
             leaving: Vec::new(),
             restart: RestartPoint::FOUNDING,
             begun: ViewNumber(0),
+            is_stopped: false,
         }
     }
 
@@ -388,6 +391,7 @@ impl Wire for View {
         self.leaving.encode(encoder);
         self.restart.encode(encoder);
         self.begun.encode(encoder);
+        self.is_stopped.encode(encoder);
     }
 
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, WireError> {
@@ -406,7 +410,8 @@ impl Wire for View {
         let away: Vec<(SlotId, NodeId)> = Wire::decode(decoder)?;
         let runs: Vec<(u32, ViewNumber)> = Wire::decode(decoder)?;
         let leaving = Wire::decode(decoder)?;
-        let (restart, begun) = (Wire::decode(decoder)?, Wire::decode(decoder)?);
+        let (restart, begun, is_stopped) =
+            (Wire::decode(decoder)?, Wire::decode(decoder)?, Wire::decode(decoder)?);
         let is_large = |group: &GroupView| group.replicas.len() > REPLICAS_MAX;
         if view.slots_per_node > SLOTS_PER_NODE_MAX || view.groups.iter().skip(1).any(is_large) {
             return Err(WireError::TooLarge);
@@ -426,7 +431,7 @@ impl Wire for View {
             return Err(WireError::Malformed);
         }
         drop(rest);
-        Ok(Self { slots, leaving, restart, begun, ..view })
+        Ok(Self { slots, leaving, restart, begun, is_stopped, ..view })
     }
 }
 

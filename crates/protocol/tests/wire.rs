@@ -543,7 +543,22 @@ fn restarts() -> Vec<Signal> {
         Signal::Restored(order),
         Signal::DiskCounted { view: ViewNumber(4), is_durable: true },
     ]);
+    signals.extend(full_stop());
     signals
+}
+
+/// A stop of the whole cluster.
+fn full_stop() -> Vec<Signal> {
+    let command = Box::new(Command::Stop { view: ViewNumber(4) });
+    let stop = LeaveStep::Stop { exit_code: Some(0), flushed_in: Some(ViewNumber(4)) };
+    let step = FullStopStep::Flush { epoch: EPOCH };
+    vec![
+        Signal::Control(Box::new(ControlMessage::Propose { command, is_forwarded: false })),
+        Signal::Leaving { step: stop },
+        Signal::FullStopWanted { reason: "asked".to_owned() },
+        Signal::FullStopRequest { step, exit_code: Some(0) },
+        Signal::FullStopDone { step, open: EPOCH },
+    ]
 }
 
 fn claim() -> protocol::Claim {

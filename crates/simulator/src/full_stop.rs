@@ -1,10 +1,13 @@
-//! Whole clusters with redo logs that stop as a whole: all processes are killed, or all machines lose power, while
-//! clients work. The cluster comes back from its disks, several times, and is held against what it had in memory.
+//! Whole clusters with redo logs that stop as a whole while clients work: all processes are killed, all machines lose
+//! power, or an operator orders it. In the midst of a stop that was ordered a node may be killed, or all. The cluster
+//! comes back from its disks, several times, and is held against what it had in memory.
 //!
 //! The checks after a restart, whose cut is known:
 //! - every row whose newest version was not above the cut is there with that version;
 //! - no row has a version above the cut, but for what was written since;
 //! - the cut is not below what was committed long before the stop: it was flushed;
+//! - nothing at all is lost if an ordered stop came so far that it is to be recorded. If no node was killed, all disks
+//!   count: no node is copied to;
 //! - replicas are equal, with epochs, and indexes match; transfers have kept the sum of the bank.
 //!
 //! Invariant: a run depends on its seed only.
@@ -27,6 +30,12 @@ use types::{Epoch, SlotId, TableId};
 const START_MS: u64 = 60_000;
 /// Virtual milliseconds in which everything that was committed has reached the disks.
 const FLUSHED_MS: u64 = 1_000;
+/// Virtual milliseconds that an ordered stop may take.
+const STOP_MS: u64 = 40_000;
+/// Virtual milliseconds after which something is killed in its midst.
+const KILLED_MS: u64 = 800;
+/// Counted when all members have flushed, and the stop is to be recorded.
+const RECORDED: &str = "stop is to be recorded";
 /// Rows compared of one fragment; workloads make far fewer.
 const ROWS_MAX: u32 = 4_000;
 
@@ -100,13 +109,84 @@ fn drive(world: &mut World, prng: &mut Prng) -> Result<(), String> {
     cluster::check(world)
 }
 
+/// How a cluster stops.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stop {
+    Killed,
+    WithoutPower,
+    Ordered,
+    /// A node is killed in the midst of it.
+    OrderedOneKilled,
+    /// All are.
+    OrderedAllKilled,
+}
+
+const STOPS: [Stop; 6] = [
+    Stop::Killed,
+    Stop::WithoutPower,
+    Stop::Ordered,
+    Stop::Ordered,
+    Stop::OrderedOneKilled,
+    Stop::OrderedAllKilled,
+];
+
+/// The rows of a cluster when it stopped.
+struct Stopped {
+    before: Versions,
+    /// Nothing may be lost.
+    is_lossless: bool,
+    /// All disks count.
+    is_whole: bool,
+}
+
+/// All processes end.
+fn stop(world: &mut World, prng: &mut Prng) -> Result<Stopped, String> {
+    let kind = STOPS[prng.index(STOPS.len())];
+    if matches!(kind, Stop::Killed | Stop::WithoutPower) {
+        let stopped = Stopped { before: versions(world), is_lossless: false, is_whole: false };
+        world.stop_all(kind == Stop::Killed);
+        return Ok(stopped);
+    }
+    let records = world.count_of(RECORDED);
+    let is_recorded = |world: &World| world.count_of(RECORDED) > records;
+    let is_whole = kind == Stop::Ordered && world.is_open();
+    world.order_full_stop();
+    if kind != Stop::Ordered {
+        world.run_until(prng.below(KILLED_MS), |world| is_recorded(world) || world.is_down());
+        let nodes = world.sql_nodes();
+        let is_early = !is_recorded(world);
+        if kind == Stop::OrderedOneKilled && is_early {
+            world.crash(nodes[prng.index(nodes.len())]);
+        }
+        if kind == Stop::OrderedAllKilled && is_early {
+            let stopped = Stopped { before: versions(world), is_lossless: false, is_whole };
+            world.stop_all(prng.chance(1, 2));
+            return Ok(stopped);
+        }
+    }
+    world.run_until(STOP_MS, |world| is_recorded(world) || world.is_down());
+    let stopped = Stopped { before: versions(world), is_lossless: is_recorded(world), is_whole };
+    if is_whole && !stopped.is_lossless {
+        return Err("a stop that nothing disturbs is not recorded".to_owned());
+    }
+    if !world.run_until(STOP_MS, |world| world.is_down()) {
+        // A process that was started meanwhile was not told.
+        world.stop_all(true);
+    }
+    Ok(stopped)
+}
+
 fn stop_and_come_back(world: &mut World, prng: &mut Prng, flushed: Epoch) -> Result<(), String> {
-    let before = versions(world);
-    world.stop_all(prng.chance(1, 2));
+    let Stopped { before, is_lossless, is_whole } = stop(world, prng)?;
+    let flushed = if is_lossless { newest(&before) } else { flushed };
     world.run_until(1 + prng.below(3_000), |_| false);
+    let copies = world.count_of("copied");
     world.start_all(1 + prng.below(2_000_000_000));
     if !world.run_until(START_MS, |world| world.is_open()) {
         return Err("the cluster did not come back".to_owned());
+    }
+    if is_whole && world.count_of("copied") > copies {
+        return Err("a node was copied to after a stop in which all flushed".to_owned());
     }
     let restart = world.ldms().map(transaction::Ldm::restart).max_by_key(|restart| restart.number);
     let restart = restart.ok_or("there is no ldm")?;

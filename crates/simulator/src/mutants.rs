@@ -17,6 +17,7 @@ use crate::control::run_control_seed;
 use crate::detect::run_detect_seed;
 use crate::exhaustive::{WORLDS, walk_seed};
 use crate::scenario::{Scenario, run, text_of_panic};
+use membership::mutants::{Catch, Part};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// States of a small world that are tried for a bug: more than any but two have.
@@ -160,9 +161,7 @@ impl Bug {
     /// All of them.
     #[must_use]
     pub fn all() -> Vec<Self> {
-        use membership::mutants::{OF_CONTROL_LOG, OF_DETECTOR, OF_MEMBERSHIP, OF_RECOVERY, OF_RESTART};
-        let membership = OF_DETECTOR.into_iter().chain(OF_CONTROL_LOG).chain(OF_MEMBERSHIP);
-        let membership = membership.chain(OF_RECOVERY).chain(OF_RESTART);
+        let membership = membership::mutants::ALL.iter().map(|(mutant, ..)| *mutant);
         let transaction = transaction::mutants::ALL.into_iter().map(Self::Transaction);
         let node = node::mutants::ALL.into_iter().map(Self::Node);
         let durability = durability::mutants::ALL.into_iter().map(Self::Durability);
@@ -188,7 +187,7 @@ impl Bug {
                 use transaction::mutants::{BY_OWN_TEST, DIRECTED};
                 DIRECTED.contains(&mutant) || BY_OWN_TEST.contains(&mutant)
             }
-            Self::Membership(mutant) => membership::mutants::DIRECTED.contains(&mutant),
+            Self::Membership(mutant) => mutant.place().is_some_and(|(_, catch)| catch == Catch::Directed),
             Self::Node(mutant) => node::mutants::DIRECTED.contains(&mutant),
             Self::Durability(_) => true,
         }
@@ -197,19 +196,21 @@ impl Bug {
     /// The worlds in which its code runs; the smallest first.
     #[must_use]
     pub fn worlds(self) -> &'static [WorldKind] {
-        use membership::mutants::{Mutant, OF_CONTROL_LOG, OF_DETECTOR, OF_RESTART};
+        use membership::mutants::Mutant;
         match self {
-            Self::Membership(mutant) if OF_DETECTOR.contains(&mutant) => {
-                &[WorldKind::Detect, WorldKind::Small("lease"), WorldKind::Isolated, WorldKind::Cluster]
-            }
-            Self::Membership(mutant) if OF_CONTROL_LOG.contains(&mutant) => {
-                &[WorldKind::Control, WorldKind::Cluster]
-            }
-            Self::Membership(mutant) if OF_RESTART.contains(&mutant) => &[WorldKind::Small("restart")],
             Self::Membership(Mutant::LaggardsStay | Mutant::LaggardsAtOnce | Mutant::LateAreBlameless) => {
                 &[WorldKind::Hung]
             }
-            Self::Membership(_) => &[WorldKind::Cluster, WorldKind::Isolated, WorldKind::Paused],
+            Self::Membership(mutant) => match mutant.place().map(|(part, _)| part) {
+                Some(Part::Detector) => {
+                    &[WorldKind::Detect, WorldKind::Small("lease"), WorldKind::Isolated, WorldKind::Cluster]
+                }
+                Some(Part::ControlLog) => &[WorldKind::Control, WorldKind::Cluster],
+                Some(Part::Restart) => &[WorldKind::Small("restart")],
+                Some(Part::Membership | Part::Recovery) | None => {
+                    &[WorldKind::Cluster, WorldKind::Isolated, WorldKind::Paused]
+                }
+            },
             Self::Transaction(transaction::mutants::Mutant::JoinerRefuses) => &[WorldKind::Scant],
             Self::Node(node::mutants::Mutant::StepWaitsForNobody) => &[WorldKind::Held],
             Self::Node(node::mutants::Mutant::RevokeNotAwaited) => &[WorldKind::Granted],

@@ -25,6 +25,7 @@ use protocol::control::RecoveryOrder;
 use protocol::disk::{DiskLane, DiskOperation, DiskRequest};
 use protocol::layout::{CpuShare, Layout, LayoutRequest};
 use protocol::module::{BROKEN_PEER, ConnectionAction, EXIT_CANNOT_JOIN, EXIT_LEFT_OUT};
+use protocol::signal::LeaveStep;
 use protocol::{
     Address, Budget, CloseReason, ConnectionId, ConnectionKind, Envelope, Input, Module, ModuleKind,
     NodeRole, Outputs, OwnedInput, ReceiveBuffer, RequestToRuntime, Signal,
@@ -405,6 +406,26 @@ impl World {
         self.count(if has_power { "all killed" } else { "all without power" });
     }
 
+    /// An operator at the management node has the whole cluster stop.
+    pub fn order_full_stop(&mut self) {
+        self.count("full stop ordered");
+        let main = Address::main(MANAGEMENT);
+        let signal = Signal::FullStopWanted { reason: "an operator".to_owned() };
+        self.enqueue(main, Input::Signal(Envelope::unstamped(main, main, signal)));
+    }
+
+    /// Whether no process runs.
+    #[must_use]
+    pub fn is_down(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// How often something happened.
+    #[must_use]
+    pub fn count_of(&self, what: &str) -> u64 {
+        self.injected.get(what).copied().unwrap_or(0)
+    }
+
     /// All nodes start again, each in its own time, within so many nanoseconds.
     pub fn start_all(&mut self, within: u64) {
         for (node, _) in self.members() {
@@ -459,6 +480,7 @@ impl World {
             heartbeat_interval: DetectorConfig::DEFAULT.interval,
             answer_timeout: ANSWER_TIMEOUT,
             redo: self.shape.redo.clone().filter(|_| role == NodeRole::Data),
+            keeps_rows: self.shape.redo.is_some(),
             control_log: self.disks.entry(node).or_default().begin_process(),
             version: "simulated".to_owned(),
         };
@@ -628,6 +650,9 @@ impl World {
             if event.message.starts_with(BROKEN_PEER) {
                 self.suspicion.get_or_insert_with(|| format!("{address}: {}", event.message));
             }
+            if event.message.ends_with("has all rows") {
+                self.count("copied");
+            }
             self.transcript.push(format!("{} {address} event {}", self.now, event.message));
         }
         for envelope in signals {
@@ -639,6 +664,9 @@ impl World {
                 let is_done = text.starts_with("the control log goes on");
                 self.count(if is_done { "recovered" } else { "recovery refused" });
                 self.transcript.push(format!("{} operator of node {} hears: {text}", self.now, address.node));
+            }
+            if let Signal::Leaving { step: LeaveStep::Stop { flushed_in: Some(_), .. } } = envelope.signal {
+                self.count("stop is to be recorded");
             }
             if let Signal::EpochClosed { epoch, .. } = envelope.signal {
                 self.check_closed(envelope.view, epoch);

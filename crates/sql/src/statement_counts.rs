@@ -294,6 +294,7 @@ fn kind_of(plan: &Plan) -> Option<usize> {
         Plan::LockTables(_) => kind!("lock_tables"),
         Plan::UnlockTables => kind!("unlock_tables"),
         Plan::FlushUserResources => kind!("flush"),
+        Plan::Shutdown => kind!("shutdown"),
         Plan::Nothing { .. } => return None,
     })
 }

@@ -490,7 +490,7 @@ impl SessionVariables {
     }
 
     /// The data nodes keep no redo log.
-    fn is_diskless(&self) -> bool {
+    pub(crate) fn is_diskless(&self) -> bool {
         self.globals.get("latsdb_diskless").is_none_or(|value| value != "OFF")
     }
 

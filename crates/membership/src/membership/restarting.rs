@@ -202,7 +202,8 @@ impl Membership {
                 }
             }
             RestartMessage::Lost { view } => {
-                if view == self.view.number && self.is_in_view() && self.config.join.role == NodeRole::Data {
+                let is_named = self.is_in_view() && self.config.join.role == NodeRole::Data;
+                if view == self.view.number && is_named && self.end_at.is_none() {
                     let text = "all rows of some node group are gone from memory: this node ends, to start from its disk";
                     self.end(EXIT_LEFT_OUT, (Severity::Error, text), outputs);
                 }
@@ -235,7 +236,7 @@ impl Membership {
 
     /// Looks whether a group is lost, and goes on with the restart. A leader is called at each tick of its log.
     pub(crate) fn look_for_restart<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
-        if self.restarting.look_at > now.monotonic || self.is_ending {
+        if self.restarting.look_at > now.monotonic || self.is_ending || self.end_at.is_some() {
             return;
         }
         self.restarting.look_at = now.monotonic + LOOK_EVERY;
@@ -244,7 +245,10 @@ impl Membership {
             return;
         }
         if !std::mem::replace(&mut self.restarting.leading.is_lost, true) {
-            let text = "all rows of some node group are gone from memory: the cluster starts from disks";
+            let text = match self.view.is_stopped {
+                true => "the cluster has stopped as a whole: it starts from disks",
+                false => "all rows of some node group are gone from memory: the cluster starts from disks",
+            };
             outputs.event(Severity::Warning, text);
         }
         if !self.end_those_that_run(now, outputs) {
@@ -255,12 +259,8 @@ impl Membership {
     /// Whether this node leads, some data node keeps rows on disk, and a group is lost.
     fn leads_lost(&self, now: Now) -> bool {
         let state = self.log_state().filter(|state| self.leads() && state.view.number > ViewNumber(0));
-        let keeps = |state: &ControlState| {
-            let claims = |(node, _): &(NodeId, NodeRole)| {
-                state.life(*node).is_some_and(|life| life.join.claim.is_some())
-            };
-            state.settings.members.iter().any(claims)
-        };
+        let keeps =
+            |state: &ControlState| state.settings.members.iter().any(|(node, _)| state.keeps_rows(*node));
         let is_heard = |node| self.is_heard(now, node);
         state.is_some_and(|state| keeps(state) && standing(state, is_heard) == Standing::Lost)
     }

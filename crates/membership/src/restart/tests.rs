@@ -284,3 +284,35 @@ fn a_group_is_lost_when_nobody_of_it_can_go_on() {
     assert_eq!(runs_still(&state, |_| true), [NodeId(2), NodeId(4)]);
     assert_eq!(runs_still(&state, |_| false), []);
 }
+
+#[test]
+pub(crate) fn no_view_but_a_restarts_follows_a_stop() {
+    let mut state = running();
+    make_restorable(&mut state, &[NodeId(1), NodeId(3)]);
+    let view = state.view.number;
+    assert_eq!(state.apply(&Command::Stop { view }), Verdict::Done);
+    assert!(state.view.is_stopped && state.view.number.0 == view.0 + 1);
+    assert_eq!(state.apply(&Command::Stop { view }), Verdict::Repeated);
+    let void = Verdict::Void(succession::Illegal::Overtaken);
+    assert_eq!(state.apply(&Command::Stop { view: state.view.number }), void);
+    // The first process has ended, and the others see that.
+    let next = Arc::new(succession::without(&state.view, &[NodeId(1)]).expect("a view"));
+    let stopped = Verdict::Void(succession::Illegal::Stopped);
+    assert_eq!(state.apply(&Command::ChangeView { next }), stopped);
+    assert_eq!(state.view.groups[1].restorable.len(), 2);
+    assert_eq!(standing(&state, |_| true), Standing::Lost);
+    lose_all(&mut state, [(90, 90); 4]);
+    let planned = plan(&state, &ALL).unwrap();
+    assert_eq!((planned.restart.cut, nodes(&planned)), (Epoch(90), ALL.to_vec()));
+    restart(&mut state, &planned);
+    assert!(!state.view.is_stopped && state.view.is_first());
+    assert_eq!(standing(&state, |_| true), Standing::Runs);
+    // Nodes that keep no rows on disk are not restorable.
+    let mut state = running();
+    join(&mut state, NodeId(2), None);
+    change(&mut state, |state| succession::without(&state.view, &[NodeId(2)]));
+    change(&mut state, |state| succession::with_joining(&state.view, &state.info(NodeId(2), NodeRole::Data)));
+    change(&mut state, |state| succession::with_in_sync(&state.view, NodeId(2)));
+    assert_eq!(state.apply(&Command::Stop { view: state.view.number }), Verdict::Done);
+    assert_eq!(state.view.groups[1].restorable, [(NodeId(1), state.incarnation(NodeId(1)))]);
+}

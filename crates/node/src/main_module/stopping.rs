@@ -72,6 +72,9 @@ impl MainModule {
     ) {
         let me = self.config.node;
         outputs.event(Severity::Info, format!("stopping: {reason}"));
+        if self.full_stops.is_on_its_way() {
+            return;
+        }
         if self.is_stopping_already(exit_code, may_stay, outputs) {
             return;
         }
@@ -186,6 +189,9 @@ impl MainModule {
 
     /// A module has done what it was asked for.
     pub(super) fn on_stopped(&mut self, from: Address, outputs: &mut Outputs<Shared>) {
+        if self.full_stops.is_on_its_way() {
+            return self.on_part_done(from, outputs);
+        }
         let me = self.config.node;
         let leads = self.view.is_in_sync(me);
         let Some(stopping) = &mut self.stopping else { return };

@@ -105,7 +105,7 @@ impl MainModule {
         })
     }
 
-    fn role_of(&self, node: NodeId) -> Option<NodeRole> {
+    pub(super) fn role_of(&self, node: NodeId) -> Option<NodeRole> {
         let members = self.config.reporting.as_ref().map_or(&[][..], |reporting| &reporting.members);
         members.iter().find(|(member, _)| *member == node).map(|(_, role)| *role)
     }

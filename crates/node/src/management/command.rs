@@ -29,7 +29,9 @@ pub(super) enum Command<'line> {
     Check,
     Stop(&'line str),
     Restart(&'line str),
-    /// The name that was typed with it, if one was.
+    AllStop,
+    AllRestart,
+    /// The text that was typed with it, if any was: the cluster's name.
     Shutdown(Option<&'line str>),
     /// The control log goes on without nodes that are gone: the cluster's name and the list of nodes, if both were
     /// typed.
@@ -41,8 +43,6 @@ pub(super) enum Command<'line> {
 /// Why a command of NDB is not done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Refusal<'line> {
-    AllStop,
-    AllRestart,
     RollingRestart,
     /// An option of `N stop` or `N restart`.
     Option(&'line str),
@@ -92,7 +92,7 @@ impl<'line> Command<'line> {
             ["check"] => Self::Check,
             ["shutdown"] => Self::Shutdown(None),
             ["shutdown", name] => Self::Shutdown(Some(name)),
-            ["shutdown", ..] => Self::Shutdown(None),
+            ["shutdown", ..] => Self::Shutdown(Some(behind(line, 1))),
             ["recover", "voters", rest @ ..] => match rest {
                 [cluster, "without", _, ..] => {
                     let list = line.split_once(" without ").map_or("", |(_, list)| list);
@@ -101,8 +101,8 @@ impl<'line> Command<'line> {
                 _ => Self::RecoverVoters(None),
             },
             ["all", "status"] => Self::AllStatus,
-            ["all", "stop"] => Self::Refused(Refusal::AllStop),
-            ["all", "restart"] => Self::Refused(Refusal::AllRestart),
+            ["all", "stop"] => Self::AllStop,
+            ["all", "restart"] => Self::AllRestart,
             ["rolling", "restart"] => Self::Refused(Refusal::RollingRestart),
             words => match nodes_in_front(words) {
                 Some((is_all, count, verb)) => {
@@ -141,9 +141,13 @@ impl<'line> Command<'line> {
             | Self::TlsInfo
             | Self::Authenticate(_)
             | Self::Refused(_) => Need::Nothing,
-            Self::Check | Self::Stop(_) | Self::Restart(_) | Self::Shutdown(_) | Self::RecoverVoters(_) => {
-                Need::Authority
-            }
+            Self::Check
+            | Self::Stop(_)
+            | Self::Restart(_)
+            | Self::AllStop
+            | Self::AllRestart
+            | Self::Shutdown(_)
+            | Self::RecoverVoters(_) => Need::Authority,
         }
     }
 }

@@ -1,6 +1,6 @@
 use super::{
-    Authority, CONNECTIONS_MAX, ClusterState, ConfiguredNode, LINE_SIZE_MAX, Management, ManagementRequest,
-    NOT_AUTHORIZED, StartCheck, Token,
+    Authority, CONNECTIONS_MAX, ClusterState, ConfiguredNode, FullStop, LINE_SIZE_MAX, Management,
+    ManagementRequest, NOT_AUTHORIZED, StartCheck, Token,
 };
 use protocol::signal::NodeReport;
 use protocol::{
@@ -143,7 +143,7 @@ fn words_of_ndb_mgm_are_answered() {
     }
     assert_eq!(say(&mut management, "?").0, say(&mut management, "help").0);
     let (stop, ..) = say(&mut management, "help stop");
-    assert!(stop.starts_with("<id> stop ") && stop.lines().count() == 2, "{stop}");
+    assert!(stop.starts_with("<id> stop ") && stop.lines().count() == 3, "{stop}");
 }
 
 #[test]
@@ -396,4 +396,23 @@ fn management_nodes_with_different_configurations_are_told() {
     assert_eq!(tell(&mut management, other, "b"), [""; 0]);
     let (shown, ..) = say(&mut management, "show");
     assert!(shown.contains(&format!("WARNING: {}", told[0])), "{shown}");
+}
+
+#[test]
+fn with_rows_on_disk_the_cluster_stops_together() {
+    let mut management = management().with_rows_on_disk();
+    for (line, extent) in [
+        ("shutdown", FullStop::Shutdown),
+        ("SHUTDOWN Shop", FullStop::Shutdown),
+        ("all stop", FullStop::Stop),
+        ("ALL RESTART", FullStop::Restart),
+    ] {
+        let (answer, outputs, requests) = say(&mut management, line);
+        let reason = format!("10.0.0.7:4711 ordered '{}' at management node 65", line.to_ascii_lowercase());
+        assert_eq!(requests, [ManagementRequest::FullStop { extent, reason }]);
+        assert!(answer.is_empty() && outputs.requests.is_empty() && outputs.signals.is_empty());
+    }
+    let (answer, _, requests) = say(&mut management, "shutdown now");
+    assert_eq!(answer, "ERROR: the name of this cluster is 'Shop'; shutdown needs none\n.\n");
+    assert!(requests.is_empty());
 }

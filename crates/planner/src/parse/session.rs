@@ -1,5 +1,5 @@
-//! Statements about the session and the server: transactions, SET, SHOW, USE, KILL, FLUSH, and what is accepted without
-//! effect.
+//! Statements about the session and the server: transactions, SET, SHOW, USE, KILL, SHUTDOWN, FLUSH, and what is
+//! accepted without effect.
 
 use crate::character_sets::resolved_collation;
 use crate::cursor::Cursor;
@@ -31,6 +31,7 @@ pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> 
         "SHOW",
         "USE",
         "KILL",
+        "SHUTDOWN",
         "FLUSH",
         "ANALYZE",
         "OPTIMIZE",
@@ -70,6 +71,7 @@ pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> 
         Some("SHOW") => show(cursor),
         Some("USE") => cursor.identifier().map(Statement::Use),
         Some("KILL") => kill(cursor),
+        Some("SHUTDOWN") => Ok(Statement::Shutdown),
         Some("FLUSH") => flush(cursor),
         Some("ANALYZE") => maintenance(cursor, TableMaintenance::Analyze),
         Some("OPTIMIZE") => maintenance(cursor, TableMaintenance::Optimize),

@@ -2,7 +2,7 @@
 
 use crate::claim::Claim;
 use crate::view::NodeRole;
-use types::NodeId;
+use types::{Epoch, NodeId, ViewNumber};
 use wire_derive::Wire;
 
 /// A node asks the control plane to be let in.
@@ -42,7 +42,7 @@ pub struct ClusterTerms {
     pub members: Vec<(NodeId, NodeRole)>,
 }
 
-/// The step that a data node asks of the control plane when it is about to stop.
+/// The step that a node asks of the control plane when it is about to stop; all but the last are for data nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
 pub enum LeaveStep {
     /// A view in which others lead its slots.
@@ -54,4 +54,27 @@ pub enum LeaveStep {
         /// With this exit code.
         exit_code: u8,
     },
+    /// The cluster stops as a whole: it ends when that is recorded.
+    Stop {
+        /// With this exit code; None: it stays.
+        exit_code: Option<u8>,
+        /// All members in sync of this view have flushed: asks for the record.
+        flushed_in: Option<ViewNumber>,
+    },
+}
+
+/// The step of a stop of the whole cluster that a node is asked for (`node`, `main_module/full_stop.rs`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub enum FullStopStep {
+    /// Sessions end with their transaction, or are told 1053.
+    EndSessions,
+    /// Coordinators answer the commits that they were asked for.
+    AnswerCommits,
+    /// The epochs up to this one are closed, whole and flushed.
+    Flush {
+        /// Nothing was stamped above it.
+        epoch: Epoch,
+    },
+    /// The process ends, though nothing was recorded.
+    End,
 }

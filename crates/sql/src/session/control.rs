@@ -14,7 +14,7 @@ use executor::{Completion, Diagnostics, warnings_of};
 use expression::NoColumns;
 use planner::plan::{Plan, SetItem, SetTarget};
 use planner::{character_set_deprecation, collation_deprecation};
-use protocol::SqlError;
+use protocol::{Address, Signal, SqlError};
 use query::AccountNews;
 use types::Value;
 
@@ -181,6 +181,7 @@ impl Session {
                 env.tell(AccountNews::HourBegun);
                 done()
             }
+            Plan::Shutdown => self.shut_down(env).map(|()| Completion::default()),
             Plan::Transaction(transaction) => return self.control_transaction(env, transaction),
             Plan::UnlockTables if !self.core.client.transaction.has_locked_tables() => done(),
             Plan::Kill { .. }
@@ -195,6 +196,18 @@ impl Session {
             | Plan::Named(_)
             | Plan::Show(_) => return None,
         })
+    }
+
+    /// SHUTDOWN: the whole cluster stops. Where rows are in memory only they would be lost, so an operator has to say
+    /// that (`latsdb mgm`).
+    fn shut_down(&self, env: &mut Environment<'_>) -> Result<(), SqlError> {
+        if self.core.variables.is_diskless() {
+            return Err(SqlError::unsupported("SHUTDOWN while data nodes are Diskless"));
+        }
+        let main = Address::main(env.module.node());
+        let reason = format!("SHUTDOWN of user '{}' at node {}", self.core.account.0, main.node);
+        env.send(main, Signal::FullStopWanted { reason });
+        Ok(())
     }
 
     /// SET; None if it must commit first (autocommit is switched on in a transaction), changes what all sessions see,

@@ -82,12 +82,12 @@ mod bugs {
     use crate::control_state::tests as control_state;
     use crate::detector::tests as detector;
     use crate::membership::tests::{recovery, restarting};
-    use crate::mutants::{DIRECTED, Mutant, activate};
+    use crate::mutants::{ALL, Catch, Mutant, activate};
     use crate::restart::tests as restart;
     use crate::succession::tests as succession;
     use stdx::planted::survivors;
 
-    const TESTS: [(Mutant, fn()); 27] = [
+    const TESTS: [(Mutant, fn()); 28] = [
         (Mutant::SuspectsAreGranted, detector::who_is_out_of_reach_is_granted_nothing),
         (Mutant::EarlierGrantsForgotten, detector::what_a_dead_life_was_granted_is_over_in_its_next_life),
         (Mutant::DeadWitnessLeaves, detector::a_dead_witness_hides_nobody_elses_death),
@@ -118,11 +118,18 @@ mod bugs {
         (Mutant::LastLeavesEarly, restart::the_last_restorable_life_is_waited_for_while_another_one_joins),
         (Mutant::RestartNotCompared, control_state::restarts_are_counted_one_by_one),
         (Mutant::FirstComerLeftOut, restarting::after_a_loss_of_all_who_comes_first_is_not_left_out),
+        (Mutant::StopUnrecorded, restart::no_view_but_a_restarts_follows_a_stop),
     ];
 
     #[test]
     fn every_listed_bug_fails_its_test() {
-        assert_eq!(TESTS.map(|(mutant, _)| mutant), DIRECTED);
+        let directed = ALL.iter().filter(|(.., catch)| *catch == Catch::Directed);
+        let directed: Vec<String> = directed.map(|(mutant, ..)| format!("{mutant:?}")).collect();
+        let mut tested = TESTS.map(|(mutant, _)| format!("{mutant:?}"));
+        tested.sort_unstable();
+        let mut listed = directed;
+        listed.sort_unstable();
+        assert_eq!(tested.as_slice(), listed);
         assert_eq!(survivors(&TESTS, activate), []);
     }
 }

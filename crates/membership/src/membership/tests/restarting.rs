@@ -240,3 +240,68 @@ fn after_the_end_of_every_process_the_cluster_starts_from_disks() {
     world.run(1_000);
     assert_eq!(world.node(OTHER).exit, Some(7));
 }
+
+/// The mains of all nodes have done what a stop of the cluster asks them for.
+fn stop(world: &mut World, exit_code: impl Fn(NodeId) -> Option<u8>) {
+    for (node, _) in MEMBERS {
+        world.step(node, LeaveStep::Stop { exit_code: exit_code(node), flushed_in: None });
+    }
+    let view = world.node(OTHER).block.view.number;
+    world.step(OTHER, LeaveStep::Stop { exit_code: exit_code(OTHER), flushed_in: Some(view) });
+}
+
+#[test]
+fn when_a_stop_is_recorded_all_end_and_the_leader_last() {
+    let mut world = durable();
+    stop(&mut world, |_| Some(0));
+    for node in [DATA, OTHER, SQL] {
+        let (exit, events) = (world.node(node).exit, world.node(node).events.clone());
+        assert_eq!(exit, Some(0), "node {node}: {events:?}");
+    }
+    assert_eq!(world.node(MANAGEMENT).exit, None, "the others may not have heard of it yet");
+    for node in [DATA, OTHER, SQL] {
+        world.input(MANAGEMENT, |block, now, outputs| block.on_link_down(now, node, outputs));
+    }
+    world.run(300);
+    assert_eq!(world.node(MANAGEMENT).exit, Some(0));
+}
+
+#[test]
+fn after_a_stop_the_disks_of_all_that_were_in_sync_count() {
+    let mut world = World::start_with(1, Some(Claim::default()));
+    world.run(2_000);
+    let disks = [world.left(DATA, 30), world.left(OTHER, 30)];
+    // Management goes on, and one node was never said to be restorable.
+    world.count_disk(DATA, false);
+    stop(&mut world, |node| (node != MANAGEMENT).then_some(EXIT_LEFT_OUT));
+    assert_eq!(world.node(DATA).exit, Some(EXIT_LEFT_OUT));
+    world.end(&[DATA, OTHER, SQL]);
+    world.run(20_000);
+    let view = Arc::clone(&world.node(MANAGEMENT).block.view);
+    assert!(view.is_stopped && view.keeps_durable(), "nobody is left out: {view:?}");
+    for (node, disk) in DATA_NODES.into_iter().zip(disks) {
+        world.come_back(node, disk);
+    }
+    world.run(1_000);
+    for node in DATA_NODES {
+        assert_eq!(world.restore(node).restart.cut, Epoch(30));
+    }
+    world.run(1_000);
+    let view = Arc::clone(&world.node(MANAGEMENT).block.view);
+    assert!(!view.is_stopped && DATA_NODES.iter().all(|node| view.is_in_sync(*node)), "{view:?}");
+    assert_eq!(world.node(MANAGEMENT).exit, None);
+}
+
+#[test]
+fn a_stop_of_an_older_view_is_void() {
+    let mut world = durable();
+    let view = world.node(DATA).block.view.number;
+    world.count_disk(OTHER, true);
+    world.tell(OTHER, Signal::Leaving { step: LeaveStep::HandOver });
+    world.run(100);
+    assert!(world.node(DATA).block.view.number > view);
+    let stop = LeaveStep::Stop { exit_code: Some(0), flushed_in: Some(view) };
+    world.step(DATA, stop);
+    assert!(!world.node(DATA).block.view.is_stopped);
+    assert_eq!(world.node(DATA).exit, None);
+}

@@ -9,6 +9,8 @@ fn what_changes_something_needs_authority() {
         "shutdown",
         "shutdown shop",
         "shutdown shop now",
+        "all stop",
+        "all restart",
         "recover voters",
         "recover voters shop without 1,3",
     ] {
@@ -24,7 +26,6 @@ fn what_changes_something_needs_authority() {
         "get status",
         "authenticate",
         "authenticate 00",
-        "all stop",
     ] {
         assert_eq!(Command::parse(line).map(Command::need), Some(Need::Nothing), "{line}");
     }

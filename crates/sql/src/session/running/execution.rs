@@ -187,6 +187,7 @@ impl Session {
             | Plan::Use(_)
             | Plan::Named(_)
             | Plan::FlushUserResources
+            | Plan::Shutdown
             | Plan::Nothing { .. } => Execution::Nothing(Completion::default()),
         })
     }

@@ -1,0 +1,77 @@
+//! The step `full-stop`: a cluster with rows on disk is stopped as a whole in each way that operators have, in `memory`
+//! mode, and has all rows afterwards.
+
+use super::Passed;
+use crate::cluster::{Cluster, Shape, sql, test_binary};
+use crate::processes::{Failure, Workspace, output_of};
+use std::time::Duration;
+
+/// From an order until all processes have ended, or are back.
+const LIMIT: Duration = Duration::from_secs(60);
+
+pub(super) fn step(workspace: &Workspace) -> Result<Passed, Failure> {
+    let binary = test_binary(workspace);
+    let shape = Shape { keeps_rows: true, ..Shape::default() };
+    let cluster = Cluster::start(workspace, &binary, "full-stop", &shape)?;
+    sql(cluster.mysql_ports[0], "CREATE DATABASE shop; CREATE TABLE shop.item (id INT PRIMARY KEY)")?;
+    let again = || Cluster::start_again(workspace, &binary, "full-stop", &shape);
+    // The newest row is committed a moment before each stop.
+    write(&cluster, 1)?;
+    cluster.stop()?;
+    let cluster = has_rows(again()?, 1)?;
+    write(&cluster, 2)?;
+    let (_, told) = output_of(&mut cluster.mgm("shutdown"), LIMIT)?;
+    expect("shutdown", told.lines().last().unwrap_or_default(), "the cluster has stopped; nothing is lost")?;
+    ended(cluster)?;
+    let cluster = has_rows(again()?, 2)?;
+    write(&cluster, 3)?;
+    sql(cluster.mysql_ports[1], "SHUTDOWN")?;
+    ended(cluster)?;
+    let cluster = has_rows(again()?, 3)?;
+    write(&cluster, 4)?;
+    let (_, told) = output_of(&mut cluster.mgm("all restart"), LIMIT)?;
+    expect(
+        "all restart",
+        told.lines().last().unwrap_or_default(),
+        "all data nodes restart; nothing is lost",
+    )?;
+    let cluster = has_rows(cluster, 4)?;
+    cluster.stop()?;
+    Ok(Passed::Done)
+}
+
+fn write(cluster: &Cluster, row: u32) -> Result<(), Failure> {
+    sql(cluster.mysql_ports[0], &format!("INSERT INTO shop.item VALUES ({row})")).map(drop)
+}
+
+/// All nodes are back, with so many rows, from their own disks.
+fn has_rows(cluster: Cluster, rows: u32) -> Result<Cluster, Failure> {
+    let end = std::time::Instant::now() + LIMIT;
+    for port in &cluster.mysql_ports {
+        loop {
+            match sql(*port, "SELECT COUNT(*) FROM shop.item") {
+                Ok(counted) => break expect("rows", counted.trim(), &rows.to_string())?,
+                Err(failure) if std::time::Instant::now() >= end => return Err(failure),
+                Err(_) => std::thread::sleep(Duration::from_millis(100)),
+            }
+        }
+    }
+    cluster.in_sync(LIMIT)?;
+    for node in [2, 3] {
+        if cluster.node_log(node)?.contains("has all rows") {
+            return Err(Failure::new(format!("node {node} was copied to, though its disk holds everything")));
+        }
+    }
+    cluster.verify()?;
+    Ok(cluster)
+}
+
+/// All its processes have ended as they were asked to.
+fn ended(mut cluster: Cluster) -> Result<(), Failure> {
+    let status = cluster.server.wait(LIMIT)?;
+    if status.success() { Ok(()) } else { Err(cluster.server.failure(&format!("ended with {status}"))) }
+}
+
+fn expect(what: &str, is: &str, expected: &str) -> Result<(), Failure> {
+    if is == expected { Ok(()) } else { Err(Failure::new(format!("{what}: {is:?}, not {expected:?}"))) }
+}
