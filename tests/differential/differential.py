@@ -7,7 +7,7 @@ Run:  python3 tests/differential/differential.py --latsdb 127.0.0.1:3306 --oracl
 Of every statement it compares: rows, in order where the statement decides it; names and kinds of columns, and whole definitions of those
 that are plain columns; affected rows and insert id; warnings by level and number; the error's number and SQLSTATE. At the end, and
 after each difference, the contents of all tables. A seed decides the statements and the collation of the database; a quarter of the
-statements run prepared, over the binary protocol. Behind them come SELECTs of several tables (joins.py), and a share of statements
+statements run prepared, over the binary protocol. Behind them come SELECTs of several tables (joins.py), queries made of queries (sets.py), and a share of statements
 under each other sql_mode (modes.py).
 
 Where MariaDB is not MySQL 8, `known_differences.txt` says so: each entry is a statement with both answers and the reason. The generator
@@ -27,6 +27,7 @@ from connection import UNSIGNED_FLAG as UNSIGNED
 from generator import KEYS, TABLES, UNIQUE, Generator, definitions
 from joins import JoinStatements
 from modes import MODES, ModeStatements
+from sets import SetStatements
 
 COLLATIONS = ['utf8mb4_bin', 'utf8mb4_general_ci', 'utf8mb4_0900_ai_ci', 'utf8mb4_unicode_ci']
 # The nearest that MariaDB has: newer UCA, the same rules.
@@ -108,7 +109,7 @@ def comparable_warnings(answer, statement):
     if not isinstance(answer, Rows):
         return True
     # Which pairs of rows are compared is left open, too.
-    if ' JOIN ' in statement.text or '(SELECT ' in statement.text:
+    if any(word in statement.text for word in (' JOIN ', '(SELECT ', ' UNION ', ' INTERSECT ', ' EXCEPT ')):
         return False
     condition = statement.text.partition(' WHERE ')[2]
     return bool(answer.rows) and ' LIMIT ' not in statement.text and not any(word in condition for word in (' AND ', ' OR ', 'CASE '))
@@ -131,7 +132,7 @@ def compared(answer, statement):
         return answer._replace(warnings=0) if ignores_keys(statement) else answer
     rows = [tuple(map(compared_value, row, answer.columns)) for row in answer.rows]
     # Columns of a table that the server makes on the way have lost what keys they are part of, or not.
-    is_plain = not any(word in statement.text for word in (' DISTINCT ', ' GROUP BY ', ' JOIN ', '(SELECT '))
+    is_plain = not any(word in statement.text for word in (' DISTINCT ', ' GROUP BY ', ' JOIN ', '(SELECT ', ' UNION ', 'WITH '))
     columns = [compared_column(column, is_plain) for column in answer.columns]
     return columns, rows if ordered else sorted(rows, key=repr), answer.warnings > 0 and comparable_warnings(answer, statement)
 
@@ -166,6 +167,9 @@ class Campaign:
         joins = JoinStatements(seed)
         for number in range(self.options.count // 3):
             self.statement(f'{seed}/joins/{number}', joins.statement())
+        sets = SetStatements(seed)
+        for number in range(self.options.count // 3):
+            self.statement(f'{seed}/sets/{number}', sets.statement())
         for mode in MODES:
             self.mode(seed, mode, generator)
         for side in self.sides():

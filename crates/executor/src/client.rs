@@ -5,6 +5,8 @@ use crate::inbox::Inbox;
 use crate::transaction_client::TransactionClient;
 use memory::{Ledger, MemoryManager, Region};
 use protocol::SqlError;
+use std::any::Any;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::{Incarnation, TransactionId};
 
@@ -21,6 +23,8 @@ pub struct Client {
     pub last_transaction: Option<TransactionId>,
     /// QueryMemory of the statement that runs.
     pub memory: QueryMemory,
+    /// Rows that an operator lends to those below it while they run, by number. Of their type only `with` knows.
+    pub(crate) lent: BTreeMap<u32, Box<dyn Any + Send>>,
     /// Warnings and the error of the last statement.
     pub diagnostics: Diagnostics,
     /// LAST_INSERT_ID().
@@ -36,6 +40,7 @@ impl Client {
             transaction: TransactionClient::default(),
             last_transaction: None,
             memory: QueryMemory::new(memory),
+            lent: BTreeMap::new(),
             diagnostics: Diagnostics::default(),
             last_insert_id: 0,
         }

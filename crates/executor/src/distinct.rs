@@ -44,9 +44,9 @@ struct Seen {
     next: Option<u32>,
 }
 
-/// The rows seen so far.
+/// Rows, each once.
 #[derive(Debug)]
-pub struct Distinct {
+pub(crate) struct RowTable {
     types: Vec<SqlType>,
     rows: RowBuffer,
     seen: Vec<Seen>,
@@ -56,9 +56,9 @@ pub struct Distinct {
     text_work: TextWork,
 }
 
-impl Distinct {
+impl RowTable {
     /// Compares the first values of each row, of these types.
-    pub fn new(types: Vec<SqlType>) -> Self {
+    pub(crate) fn new(types: Vec<SqlType>) -> Self {
         Self {
             types,
             rows: RowBuffer::default(),
@@ -76,7 +76,7 @@ impl Distinct {
     }
 
     /// Pays for the rows that came.
-    pub fn pay(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
+    pub(crate) fn pay(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
         let size = self.size();
         cx.client.memory.charge(size.saturating_sub(self.charged))?;
         self.charged = size.max(self.charged);
@@ -84,24 +84,75 @@ impl Distinct {
         Ok(())
     }
 
-    /// False if the row was seen before.
-    fn is_new(&mut self, row: &[ValueRef<'_>]) -> bool {
-        let shown = &row[..self.types.len().min(row.len())];
+    /// No more rows before they are paid for.
+    pub(crate) fn is_full(&self) -> bool {
+        self.text_work.is_much() || self.size() > self.charged + UNCHARGED_MAX
+    }
+
+    /// The position of an equal row, in the order in which rows were kept.
+    pub(crate) fn find(&self, row: &[ValueRef<'_>]) -> Option<usize> {
+        let shown = self.shown(row);
+        pass_texts(shown, &self.text_work);
+        self.find_hashed(shown, hash_row(shown, &self.types))
+    }
+
+    /// The same; the row is kept if there is none, which is told.
+    pub(crate) fn find_or_keep(&mut self, row: &[ValueRef<'_>]) -> (usize, bool) {
+        let shown = self.shown(row);
         pass_texts(shown, &self.text_work);
         let hash = hash_row(shown, &self.types);
-        let last = self.by_hash.get(&hash).copied();
-        let mut next = last;
+        if let Some(position) = self.find_hashed(shown, hash) {
+            return (position, false);
+        }
+        let position = self.seen.len();
+        let next = self.by_hash.insert(hash, u32::try_from(position).unwrap_or(u32::MAX));
+        let at = self.rows.push(shown.iter().copied());
+        self.seen.push(Seen { at, next });
+        (position, true)
+    }
+
+    /// Lends the row at a position.
+    pub(crate) fn lend(&self, position: usize, take: impl FnOnce(&[ValueRef<'_>])) {
+        self.rows.lend(self.seen[position].at, take);
+    }
+
+    fn shown<'r, 'v>(&self, row: &'r [ValueRef<'v>]) -> &'r [ValueRef<'v>] {
+        &row[..self.types.len().min(row.len())]
+    }
+
+    fn find_hashed(&self, shown: &[ValueRef<'_>], hash: u64) -> Option<usize> {
+        let mut next = self.by_hash.get(&hash).copied();
         while let Some(position) = next {
             let seen = self.seen[position as usize];
             if equal_rows(self.rows.values(seen.at), shown, &self.types) {
-                return false;
+                return Some(position as usize);
             }
             next = seen.next;
         }
-        self.by_hash.insert(hash, u32::try_from(self.seen.len()).unwrap_or(u32::MAX));
-        let at = self.rows.push(shown.iter().copied());
-        self.seen.push(Seen { at, next: last });
-        true
+        None
+    }
+}
+
+/// DISTINCT.
+#[derive(Debug)]
+pub struct Distinct {
+    seen: RowTable,
+}
+
+impl Distinct {
+    /// Compares the first values of each row, of these types.
+    pub fn new(types: Vec<SqlType>) -> Self {
+        Self { seen: RowTable::new(types) }
+    }
+
+    /// Pays for the rows that came.
+    pub fn pay(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
+        self.seen.pay(cx)
+    }
+
+    /// False if the row was seen before.
+    fn is_new(&mut self, row: &[ValueRef<'_>]) -> bool {
+        self.seen.find_or_keep(row).1
     }
 
     /// A sink that gives new rows on to another.
@@ -124,9 +175,7 @@ impl RowSink for DistinctSink<'_> {
     }
 
     fn is_full(&self) -> bool {
-        self.sink.is_full()
-            || self.distinct.text_work.is_much()
-            || self.distinct.size() > self.distinct.charged + UNCHARGED_MAX
+        self.sink.is_full() || self.distinct.seen.is_full()
     }
 }
 
@@ -152,10 +201,12 @@ mod tests {
         let double = |number: f64| [ValueRef::Double(number)];
         assert!(distinct.is_new(&double(3.0)));
         // The row of 3.0 is found by the hash of 4.0, too.
-        distinct.by_hash.insert(hash_row(&double(4.0), &distinct.types), 0);
+        let hash = hash_row(&double(4.0), &distinct.seen.types);
+        distinct.seen.by_hash.insert(hash, 0);
         assert!(distinct.is_new(&double(4.0)));
         assert!(!distinct.is_new(&double(4.0)));
-        distinct.by_hash.insert(hash_row(&double(3.0), &distinct.types), 1);
+        let hash = hash_row(&double(3.0), &distinct.seen.types);
+        distinct.seen.by_hash.insert(hash, 1);
         assert!(!distinct.is_new(&double(3.0)));
     }
 }

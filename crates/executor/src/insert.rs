@@ -1,6 +1,7 @@
 //! INSERT, REPLACE, INSERT IGNORE and INSERT … ON DUPLICATE KEY UPDATE.
 //!
 //! ```text
+//! Gather (the rows of INSERT … SELECT) ->
 //! CountIds (which rows draw AUTO_INCREMENT values, the highest explicit one) --range empty--> AwaitIds
 //!   -> Build (a chunk of rows, sent together) -> AwaitWrites -> Build ... -> done
 //!   -> Build (one row) -> Resolve (its conflicts) -> Build ...            if unique keys must be looked at first
@@ -18,7 +19,12 @@ use crate::cx::{Cx, warnings_of};
 use crate::inbox::{Reply, RequestKind};
 use crate::modify::update_program;
 use crate::outcome::{Completion, Failure, Progress};
-use crate::row_builder::{DrawnIds, RowBuilder, Strictness, encode_row, no_ids, primary_key_of};
+use crate::row::UNCHARGED_MAX;
+use crate::row_buffer::{KeepSink, RowAt, RowBuffer};
+use crate::row_builder::{DrawnIds, NewRow, RowBuilder, Strictness, encode_row, no_ids, primary_key_of};
+use crate::select::DerivedRun;
+use crate::statement::Statement;
+use crate::table_reader::Pump;
 use crate::write_set::{
     FailedWrite, HiddenIndexes, Origin, WriteOutcome, WriteSet, add_insert, duplicate_error,
 };
@@ -29,6 +35,7 @@ use protocol::signal::RequestId;
 use protocol::{Address, Signal, SqlError};
 use query::TableAccessInfo;
 use std::sync::Arc;
+use types::SqlType;
 
 /// Rows built and sent at once.
 const CHUNK_ROWS: usize = 512;
@@ -38,11 +45,29 @@ const CHUNK_BYTES: usize = 1 << 20;
 const SEQUENCE_CHUNK: u64 = 1024;
 
 enum Stage {
+    Gather(Box<Gather>),
     CountIds,
     AwaitIds(RequestId),
     Build,
     AwaitWrites,
     Resolve(Box<ConflictRun>),
+}
+
+/// A query whose rows are inserted: all of them are read before the first is written.
+struct Gather {
+    /// With what is an error where values are stored.
+    statement: Statement,
+    query: DerivedRun,
+}
+
+/// The rows of a query.
+struct Gathered {
+    types: Vec<SqlType>,
+    rows: RowBuffer,
+    charged: usize,
+    /// The rows that were counted and built last.
+    counted: Option<RowAt>,
+    built: Option<RowAt>,
 }
 
 /// A row that was sent.
@@ -62,6 +87,8 @@ pub struct InsertRun {
     /// Conflicts are found by the session, row by row.
     is_resolved_here: bool,
     stage: Stage,
+    /// None: the rows are those of VALUES.
+    gathered: Option<Gathered>,
     /// Rows whose need of a value is known.
     counted: usize,
     wanted_ids: u64,
@@ -121,6 +148,24 @@ impl InsertRun {
         };
         let is_resolved_here =
             changes_key || (!indexes.is_empty() && !matches!(plan.conflict, InsertConflict::Fail));
+        let gathered = plan.source.as_ref().map(|source| Gathered {
+            types: source.projection.iter().map(|item| item.sql_type.clone()).collect(),
+            rows: RowBuffer::default(),
+            charged: 0,
+            counted: None,
+            built: None,
+        });
+        let stage = match &plan.source {
+            None => Stage::CountIds,
+            Some(source) => {
+                let mut statement = cx.statement.within();
+                if strictness != Strictness::Ignore {
+                    statement.settings = cx.statement.store_settings();
+                }
+                let query = DerivedRun::new(source, &mut cx.within(&statement))?;
+                Stage::Gather(Box::new(Gather { statement, query }))
+            }
+        };
         let passed_ids = if attempt == 0 { 0 } else { 1u64 << attempt.min(20) };
         Ok(Self {
             info,
@@ -128,7 +173,8 @@ impl InsertRun {
             builder,
             update,
             is_resolved_here,
-            stage: Stage::CountIds,
+            stage,
+            gathered,
             counted: 0,
             wanted_ids: 0,
             highest_explicit: 0,
@@ -151,6 +197,11 @@ impl InsertRun {
     pub fn step(&mut self, plan: &InsertPlan, cx: &mut Cx<'_>) -> Result<Progress, Failure> {
         loop {
             match &mut self.stage {
+                Stage::Gather(gather) => match gather.pump(self.gathered.as_mut(), cx)? {
+                    Pump::End => self.stage = Stage::CountIds,
+                    Pump::Rows | Pump::Spent => return Ok(Progress::Spent),
+                    Pump::Wait => return Ok(Progress::Wait),
+                },
                 Stage::CountIds => {
                     if !self.count_ids(plan, cx)? {
                         return Ok(Progress::Spent);
@@ -162,7 +213,7 @@ impl InsertRun {
                     Some(reply) => self.on_ids(reply)?,
                 },
                 Stage::Build => {
-                    if self.next_row >= plan.rows.len() {
+                    if self.next_row >= self.row_count(plan) {
                         return Ok(Progress::Done(self.completion(plan, cx)));
                     }
                     if cx.env.budget.is_spent() {
@@ -185,17 +236,24 @@ impl InsertRun {
         }
     }
 
+    fn row_count(&self, plan: &InsertPlan) -> usize {
+        self.gathered.as_ref().map_or(plan.rows.len(), |gathered| gathered.rows.len())
+    }
+
     /// Finds out how many values the statement draws; false if the budget was spent first.
     fn count_ids(&mut self, plan: &InsertPlan, cx: &mut Cx<'_>) -> Result<bool, Failure> {
         if !self.info.definition.has_sequence() {
             return Ok(true);
         }
         let context = cx.statement.context();
-        while let Some(row) = plan.rows.get(self.counted) {
+        while self.counted < self.row_count(plan) {
             if !cx.env.budget.spend(1) {
                 return Ok(false);
             }
-            let (needs_id, explicit) = self.builder.needs_id(row, &context)?;
+            let (row, at) = new_row(plan, self.gathered.as_ref(), self.counted, |rows| rows.counted);
+            let (needs_id, explicit) = self.builder.needs_id(&row, &context)?;
+            drop(row);
+            self.gathered.iter_mut().for_each(|rows| rows.counted = at);
             cx.env.budget.spend(context.warnings.take_text_work());
             self.wanted_ids += u64::from(needs_id);
             self.highest_explicit = self.highest_explicit.max(explicit.unwrap_or(0));
@@ -250,8 +308,10 @@ impl InsertRun {
     fn build_row(&mut self, plan: &InsertPlan, context: &Context<'_>) -> Result<SentRow, Failure> {
         let number = self.next_row as u64 + 1;
         context.volatile.inspect(|volatile| volatile.begin_row());
-        let row = self.builder.build(number, &plan.rows[self.next_row], &mut self.ids, context)?;
+        let (row, at) = new_row(plan, self.gathered.as_ref(), self.next_row, |rows| rows.built);
+        let row = self.builder.build(number, &row, &mut self.ids, context)?;
         context.volatile.inspect(|volatile| volatile.end_row());
+        self.gathered.iter_mut().for_each(|rows| rows.built = at);
         self.next_row += 1;
         self.last_explicit = row.explicit.or(self.last_explicit);
         Ok(SentRow { bytes: encode_row(&self.info, &row.values)?, generated: row.generated })
@@ -263,7 +323,7 @@ impl InsertRun {
         self.chunk.clear();
         let mut bytes = 0;
         let has_room = |chunk: &[SentRow], bytes| chunk.len() < CHUNK_ROWS && bytes < CHUNK_BYTES;
-        while self.next_row < plan.rows.len()
+        while self.next_row < self.row_count(plan)
             && has_room(&self.chunk, bytes)
             && !context.warnings.is_much_text()
         {
@@ -302,7 +362,7 @@ impl InsertRun {
             self.chunk.push(row);
         }
         cx.keep_warnings(warnings_of(&context));
-        let is_whole = self.chunk_start == 0 && self.next_row == plan.rows.len();
+        let is_whole = self.chunk_start == 0 && self.next_row == self.row_count(plan);
         self.set.send(is_whole, cx)?;
         self.stage = Stage::AwaitWrites;
         Ok(())
@@ -434,9 +494,9 @@ impl InsertRun {
         if let Some(first) = self.first_generated {
             cx.client.last_insert_id = first;
         }
-        let (records, warnings) = (plan.rows.len(), cx.client.diagnostics.count());
+        let (records, warnings) = (self.row_count(plan), cx.client.diagnostics.count());
         let duplicates = self.duplicates;
-        let info = if records > 1 {
+        let info = if records > 1 || plan.source.is_some() {
             format!("Records: {records}  Duplicates: {duplicates}  Warnings: {warnings}")
         } else {
             String::new()
@@ -450,6 +510,33 @@ impl InsertRun {
             ..Completion::default()
         }
     }
+}
+
+impl Gather {
+    /// Reads more rows of the query.
+    fn pump(&mut self, gathered: Option<&mut Gathered>, cx: &mut Cx<'_>) -> Result<Pump, Failure> {
+        let Some(gathered) = gathered else { return Ok(Pump::End) };
+        let size_max = gathered.charged + UNCHARGED_MAX;
+        let mut sink = KeepSink { rows: &mut gathered.rows, size_max };
+        let pump = self.query.pump(&mut cx.within(&self.statement), &mut sink)?;
+        let size = gathered.rows.size();
+        cx.client.memory.charge(size.saturating_sub(gathered.charged))?;
+        gathered.charged = size.max(gathered.charged);
+        Ok(pump)
+    }
+}
+
+/// A row by its number, and where it is among those of a query: behind the last one.
+fn new_row<'a>(
+    plan: &'a InsertPlan,
+    gathered: Option<&'a Gathered>,
+    number: usize,
+    last: impl Fn(&Gathered) -> Option<RowAt>,
+) -> (NewRow<'a>, Option<RowAt>) {
+    let Some(gathered) = gathered else { return (NewRow::Written(&plan.rows[number]), None) };
+    let at = gathered.rows.next(last(gathered));
+    let values = at.map_or_else(Vec::new, |at| gathered.rows.values(at).collect());
+    (NewRow::Read { values, types: &gathered.types }, at)
 }
 
 /// The count of an unchanged row: CLIENT_FOUND_ROWS.

@@ -6,7 +6,7 @@
 //! | `table_reader` | rows of one table from all its slots, here or elsewhere, merged in key order if wanted |
 //! | `locked_reader` | candidates, then locking reads of them |
 //! | `select`, `sort`, `grouping`, `distinct` | the operators of SELECT |
-//! | `join`, `derived` | joins; queries in FROM |
+//! | `join`, `select/` | joins; queries in FROM; UNION and its like; WITH |
 //! | `row_buffer` | rows that operators keep |
 //! | `row_builder`, `insert` | INSERT and its kin |
 //! | `modify` | UPDATE and DELETE |
@@ -29,7 +29,6 @@ mod client;
 pub mod commit;
 pub mod conflicts;
 mod cx;
-mod derived;
 pub mod diagnostics;
 mod distinct;
 mod grouping;

@@ -11,6 +11,7 @@
 #[cfg(test)]
 mod tests;
 
+use query::RowSink;
 use types::{Date, DateTime, Decimal, Time, ValueRef};
 
 /// A piece that has so many bytes takes no more rows.
@@ -167,6 +168,14 @@ impl RowBuffer {
         RowAt { piece: narrow(last), cell: narrow(first) }
     }
 
+    /// The row behind one; without one, the first.
+    pub(crate) fn next(&self, at: Option<RowAt>) -> Option<RowAt> {
+        match at {
+            Some(at) => self.behind(at),
+            None => (self.count > 0).then(RowAt::default),
+        }
+    }
+
     /// The row behind one.
     pub(crate) fn behind(&self, at: RowAt) -> Option<RowAt> {
         let next = at.cell as usize + self.width;
@@ -208,5 +217,22 @@ impl RowBuffer {
             let values: Vec<ValueRef<'_>> = self.values(at).collect();
             take(&values);
         }
+    }
+}
+
+/// Keeps rows until they have to be paid for.
+pub(crate) struct KeepSink<'a> {
+    pub(crate) rows: &'a mut RowBuffer,
+    /// The size from which on no more are taken.
+    pub(crate) size_max: usize,
+}
+
+impl RowSink for KeepSink<'_> {
+    fn row(&mut self, _: &[u8], _: &[u8], values: &[ValueRef<'_>]) {
+        self.rows.push(values.iter().copied());
+    }
+
+    fn is_full(&self) -> bool {
+        self.rows.size() > self.size_max
     }
 }

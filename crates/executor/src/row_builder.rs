@@ -61,6 +61,35 @@ pub struct BuiltRow {
     pub explicit: Option<u64>,
 }
 
+/// The values that a statement gives for a row.
+pub enum NewRow<'a> {
+    /// As written; None is DEFAULT.
+    Written(&'a [Option<Expression>]),
+    /// Those that a query has read.
+    Read { values: Vec<ValueRef<'a>>, types: &'a [SqlType] },
+}
+
+impl NewRow<'_> {
+    /// A value and its type; None: the column gets its default. It may name columns that are there.
+    fn value(
+        &self,
+        position: usize,
+        columns: &Vec<Value>,
+        context: &Context<'_>,
+    ) -> Result<Option<(Value, &SqlType)>, Failure> {
+        match self {
+            Self::Written(row) => {
+                let Some(Some(expression)) = row.get(position) else { return Ok(None) };
+                Ok(Some((expression.evaluate(columns, context)?, &expression.sql_type)))
+            }
+            Self::Read { values, types } => Ok(values
+                .get(position)
+                .zip(types.get(position))
+                .map(|(value, from)| (value.to_value(), from))),
+        }
+    }
+}
+
 /// Builds the rows of one statement.
 pub struct RowBuilder {
     info: Arc<TableAccessInfo>,
@@ -118,19 +147,22 @@ impl RowBuilder {
     /// Whether a row needs a drawn value, and the value that it gives for the AUTO_INCREMENT column itself.
     pub(crate) fn needs_id(
         &self,
-        row: &[Option<Expression>],
+        row: &NewRow<'_>,
         context: &Context<'_>,
     ) -> Result<(bool, Option<u64>), Failure> {
         let Some(auto) = self.info.definition.auto_increment else {
             return Ok((self.is_hidden_id_drawn, None));
         };
-        let Some(Some(expression)) = self.auto_position.and_then(|position| row.get(position)) else {
-            return Ok((true, None));
+        let Some(position) = self.auto_position else { return Ok((true, None)) };
+        let value = match row {
+            NewRow::Read { values, .. } => values.get(position).map_or(Value::Null, |value| value.to_value()),
+            NewRow::Written(row) => match row.get(position) {
+                Some(Some(expression)) if expression.is_constant() => {
+                    expression.evaluate(&NoColumns, context)?
+                }
+                _ => return Ok((true, None)),
+            },
         };
-        if !expression.is_constant() {
-            return Ok((true, None));
-        }
-        let value = expression.evaluate(&NoColumns, context)?;
         let sql_type = &self.info.definition.column_at(auto).sql_type;
         let stored = types::store(value, sql_type, StoreMode::Lenient, context.sql_mode.dates());
         let stored = stored.unwrap_or(Value::Null);
@@ -160,21 +192,20 @@ impl RowBuilder {
     pub fn build(
         &self,
         number: u64,
-        row: &[Option<Expression>],
+        row: &NewRow<'_>,
         ids: &mut DrawnIds,
         context: &Context<'_>,
     ) -> Result<BuiltRow, Failure> {
         let definition = &self.info.definition;
         let mut values = vec![Value::Null; definition.columns.len()];
         let mut is_given = vec![false; definition.columns.len()];
-        for (index, expression) in self.columns.iter().zip(row) {
-            let Some(expression) = expression else { continue };
+        for (place, index) in self.columns.iter().enumerate() {
+            let Some((value, from)) = row.value(place, &values, context)? else { continue };
             let position = usize::from(index.0);
             is_given[position] = true;
-            let value = expression.evaluate(&values, context)?;
             let column = definition.column_at(*index);
             let is_auto = definition.auto_increment == Some(*index);
-            values[position] = self.stored(number, value, &expression.sql_type, column, is_auto, context)?;
+            values[position] = self.stored(number, value, from, column, is_auto, context)?;
         }
         let mut late = Vec::new();
         for (position, column) in definition.columns.iter().enumerate() {

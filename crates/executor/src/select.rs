@@ -13,9 +13,16 @@
 //! Invariant: nothing is sent before the first row or the end is known, so an early error is a plain error packet.
 #![expect(clippy::wildcard_enum_match_arm, reason = "LIMIT takes whole numbers, nothing else")]
 
+mod derived;
+mod set;
+mod with;
+
+pub(crate) use derived::DerivedRun;
+
+use self::set::SetRun;
+use self::with::{CommonRun, WithRun};
 use crate::access;
 use crate::cx::{Cx, warnings_of};
-use crate::derived::DerivedRun;
 use crate::distinct::Distinct;
 use crate::grouping::{GroupSink, Groups, Incoming};
 use crate::held::Held;
@@ -59,6 +66,9 @@ pub enum Operator {
     Held(Box<Held>),
     Join(Box<JoinRun>),
     Derived(Box<DerivedRun>),
+    Set(Box<SetRun>),
+    With(Box<WithRun>),
+    Common(CommonRun),
     Filter {
         input: Box<Operator>,
         condition: Expression,
@@ -113,6 +123,9 @@ impl Operator {
             Operator::Held(held) => held.pump(cx, sink),
             Operator::Join(join) => join.pump(cx, sink),
             Operator::Derived(derived) => derived.pump(cx, sink),
+            Operator::Set(set) => set.pump(cx, sink),
+            Operator::With(with) => with.pump(cx, sink),
+            Operator::Common(common) => common.pump(cx, sink),
             Operator::Filter { input, condition } => {
                 let context = cx.statement.context();
                 let mut filter = FilterSink { condition, context: &context, sink, failure: None };
@@ -205,12 +218,15 @@ impl Operator {
             | Operator::Sorting(_)
             | Operator::Sorted(_)
             | Operator::Made(_)
+            | Operator::Common(_)
             | Operator::Locked(_) => {}
             Operator::Table(reader) => reader.close(cx),
             Operator::Unique(reader) => reader.close(cx),
             Operator::Held(held) => held.close(cx),
             Operator::Join(join) => join.close(cx),
             Operator::Derived(derived) => derived.close(cx),
+            Operator::Set(set) => set.close(cx),
+            Operator::With(with) => with.close(cx),
             Operator::Filter { input, .. }
             | Operator::Project { input, .. }
             | Operator::Group { input, .. }
@@ -479,6 +495,12 @@ pub(crate) fn relation_source(
             reader_of(&scan.access, &scan.columns, &info, target, cx)?
         }
         Relation::Derived(derived) => Operator::Derived(Box::new(DerivedRun::new(&derived.plan, cx)?)),
+        Relation::Set(set) => Operator::Set(Box::new(SetRun::new(set))),
+        Relation::With { tables, input } => {
+            let input = relation_source(input, groups, cx)?;
+            Operator::With(Box::new(WithRun::new(tables, input, cx)))
+        }
+        Relation::Common(read) => Operator::Common(CommonRun::new(read)),
         Relation::Join(join) => {
             let left = relation_source(&join.left, groups, cx)?;
             Operator::Join(Box::new(JoinRun::new(join, left, cx)))

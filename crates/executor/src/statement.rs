@@ -32,6 +32,8 @@ pub struct Options {
     pub lock_wait_timeout_s: u32,
     /// sql_select_limit.
     pub select_limit: u64,
+    /// cte_max_recursion_depth.
+    pub recursion_depth_max: u32,
     /// latsdb_stale_reads: where no view can follow any more, rows of this node are read though others may have
     /// changed them.
     pub reads_stale: bool,

@@ -320,25 +320,32 @@ impl Expression {
         Ok(Self::new(Node::Interval { unit, negated, date, amount }, sql_type, true))
     }
 
-    /// Brings several results into their common type (CASE, COALESCE, GREATEST, the columns of a UNION).
+    /// Brings several results into their common type (CASE, COALESCE, GREATEST).
     pub fn unify(operands: Vec<Self>, operation: &str) -> Result<(SqlType, Vec<Self>), TypeError> {
-        let types: Vec<&SqlType> = operands.iter().map(|operand| &operand.sql_type).collect();
-        let mut sql_type = common_type(&types);
-        if is_text(&sql_type) && !is_binary_string(&sql_type) {
-            let collation = aggregate_collation(operands.iter(), operation)?;
-            sql_type = result_type::with_collation(&sql_type, collation);
-        }
-        let converted = operands
-            .into_iter()
-            .map(|operand| {
-                if result_type::same_representation(&operand.sql_type, &sql_type) {
-                    operand
-                } else {
-                    operand.cast_for(sql_type.clone(), CastPurpose::Implicit)
-                }
-            })
-            .collect();
+        let sql_type = Self::common_type_of(&operands.iter().collect::<Vec<_>>(), operation)?;
+        let converted = operands.into_iter().map(|operand| operand.brought_into(&sql_type)).collect();
         Ok((sql_type, converted))
+    }
+
+    /// The type that holds several results (CASE, COALESCE, the columns of a UNION), their collation included.
+    pub fn common_type_of(operands: &[&Self], operation: &str) -> Result<SqlType, TypeError> {
+        let types: Vec<&SqlType> = operands.iter().map(|operand| &operand.sql_type).collect();
+        let sql_type = common_type(&types);
+        if !is_text(&sql_type) || is_binary_string(&sql_type) {
+            return Ok(sql_type);
+        }
+        let collation = aggregate_collation(operands.iter().copied(), operation)?;
+        Ok(result_type::with_collation(&sql_type, collation))
+    }
+
+    /// The same result as one of this type; as it is if both types have one form.
+    #[must_use]
+    pub fn brought_into(self, sql_type: &SqlType) -> Self {
+        if result_type::same_representation(&self.sql_type, sql_type) {
+            self
+        } else {
+            self.cast_for(sql_type.clone(), CastPurpose::Implicit)
+        }
     }
 
     /// A conversion, folded if the operand is a literal and nothing else matters.

@@ -32,8 +32,10 @@ pub(crate) enum Draft {
         first_slot: u16,
         filter: Vec<Expression>,
     },
-    Derived {
-        derived: Arc<Derived>,
+    /// Rows of a query, of a certain width.
+    Query {
+        relation: Relation,
+        width: usize,
         first_slot: u16,
         filter: Vec<Expression>,
     },
@@ -76,7 +78,7 @@ impl Draft {
         };
         match self {
             Draft::Table { table, first_slot, .. } => within(*first_slot, table.columns.len()),
-            Draft::Derived { derived, first_slot, .. } => within(*first_slot, derived.names.len()),
+            Draft::Query { width, first_slot, .. } => within(*first_slot, *width),
             Draft::Join { left, right, .. } => left.has(slot) || right.has(slot),
             Draft::One => false,
         }
@@ -109,7 +111,7 @@ impl Draft {
     /// Tests a condition as far down as it may be tested; gives it back if that is above this tree.
     pub(crate) fn push(&mut self, conjunct: Expression) -> Option<Expression> {
         match self {
-            Draft::Table { filter, .. } | Draft::Derived { filter, .. } => {
+            Draft::Table { filter, .. } | Draft::Query { filter, .. } => {
                 filter.push(conjunct);
                 None
             }
@@ -138,7 +140,7 @@ impl Draft {
     pub(crate) fn add_used(&self, used: &mut BTreeSet<ColumnSlot>) {
         match self {
             Draft::One | Draft::Table { .. } => {}
-            Draft::Derived { filter, .. } => used.extend(filter.iter().flat_map(Expression::columns)),
+            Draft::Query { filter, .. } => used.extend(filter.iter().flat_map(Expression::columns)),
             Draft::Join { left, right, on, .. } => {
                 used.extend(on.iter().flat_map(Expression::columns));
                 left.add_used(used);
@@ -150,7 +152,7 @@ impl Draft {
     /// Adds the columns that its conditions fix.
     pub(crate) fn dependencies(&self, dependencies: &mut Vec<Dependency>) {
         match self {
-            Draft::Table { filter, .. } | Draft::Derived { filter, .. } => {
+            Draft::Table { filter, .. } | Draft::Query { filter, .. } => {
                 filter.iter().for_each(|conjunct| equalities(conjunct, dependencies));
             }
             Draft::Join { kind: JoinKind::Inner, left, right, on } => {
@@ -188,10 +190,9 @@ impl Draft {
             Draft::Table { table, alias, first_slot, filter } => {
                 Ok(scan(table, alias, first_slot, filter, used))
             }
-            Draft::Derived { derived, first_slot, filter } => {
-                let layout: Vec<ColumnSlot> =
-                    (first_slot..).take(derived.names.len()).map(ColumnSlot).collect();
-                Ok((filtered(Relation::Derived(derived), filter, &layout)?, layout))
+            Draft::Query { relation, width, first_slot, filter } => {
+                let layout: Vec<ColumnSlot> = (first_slot..).take(width).map(ColumnSlot).collect();
+                Ok((filtered(relation, filter, &layout)?, layout))
             }
             Draft::Join { kind, left, right, on } => {
                 let lookup = lookup(&left, &right, &on, parameters)?;

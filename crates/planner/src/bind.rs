@@ -1,7 +1,8 @@
 //! Statements to plans: names become columns, expressions get types, clauses are checked as MySQL checks them.
 //!
 //! - `scope`: which column a name means. `expression/`: expressions and calls. `grouping`: GROUP BY and aggregates.
-//! - `select`, `insert`, `modify`, `session`, `ddl`: the statements.
+//! - `query`, `with`: UNION and its like, WITH. `select`, `joined`, `from`, `subquery`: one SELECT.
+//! - `insert`, `modify`, `session`, `ddl`: the other statements.
 //!
 //! Invariant: a bound statement names only columns and indexes of the schema it was bound to, and every expression in
 //! it is typed.
@@ -20,13 +21,14 @@ mod insert;
 mod item_names;
 mod joined;
 mod modify;
+mod query;
 mod scope;
 mod select;
 mod session;
 mod subquery;
+mod with;
 
 pub use grant::role_names;
-pub(crate) use select::table_of_select;
 pub(crate) use session::result_table;
 
 use super::statement::{FlushOption, Statement, TableName};
@@ -97,6 +99,12 @@ pub(crate) struct Binder<'a> {
     pub(crate) outer_scopes: Vec<Arc<scope::Scope>>,
     /// The columns of those that were named from within.
     pub(crate) outer_columns: Vec<OuterColumn>,
+    /// The common table expressions that are in sight, the innermost last.
+    pub(crate) common: Vec<with::CommonScope>,
+    /// Numbers given to such expressions.
+    pub(crate) common_count: u32,
+    /// How many recursions the query that is bound is a part of.
+    pub(crate) rounds: usize,
     /// Tables and queries in FROM so far.
     pub(crate) relation_count: usize,
     /// Calls of volatile functions so far.
@@ -169,7 +177,7 @@ pub(crate) fn bind(
     context: &BindContext<'_>,
     parameter_types: &[SqlType],
 ) -> Result<Prepared, SqlError> {
-    privileges::check(statement, text, context)?;
+    privileges::check(statement, context)?;
     let mut binder = Binder {
         text,
         context,
@@ -178,6 +186,9 @@ pub(crate) fn bind(
         substituted: 0,
         uses: ColumnUse::default(),
         reads: Vec::new(),
+        common: Vec::new(),
+        common_count: 0,
+        rounds: 0,
         relation_count: 0,
         subqueries: None,
         outer_scopes: Vec::new(),
@@ -225,20 +236,22 @@ fn table_of(plan: &Plan) -> Option<&TableDefinition> {
 
 /// The stored tables that a plan names, if it depends on nothing else of the schema.
 fn stored_tables_of(plan: &Plan) -> Option<Vec<Arc<TableDefinition>>> {
-    match plan.rows()? {
-        Rows::Nothing => Some(Vec::new()),
-        Rows::Stored(table) => Some(vec![Arc::clone(table)]),
-        Rows::Virtual(_) => None,
-        Rows::Joined(select) => {
-            let mut tables: Vec<Arc<TableDefinition>> = Vec::new();
-            select.visit_tables(&mut |table| {
-                if !tables.iter().any(|known| known.id == table.id) {
-                    tables.push(Arc::clone(table));
-                }
-            });
-            Some(tables)
+    let mut tables: Vec<Arc<TableDefinition>> = Vec::new();
+    let mut add = |table: &Arc<TableDefinition>| {
+        if !tables.iter().any(|known| known.id == table.id) {
+            tables.push(Arc::clone(table));
         }
+    };
+    match plan.rows()? {
+        Rows::Nothing => {}
+        Rows::Stored(table) => add(table),
+        Rows::Virtual(_) => return None,
+        Rows::Joined(select) => select.visit_tables(&mut add),
     }
+    if let Some(source) = plan.insert_source() {
+        source.visit_tables(&mut add);
+    }
+    Some(tables)
 }
 
 /// Whether a column of the table has an expression for its default.

@@ -231,7 +231,10 @@ impl Tree {
             InsertConflict::Fail | InsertConflict::Ignore | InsertConflict::Replace => String::new(),
         };
         self.step(format!("{verb} {} ({}){update}", insert.table.name, columns.join(", ")));
-        self.step(format!("{} row(s)", insert.rows.len()));
+        match &insert.source {
+            Some(source) => self.select(source),
+            None => self.step(format!("{} row(s)", insert.rows.len())),
+        }
     }
 
     fn update(&mut self, update: &UpdatePlan) {

@@ -3,10 +3,10 @@
 //! Parsing, binding and dropping a tree recurse, so the depth of any tree that can come out of the tokens is bounded
 //! here. The bound is on the *path*: the sum, over the open parentheses (and CASEs) around a token, of the operators
 //! before it in its list item. A chain of AND and OR is counted apart because it may be long in honest statements and
-//! becomes one flat node.
+//! becomes one flat node. Set operations make a chain of their own, which commas do not end.
 //!
 //! Invariant: a statement that passes [`check`] nests at most
-//! `nesting_depth_max + operator_path_max + connective_path_max` deep.
+//! `nesting_depth_max + operator_path_max + connective_path_max + set_operation_count_max` deep.
 
 use super::lexer::{Lexer, Symbol, TokenKind};
 use super::modes::TextModes;
@@ -32,6 +32,8 @@ pub struct TextLimits {
     pub substituted_node_count_max: usize,
     /// Tables and queries in FROM, with those of queries within queries.
     pub relation_count_max: usize,
+    /// UNION, INTERSECT and EXCEPT of a statement.
+    pub set_operation_count_max: usize,
 }
 
 impl Default for TextLimits {
@@ -45,6 +47,7 @@ impl Default for TextLimits {
             parameter_count_max: 1_000,
             substituted_node_count_max: 250_000,
             relation_count_max: 256,
+            set_operation_count_max: 1_000,
         }
     }
 }
@@ -74,7 +77,7 @@ pub(crate) fn check(text: &str, limits: &TextLimits, modes: TextModes) -> Result
     }
     let mut lexer = Lexer::new(text, modes);
     let mut path = Path { levels: vec![Level::default()], operators: 0, connectives: 0 };
-    let mut count = 0;
+    let (mut count, mut set_operations) = (0, 0);
     // Items of the list that is open at the outermost level: a list of a million is not worth parsing.
     let mut items = None;
     loop {
@@ -101,8 +104,10 @@ pub(crate) fn check(text: &str, limits: &TextLimits, modes: TextModes) -> Result
                 items = None;
             }
             path.word(word);
+            set_operations += usize::from(is_set_operation(word));
         }
         count += 1;
+        exceeds("set_operation_count_max", set_operations, limits.set_operation_count_max)?;
         exceeds("token_count_max", count, limits.token_count_max)?;
         exceeds("nesting_depth_max", path.levels.len() - 1, limits.nesting_depth_max)?;
         exceeds("operator_path_max", path.operators, limits.operator_path_max)?;
@@ -119,6 +124,10 @@ pub(crate) fn exceeds(name: &str, value: usize, limit: usize) -> Result<(), SqlE
         1436,
         format!("Statement too complex: {name} ({limit}) exceeded; simplify the statement"),
     ))
+}
+
+fn is_set_operation(word: &str) -> bool {
+    ["UNION", "INTERSECT", "EXCEPT"].iter().any(|verb| word.eq_ignore_ascii_case(verb))
 }
 
 struct Path {
@@ -180,9 +189,9 @@ impl Path {
 
     fn word(&mut self, word: &str) {
         const CONNECTIVES: [&str; 3] = ["AND", "OR", "XOR"];
-        const OPERATORS: [&str; 14] = [
+        const OPERATORS: [&str; 13] = [
             "NOT", "DIV", "MOD", "IS", "LIKE", "IN", "BETWEEN", "REGEXP", "RLIKE", "COLLATE", "BINARY",
-            "INTERVAL", "UNION", "JOIN",
+            "INTERVAL", "JOIN",
         ];
         if word.len() < 2 || word.len() > 9 {
             return;

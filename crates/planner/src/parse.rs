@@ -189,6 +189,7 @@ fn insert(cursor: &mut Cursor<'_>, verb: InsertKind) -> Result<Statement, SqlErr
         kind,
         columns: None,
         rows: Vec::new(),
+        source: None,
         row_alias: None,
         on_duplicate: Vec::new(),
     };
@@ -210,7 +211,11 @@ fn insert_columns_and_rows(cursor: &mut Cursor<'_>, insert: &mut InsertStatement
     let is_query = |cursor: &Cursor<'_>, ahead: usize| {
         ["SELECT", "WITH", "TABLE"].iter().any(|word| cursor.is_word_ahead(ahead, word))
     };
-    if *cursor.peek() == Token::LParen && !is_query(cursor, 1) {
+    let mut inner = 0;
+    while *cursor.peek_ahead(inner) == Token::LParen {
+        inner += 1;
+    }
+    if inner > 0 && !is_query(cursor, inner) {
         cursor.next();
         let mut columns = Vec::new();
         if !cursor.take(&Token::RParen) {
@@ -219,8 +224,9 @@ fn insert_columns_and_rows(cursor: &mut Cursor<'_>, insert: &mut InsertStatement
         }
         insert.columns = Some(columns);
     }
-    if is_query(cursor, 0) || *cursor.peek() == Token::LParen && is_query(cursor, 1) {
-        return Err(SqlError::unsupported("INSERT ... SELECT"));
+    if is_query(cursor, 0) || *cursor.peek() == Token::LParen {
+        insert.source = Some(cursor.query()?);
+        return Ok(());
     }
     if cursor.take_one_of(&["VALUES", "VALUE"]).is_none() {
         return Err(cursor.unexpected());

@@ -28,7 +28,10 @@
 
 mod relation;
 
-pub use relation::{Binding, Derived, HashForm, HashKey, Join, JoinKind, Lookup, Relation, Scan};
+pub use relation::{
+    Binding, Branch, CommonRead, CommonTable, Derived, HashForm, HashKey, Join, JoinKind, Lookup, Reads,
+    Recursion, Relation, Scan, SetOperation, SetStep, SetVerb,
+};
 
 use expression::Expression;
 use expression::aggregate::AggregateCall;
@@ -273,8 +276,22 @@ impl Plan {
                 select.visit_tables(&mut |table| tables.push(table));
                 tables
             }
-            _ => self.table().into_iter().collect(),
+            _ => {
+                let mut tables: Vec<_> = self.table().into_iter().collect();
+                if let Some(source) = self.insert_source() {
+                    source.visit_tables(&mut |table| tables.push(table));
+                }
+                tables
+            }
         }
+    }
+
+    /// The query whose rows it inserts.
+    pub(crate) fn insert_source(&self) -> Option<&SelectPlan> {
+        if let Plan::Explain { plan, .. } = self {
+            return plan.insert_source();
+        }
+        if let Plan::Insert(insert) = self { insert.source.as_deref() } else { None }
     }
 
     /// The rows that it reads, changes or explains; None: it is about no rows.
@@ -617,6 +634,8 @@ pub struct InsertPlan {
     /// Rows of constant expressions; None is DEFAULT. (A value that names an earlier column of its row uses its slot in
     /// the source space.)
     pub rows: Vec<Vec<Option<Expression>>>,
+    /// INSERT … SELECT: its rows are inserted instead.
+    pub source: Option<Box<SelectPlan>>,
     /// IGNORE, REPLACE, ON DUPLICATE KEY UPDATE.
     pub conflict: InsertConflict,
 }

@@ -70,15 +70,24 @@ struct FullName {
 }
 
 /// Refuses a statement that the account may not send, as far as names tell.
-pub(crate) fn check(statement: &Statement, text: &str, context: &BindContext<'_>) -> Result<(), SqlError> {
-    let needs = Needs { text, context };
-    needs.requirements(statement)?.iter().try_for_each(|requirement| permitted(requirement, context))
+pub(crate) fn check(statement: &Statement, context: &BindContext<'_>) -> Result<(), SqlError> {
+    let needs = Needs { context };
+    needs.requirements(statement).iter().try_for_each(|requirement| permitted(requirement, context))
 }
 
-/// Refuses to read a table, as far as its name tells: before it is looked up.
-pub(crate) fn check_read(table: &TableName, context: &BindContext<'_>) -> Result<(), SqlError> {
-    let needs = Needs { text: "", context };
-    needs.read(table).iter().try_for_each(|requirement| permitted(requirement, context))
+/// Refuses to read a table, and perhaps to lock rows of it, as far as its name tells: before it is looked up.
+pub(crate) fn check_read(
+    table: &TableName,
+    lock: Option<LockType>,
+    context: &BindContext<'_>,
+) -> Result<(), SqlError> {
+    let needs = Needs { context };
+    let mut required = needs.read(table);
+    if lock == Some(LockType::Update) {
+        let any_of = Privileges::UPDATE.with(Privileges::DELETE).with(Privileges::LOCK_TABLES);
+        required.extend(needs.any_on_table(table, any_of, "SELECT with locking clause"));
+    }
+    required.iter().try_for_each(|requirement| permitted(requirement, context))
 }
 
 /// Refuses a statement that names columns of a table for which its privileges do not suffice.
@@ -133,14 +142,11 @@ pub(crate) fn hide_unknown_column(
         return column_denied(&command_of(Privileges::SELECT), name, &table.name, context);
     }
     let (table, privilege) = match statement {
-        Statement::Select(select) => match super::bind::table_of_select("", select) {
-            Ok(Some((table, _))) => (table, Privileges::SELECT),
-            Ok(None) | Err(_) => return error,
-        },
         Statement::Insert(insert) => (insert.table.clone(), Privileges::INSERT),
         Statement::Update(update) => (update.table.name.clone(), Privileges::UPDATE),
         Statement::Delete(delete) => (delete.table.name.clone(), Privileges::SELECT),
-        Statement::Explain(..)
+        Statement::Select(_)
+        | Statement::Explain(..)
         | Statement::Ddl(_)
         | Statement::Transaction(_)
         | Statement::Set(_)
@@ -169,24 +175,12 @@ pub(crate) fn hide_unknown_column(
 // ---- what statements need -------------------------------------------------------------------------------------------
 
 struct Needs<'a> {
-    text: &'a str,
     context: &'a BindContext<'a>,
 }
 
 impl Needs<'_> {
-    fn requirements(&self, statement: &Statement) -> Result<Vec<Requirement>, SqlError> {
-        Ok(match statement {
-            Statement::Select(select) => {
-                let Some((table, lock)) = super::bind::table_of_select(self.text, select)? else {
-                    return Ok(Vec::new());
-                };
-                let mut needs = self.read(&table);
-                if lock == Some(LockType::Update) {
-                    let any_of = Privileges::UPDATE.with(Privileges::DELETE).with(Privileges::LOCK_TABLES);
-                    needs.extend(self.any_on_table(&table, any_of, "SELECT with locking clause"));
-                }
-                needs
-            }
+    fn requirements(&self, statement: &Statement) -> Vec<Requirement> {
+        match statement {
             Statement::Insert(insert) => {
                 let mut needs = self.table(&insert.table, Privileges::INSERT, OnColumns::Suffice);
                 if insert.kind == InsertKind::Replace {
@@ -201,7 +195,7 @@ impl Needs<'_> {
                 self.table(&update.table.name, Privileges::UPDATE, OnColumns::Suffice)
             }
             Statement::Delete(delete) => self.table(&delete.table.name, Privileges::DELETE, OnColumns::No),
-            Statement::Explain(_, explained) => self.requirements(explained)?,
+            Statement::Explain(_, explained) => self.requirements(explained),
             Statement::Ddl(ddl) => self.ddl(ddl),
             Statement::Set(items) => {
                 let is_global = |item: &SetStatementItem| {
@@ -243,14 +237,16 @@ impl Needs<'_> {
             Statement::LockTables(tables) => {
                 tables.iter().flat_map(|(table, _)| self.lock(&table.name)).collect()
             }
-            // KILL asks whose connection it is; SET ROLE which roles are granted.
-            Statement::Kill { .. }
+            // The binder asks for each table that a query names; KILL whose connection it is; SET ROLE which roles are
+            // granted.
+            Statement::Select(_)
+            | Statement::Kill { .. }
             | Statement::SetRole(_)
             | Statement::Transaction(_)
             | Statement::Named(_)
             | Statement::UnlockTables
             | Statement::Nothing(_) => Vec::new(),
-        })
+        }
     }
 
     /// SELECT on the table or a column of it.

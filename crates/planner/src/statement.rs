@@ -107,6 +107,8 @@ pub(crate) struct InsertStatement {
     /// None: all columns.
     pub(crate) columns: Option<Vec<ColumnName>>,
     pub(crate) rows: Vec<Vec<ValueOrDefault>>,
+    /// INSERT … SELECT.
+    pub(crate) source: Option<Box<Query>>,
     /// `AS new(a, b)`.
     pub(crate) row_alias: Option<RowAlias>,
     pub(crate) on_duplicate: Vec<Assignment>,

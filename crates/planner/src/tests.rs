@@ -179,6 +179,11 @@ fn subqueries() {
 }
 
 #[test]
+fn sets() {
+    check_golden(include_str!("tests/sets.txt"));
+}
+
+#[test]
 fn access_paths() {
     check_golden(include_str!("tests/access.txt"));
 }

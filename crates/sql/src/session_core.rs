@@ -96,6 +96,7 @@ impl SessionCore {
         Options {
             lock_wait_timeout_s: self.variables.lock_wait_timeout,
             select_limit: self.variables.select_limit,
+            recursion_depth_max: self.variables.recursion_depth_max,
             reads_stale: self.variables.reads_stale,
             zero_draws: !self.variables.no_auto_value_on_zero,
             counts_found: self.capabilities.contains(Capabilities::FOUND_ROWS),

@@ -79,6 +79,8 @@ pub(crate) struct SessionVariables {
     pub(crate) execution_time_ms_max: u32,
     /// sql_select_limit.
     pub(crate) select_limit: u64,
+    /// cte_max_recursion_depth.
+    pub(crate) recursion_depth_max: u32,
     /// transaction_read_only.
     pub(crate) is_read_only: bool,
     /// latsdb_stale_reads: where no view can follow any more, rows of this node are read though others may have changed
@@ -131,6 +133,7 @@ impl Default for SessionVariables {
             max_allowed_packet: 64 << 20,
             execution_time_ms_max: 0,
             select_limit: u64::MAX,
+            recursion_depth_max: 1_000,
             is_read_only: false,
             reads_stale: false,
             awaits_durable: false,
@@ -510,6 +513,7 @@ impl SessionVariables {
                 self.max_allowed_packet = usize::try_from(integer()).unwrap_or(usize::MAX);
             }
             "max_execution_time" => self.execution_time_ms_max = narrow(integer()),
+            "cte_max_recursion_depth" => self.recursion_depth_max = narrow(integer()),
             "sql_select_limit" => self.select_limit = u64::try_from(integer()).unwrap_or(u64::MAX),
             "transaction_read_only" | "tx_read_only" => self.is_read_only = bool_of(value) == Some(true),
             "durability" => self.awaits_durable = shown(value) != "memory" && !self.is_diskless(),

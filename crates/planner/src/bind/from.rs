@@ -11,13 +11,13 @@ use super::{Binder, Clause, NamedTable};
 use crate::algebra::{Draft, Parameters};
 use crate::bind::expression::object_name;
 use crate::limits;
-use crate::plan::{Derived, JoinKind, ResultColumn, SessionValue};
-use crate::privileges;
+use crate::plan::{Derived, JoinKind, Relation, ResultColumn, SessionValue};
 use crate::syntax::{syntax_error, syntax_error_at_word};
 use expression::{Comparison, Expression};
 use protocol::SqlError;
 use sqlparser::ast::{
-    JoinConstraint, JoinOperator, ObjectName, Query, TableAlias, TableFactor, TableWithJoins,
+    JoinConstraint, JoinOperator, ObjectName, Query, TableAlias, TableAliasColumnDef, TableFactor,
+    TableWithJoins,
 };
 use std::sync::Arc;
 use types::{ColumnDefinition, TableDefinition};
@@ -94,12 +94,14 @@ impl Binder<'_> {
                 let FromTable::Named(name, alias) = from_table(self.text, factor)? else {
                     return Err(syntax_error_at_word(self.text, &["DUAL"]));
                 };
-                privileges::check_read(&name, self.context)?;
-                let NamedTable::Stored(table) = self.named_table(&name)? else {
+                if name.database.is_none()
+                    && let Some(part) = self.common_table(&name.name, alias.as_deref(), next_slot)
+                {
+                    return part;
+                }
+                let NamedTable::Stored(table) = self.read_table(&name, &[])? else {
                     return Err(SqlError::unsupported("joins of information_schema and its like"));
                 };
-                // It is told of even if no column of it is read.
-                self.reads_of(&table);
                 let mut scope_table = ScopeTable::new(Arc::clone(&table), alias.as_deref());
                 let first_slot = take_slots(next_slot, table.columns.len())?;
                 scope_table.first_slot = first_slot;
@@ -120,34 +122,13 @@ impl Binder<'_> {
             return Err(SqlError::new(1248, "Every derived table must have its own alias"));
         };
         let (plan, columns) = self.nested_query(subquery)?;
-        let names: Vec<String> = if alias.columns.is_empty() {
-            columns.iter().map(|column| column.name.clone()).collect()
-        } else if alias.columns.len() == columns.len() {
-            alias.columns.iter().map(|column| column.name.value.clone()).collect()
-        } else {
-            let text = "In definition of view, derived table or common table expression, SELECT list and column names list \
-                        have different column counts";
-            return Err(SqlError::new(1353, text));
-        };
-        for (position, name) in names.iter().enumerate() {
-            if names[..position].iter().any(|other| same_name(other, name)) {
-                return Err(SqlError::new(1060, format!("Duplicate column name '{name}'")));
-            }
-        }
+        let names = names_of(&alias.columns, &columns)?;
         let alias = alias.name.value.clone();
         let first_slot = take_slots(next_slot, names.len())?;
-        let definition = Arc::new(definition_of(&alias, &names, &columns));
-        let scope_table = ScopeTable {
-            alias: alias.clone(),
-            database: None,
-            definition,
-            column_names: Vec::new(),
-            first_slot,
-            is_optional: false,
-            is_table: false,
-        };
-        let derived = Arc::new(Derived { alias, names, plan });
-        let draft = Draft::Derived { derived, first_slot, filter: Vec::new() };
+        let scope_table = query_table(&alias, &names, &columns, first_slot);
+        let width = names.len();
+        let relation = Relation::Derived(Arc::new(Derived { alias, names, plan }));
+        let draft = Draft::Query { relation, width, first_slot, filter: Vec::new() };
         Ok(Part { draft, scope: Scope { tables: vec![scope_table], visible: Vec::new() } })
     }
 
@@ -158,6 +139,9 @@ impl Binder<'_> {
         side: Side,
         constraint: &JoinConstraint,
     ) -> Result<Part, SqlError> {
+        if side != Side::Neither {
+            self.check_optional(if side == Side::Left { &right.draft } else { &left.draft })?;
+        }
         let mut on = Vec::new();
         let common = match constraint {
             JoinConstraint::On(_) | JoinConstraint::None => Vec::new(),
@@ -237,7 +221,7 @@ fn crossed(left: Part, right: Part) -> Result<Part, SqlError> {
     Ok(Part { draft: Draft::join(JoinKind::Inner, left.draft, right.draft, Vec::new()), scope })
 }
 
-fn take_slots(next_slot: &mut u16, count: usize) -> Result<u16, SqlError> {
+pub(super) fn take_slots(next_slot: &mut u16, count: usize) -> Result<u16, SqlError> {
     let first = *next_slot;
     let next = usize::from(first) + count;
     *next_slot = u16::try_from(next)
@@ -306,7 +290,46 @@ fn merged(left: &Scope, right: &Scope, side: Side, common: &[(Visible, Visible)]
     Ok(Scope { tables, visible })
 }
 
-/// A derived table as names see it.
+/// The names of a query's columns: those behind its alias, if there are any.
+pub(super) fn names_of(
+    listed: &[TableAliasColumnDef],
+    columns: &[ResultColumn],
+) -> Result<Vec<String>, SqlError> {
+    let names: Vec<String> = if listed.is_empty() {
+        columns.iter().map(|column| column.name.clone()).collect()
+    } else if listed.len() == columns.len() {
+        listed.iter().map(|column| column.name.value.clone()).collect()
+    } else {
+        let text = "In definition of view, derived table or common table expression, SELECT list and column names list \
+                    have different column counts";
+        return Err(SqlError::new(1353, text));
+    };
+    for (position, name) in names.iter().enumerate() {
+        if names[..position].iter().any(|other| same_name(other, name)) {
+            return Err(SqlError::new(1060, format!("Duplicate column name '{name}'")));
+        }
+    }
+    Ok(names)
+}
+
+/// The rows of a query as a table that names see.
+pub(super) fn query_table(
+    alias: &str,
+    names: &[String],
+    columns: &[ResultColumn],
+    first_slot: u16,
+) -> ScopeTable {
+    ScopeTable {
+        alias: alias.to_owned(),
+        database: None,
+        definition: Arc::new(definition_of(alias, names, columns)),
+        column_names: Vec::new(),
+        first_slot,
+        is_optional: false,
+        is_table: false,
+    }
+}
+
 fn definition_of(alias: &str, names: &[String], columns: &[ResultColumn]) -> TableDefinition {
     let column = |(name, column): (&String, &ResultColumn)| ColumnDefinition {
         format: column.format,

@@ -3,10 +3,11 @@
 use super::expression::{Place, hex_for_column};
 use super::scope::{Scope, ScopeTable, same_name};
 use super::{Binder, Bound, Clause, VolatilePlace, has_computed_default};
-use crate::plan::{ColumnAssignment, InsertConflict, InsertPlan, Plan};
+use crate::plan::{ColumnAssignment, InsertConflict, InsertPlan, Plan, SelectPlan};
 use crate::statement::{Assignment, ColumnName, InsertKind, InsertStatement, ValueOrDefault};
 use expression::Expression;
 use protocol::SqlError;
+use sqlparser::ast::Query;
 use types::{ColumnIndex, TableDefinition};
 
 impl Binder<'_> {
@@ -15,11 +16,16 @@ impl Binder<'_> {
         let scope = Scope::of_table(table.clone(), None);
         let columns = self.insert_columns(insert, &table)?;
         self.stores_computed = has_computed_default(&table);
-        let names_all = insert.columns.is_none() && insert.rows.iter().any(|row| !row.is_empty());
+        let names_all = insert.columns.is_none()
+            && (insert.source.is_some() || insert.rows.iter().any(|row| !row.is_empty()));
         if insert.columns.is_some() || names_all {
             self.uses.inserted = columns.iter().copied().collect();
             self.uses.inserts_all = names_all;
         }
+        let source = match &insert.source {
+            Some(query) => Some(Box::new(self.insert_source(query, columns.len())?)),
+            None => None,
+        };
         let mut rows = Vec::with_capacity(insert.rows.len());
         for (number, row) in insert.rows.iter().enumerate() {
             let is_empty = row.is_empty() && insert.columns.as_ref().is_none_or(Vec::is_empty);
@@ -32,7 +38,7 @@ impl Binder<'_> {
             rows.push(self.insert_row(row, &columns, &table, &scope)?);
         }
         // `VALUES ()`: every column gets its default.
-        let all_empty = !columns.is_empty() && rows.iter().all(Vec::is_empty);
+        let all_empty = source.is_none() && !columns.is_empty() && rows.iter().all(Vec::is_empty);
         let columns = if all_empty { Vec::new() } else { columns };
         if rows.iter().any(|row| row.len() != columns.len()) {
             return Err(SqlError::new(1136, "Column count doesn't match value count at row 1"));
@@ -45,14 +51,29 @@ impl Binder<'_> {
             }
         } else {
             self.volatile_place = VolatilePlace::Rows;
-            let assignments = self.on_duplicate(insert, scope)?;
+            let assignments = self.on_duplicate(insert, scope).map_err(|error| match error.code {
+                1054 if source.is_some() => {
+                    SqlError::unsupported("columns of the SELECT in ON DUPLICATE KEY UPDATE")
+                }
+                _ => error,
+            })?;
             if insert.kind == InsertKind::Ignore {
                 InsertConflict::UpdateIgnoring(assignments)
             } else {
                 InsertConflict::Update(assignments)
             }
         };
-        Ok(Bound::without_rows(Plan::Insert(Box::new(InsertPlan { table, columns, rows, conflict }))))
+        let plan = InsertPlan { table, columns, rows, source, conflict };
+        Ok(Bound::without_rows(Plan::Insert(Box::new(plan))))
+    }
+
+    /// The query of INSERT … SELECT.
+    fn insert_source(&mut self, query: &Query, column_count: usize) -> Result<SelectPlan, SqlError> {
+        let (plan, items) = self.nested_query(query)?;
+        if items.len() != column_count {
+            return Err(SqlError::new(1136, "Column count doesn't match value count at row 1"));
+        }
+        Ok(plan)
     }
 
     fn insert_columns(

@@ -16,8 +16,21 @@ pub(crate) fn item_texts(text: &str, modes: TextModes) -> Vec<&str> {
         "sql_no_cache",
         "sql_calc_found_rows",
     ];
-    const ENDS: [&str; 11] =
-        ["from", "into", "where", "group", "having", "order", "limit", "for", "union", "lock", "procedure"];
+    const ENDS: [&str; 13] = [
+        "from",
+        "into",
+        "where",
+        "group",
+        "having",
+        "order",
+        "limit",
+        "for",
+        "union",
+        "intersect",
+        "except",
+        "lock",
+        "procedure",
+    ];
     let mut lexer = Lexer::new(text, modes);
     let (mut depth, mut items) = (0_usize, Vec::new());
     // The depth of the select list, once SELECT was seen; and the item's start and end so far.

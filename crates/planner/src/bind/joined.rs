@@ -4,44 +4,16 @@
 //! and all expressions name positions in its rows.
 
 use super::expression::Place;
-use super::select::{Body, Parts, check_distinct_order, distinct, parts};
+use super::select::{Body, Parts, check_distinct_order, distinct};
 use super::{Binder, Clause};
 use crate::algebra::{Draft, SUBQUERY_SLOTS, Subquery, SubqueryPlace, equalities, filtered, to_positions};
-use crate::limits;
 use crate::plan::{Limit, Relation, ResultColumn, SelectPlan, Source, Steps};
 use crate::steps::steps_of;
-use crate::tokens::offset_of;
 use expression::{ColumnSlot, Expression};
 use protocol::SqlError;
-use sqlparser::ast::Query;
 use std::collections::BTreeSet;
 
 impl Binder<'_> {
-    /// A query in FROM: as a plan of its own.
-    pub(super) fn nested_query(
-        &mut self,
-        query: &Query,
-    ) -> Result<(SelectPlan, Vec<ResultColumn>), SqlError> {
-        self.relation_count += 1;
-        limits::exceeds("relation_count_max", self.relation_count, self.context.limits.relation_count_max)?;
-        let mut parts = parts(self.text, query)?;
-        if !parts.locks.is_empty() {
-            return Err(SqlError::unsupported("FOR UPDATE and FOR SHARE in a query within a query"));
-        }
-        parts.start = offset_of(parts.select.select_token.0.span.start);
-        let volatile_calls = self.volatile_calls;
-        let bound = self.block(&parts, false)?;
-        if self.volatile_calls != volatile_calls {
-            return Err(SqlError::unsupported("RAND() and its like in a query within a query"));
-        }
-        if matches!(bound.0.source, Source::Virtual { .. }) {
-            return Err(SqlError::unsupported(
-                "tables of information_schema and its like in a query within a query",
-            ));
-        }
-        Ok(bound)
-    }
-
     /// A SELECT from several relations or a derived table.
     pub(super) fn joined_block(
         &mut self,

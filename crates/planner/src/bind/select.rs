@@ -6,12 +6,13 @@ use super::expression::{Aggregates, Aliases, Place};
 use super::grouping::{Adopted, Groups, ordinal, select_item};
 use super::item_names::item_texts;
 use super::scope::{Scope, ScopeTable, same_name};
-use super::{Binder, Bound, Clause, NamedTable, VolatilePlace, computed_column, system_table_rejected};
+use super::{Binder, Clause, NamedTable, VolatilePlace, computed_column, system_table_rejected};
 use crate::access_path::{self, Purpose, Wanted};
 use crate::algebra::{Dependency, Draft, ITEM_SLOTS, Subquery, SubqueryPlace, equalities};
 use crate::limits::SELECT_ITEM_COUNT_MAX;
-use crate::plan::{ColumnOrigin, Grouping, Limit, Plan, ResultColumn, SelectPlan, SortKey, Source, Steps};
-use crate::statement::{SelectStatement, TableName};
+use crate::plan::{ColumnOrigin, Grouping, Limit, ResultColumn, SelectPlan, SortKey, Source, Steps};
+use crate::privileges;
+use crate::statement::TableName;
 use crate::steps::steps_of;
 use crate::syntax::{syntax_error, syntax_error_at_word, syntax_error_behind_word};
 use crate::tokens::offset_of;
@@ -19,10 +20,9 @@ use expression::{ColumnSlot, Expression};
 use protocol::SqlError;
 use protocol::program::{LockMode, LockWait};
 use sqlparser::ast::{
-    Distinct, Expr, GroupByExpr, LimitClause, LockClause, LockType, NonBlock, ObjectNamePart, OrderBy,
-    OrderByExpr, OrderByKind, OrderByOptions, OrderBySort, Query, Select, SelectFlavor, SelectItem,
-    SelectItemQualifiedWildcardKind, SetExpr, SetOperator, TableFactor, TableWithJoins, Value as AstValue,
-    WildcardAdditionalOptions,
+    Distinct, Expr, GroupByExpr, LimitClause, LockClause, LockType, NonBlock, ObjectNamePart, OrderByExpr,
+    OrderByOptions, OrderBySort, Select, SelectFlavor, SelectItem, SelectItemQualifiedWildcardKind,
+    TableFactor, TableWithJoins, Value as AstValue, WildcardAdditionalOptions,
 };
 use std::sync::Arc;
 use types::{ColumnIndex, TableKind};
@@ -36,23 +36,25 @@ struct Item {
     alias: Option<String>,
 }
 
-/// The parts of a query that are here.
+/// The parts of one SELECT.
+#[derive(Clone, Copy)]
 pub(super) struct Parts<'q> {
     pub(super) select: &'q Select,
     pub(super) order_by: &'q [OrderByExpr],
     pub(super) limit: Option<&'q LimitClause>,
     pub(super) locks: &'q [LockClause],
-    /// Where the text of the query begins.
+    /// Where its text begins.
     pub(super) start: usize,
 }
 
-impl Binder<'_> {
-    pub(crate) fn select(&mut self, statement: &SelectStatement) -> Result<Bound, SqlError> {
-        let parts = parts(self.text, &statement.query)?;
-        let (plan, columns) = self.block(&parts, statement.lock_in_share_mode)?;
-        Ok(Bound { plan: Plan::Select(Box::new(plan)), columns })
+impl Parts<'_> {
+    /// The same where other SELECTs may stand before it in the text.
+    pub(super) fn found(&self) -> Self {
+        Self { start: offset_of(self.select.select_token.0.span.start), ..*self }
     }
+}
 
+impl Binder<'_> {
     /// One SELECT.
     pub(super) fn block(
         &mut self,
@@ -74,7 +76,10 @@ impl Binder<'_> {
             return self.joined_block(parts, in_share_mode);
         };
         let (named, alias) = match table {
-            FromTable::Named(name, alias) => (Some(self.named_table(&name)?), alias),
+            FromTable::Named(name, _) if name.database.is_none() && self.is_common(&name.name) => {
+                return self.joined_block(parts, in_share_mode);
+            }
+            FromTable::Named(name, alias) => (Some(self.read_table(&name, parts.locks)?), alias),
             FromTable::Dual => (None, None),
         };
         let name = named
@@ -165,6 +170,21 @@ impl Binder<'_> {
         Ok((plan, body.columns))
     }
 
+    /// A table that is read, and perhaps locked, if that is permitted: it is not looked up before.
+    pub(super) fn read_table(
+        &mut self,
+        name: &TableName,
+        locks: &[LockClause],
+    ) -> Result<NamedTable, SqlError> {
+        privileges::check_read(name, locks.first().map(|lock| lock.lock_type), self.context)?;
+        let table = self.named_table(name)?;
+        if let NamedTable::Stored(table) = &table {
+            // It is told of even if no column of it is read.
+            self.reads_of(table);
+        }
+        Ok(table)
+    }
+
     /// Items, GROUP BY, HAVING and ORDER BY.
     pub(super) fn body(
         &mut self,
@@ -209,9 +229,10 @@ impl Binder<'_> {
         }
         let mut having = match &parts.select.having {
             Some(having) => {
+                let aliases = without_grouped(&aliases, &group_by, scope);
                 let mut place = Place::new(scope, Clause::Having);
                 place.aggregates = Some(&mut aggregates);
-                place.aliases = Some(Aliases { items: &aliases, first: group_by.is_empty() });
+                place.aliases = Some(Aliases { items: &aliases, first: true });
                 Some(self.expression(having, &mut place)?)
             }
             None => None,
@@ -358,7 +379,7 @@ impl Binder<'_> {
     }
 
     /// ORDER BY items: ordinals, aliases, columns, expressions. Constants order nothing.
-    fn order_by(
+    pub(super) fn order_by(
         &mut self,
         items: &[OrderByExpr],
         scope: &Scope,
@@ -447,6 +468,21 @@ fn merged_having(
         }
         (Source::Nothing | Source::Table(_) | Source::Virtual { .. } | Source::Joined { .. }, _) => having,
     }
+}
+
+/// The aliases that HAVING sees before columns: all but those that are names of columns that GROUP BY has.
+fn without_grouped(
+    aliases: &[(String, Expression)],
+    group_by: &[Expression],
+    scope: &Scope,
+) -> Vec<(String, Expression)> {
+    let grouped: Vec<&str> = group_by
+        .iter()
+        .filter_map(|expression| scope.table_of(expression.as_column()?))
+        .map(|(table, column)| table.definition.column_at(column).name.as_str())
+        .collect();
+    let is_grouped = |alias: &str| grouped.iter().any(|name| same_name(name, alias));
+    aliases.iter().filter(|(alias, _)| !is_grouped(alias)).cloned().collect()
 }
 
 fn uses_slot_from(expression: &Expression, first: u16) -> bool {
@@ -545,58 +581,8 @@ pub(super) fn distinct(text: &str, distinct: Option<&Distinct>) -> Result<bool, 
     }
 }
 
-/// Takes a query apart; every part that is not here is refused by name.
-pub(super) fn parts<'q>(text: &str, query: &'q Query) -> Result<Parts<'q>, SqlError> {
-    let Query {
-        with,
-        body,
-        order_by,
-        limit_clause,
-        fetch,
-        locks,
-        for_clause,
-        settings,
-        format_clause,
-        pipe_operators,
-    } = query;
-    if with.is_some() {
-        return Err(SqlError::unsupported("common table expressions (WITH)"));
-    }
-    if fetch.is_some()
-        || for_clause.is_some()
-        || settings.is_some()
-        || format_clause.is_some()
-        || !pipe_operators.is_empty()
-    {
-        return Err(syntax_error_at_word(text, &["FETCH", "XML", "JSON", "BROWSE", "SETTINGS", "FORMAT"]));
-    }
-    let order_by = match order_by {
-        None => &[],
-        Some(OrderBy { kind: OrderByKind::Expressions(items), interpolate: None }) => items.as_slice(),
-        Some(_) => return Err(syntax_error_at_word(text, &["ALL", "INTERPOLATE"])),
-    };
-    match &**body {
-        SetExpr::Select(select) => {
-            check_select(text, select)?;
-            Ok(Parts { select, order_by, limit: limit_clause.as_ref(), locks, start: 0 })
-        }
-        SetExpr::Query(inner) if order_by.is_empty() && limit_clause.is_none() && locks.is_empty() => {
-            parts(text, inner)
-        }
-        SetExpr::Query(_) => Err(SqlError::unsupported("ORDER BY and LIMIT behind a query in parentheses")),
-        SetExpr::SetOperation { op, .. } => Err(SqlError::unsupported(match op {
-            SetOperator::Union => "UNION",
-            SetOperator::Except | SetOperator::Minus => "EXCEPT",
-            SetOperator::Intersect => "INTERSECT",
-        })),
-        SetExpr::Values(_) | SetExpr::Table(_) => Err(SqlError::unsupported("VALUES and TABLE statements")),
-        SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => {
-            Err(SqlError::unsupported("common table expressions (WITH)"))
-        }
-    }
-}
-
-fn check_select(text: &str, select: &Select) -> Result<(), SqlError> {
+/// Refuses every part of a SELECT that is not here, by name.
+pub(super) fn check_select(text: &str, select: &Select) -> Result<(), SqlError> {
     let Select {
         select_token: _,
         optimizer_hints: _,
@@ -733,19 +719,6 @@ pub(super) fn from_table(text: &str, relation: &TableFactor) -> Result<FromTable
         Some(alias) if !alias.columns.is_empty() => Err(syntax_error_behind_word(text, "FROM")),
         alias => Ok(FromTable::Named(name, alias.as_ref().map(|alias| alias.name.value.clone()))),
     }
-}
-
-/// The table that a SELECT reads, and how it locks rows of it. None if there is none or more than one.
-pub(crate) fn table_of_select(
-    text: &str,
-    statement: &SelectStatement,
-) -> Result<Option<(TableName, Option<LockType>)>, SqlError> {
-    let parts = parts(text, &statement.query)?;
-    let lock = parts.locks.first().map(|lock| lock.lock_type);
-    Ok(match from(text, &parts.select.from)? {
-        Some(FromTable::Named(table, _)) => Some((table, lock)),
-        Some(FromTable::Dual) | None => None,
-    })
 }
 
 /// `OF name` names the table by its alias, or, if it has none, by its name.

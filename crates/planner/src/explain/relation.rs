@@ -2,9 +2,13 @@
 
 use super::{Facts, Tree, block_extras, path_line, shown};
 use crate::bind::result_table;
-use crate::plan::{AccessPath, Join, JoinKind, Lookup, Relation, SelectPlan, Source, TableAccess};
+use crate::plan::{
+    AccessPath, CommonTable, Equals, Join, JoinKind, Lookup, Reads, Relation, SelectPlan, SetOperation,
+    SetVerb, Source, TableAccess,
+};
 use expression::{ColumnSlot, Expression, Node};
 use std::borrow::Cow;
+use std::sync::Arc;
 use types::{SqlType, TableDefinition};
 
 /// The rows of a relation as a table: its columns are named `alias.column`.
@@ -24,6 +28,8 @@ fn names_of(relation: &Relation) -> Vec<String> {
         Relation::Derived(derived) => {
             derived.names.iter().map(|name| format!("{}.{name}", derived.alias)).collect()
         }
+        Relation::Set(set) => set.names.clone(),
+        Relation::Common(read) => read.names.iter().map(|name| format!("{}.{name}", read.alias)).collect(),
         Relation::Join(join) => {
             let mut names = names_of(&join.left);
             match join.kind {
@@ -32,7 +38,7 @@ fn names_of(relation: &Relation) -> Vec<String> {
             }
             names
         }
-        Relation::Filter { input, .. } => names_of(input),
+        Relation::Filter { input, .. } | Relation::With { input, .. } => names_of(input),
     }
 }
 
@@ -46,12 +52,53 @@ impl Tree {
                 self.step(format!("Derived table {}", derived.alias));
                 self.select(&derived.plan);
             }
+            Relation::Set(set) => self.set_operation(set),
+            Relation::Common(read) => self.step(format!("Rows of common table {}", read.alias)),
+            Relation::With { tables, input } => self.with(tables, input),
             Relation::Filter { input, conditions } => {
                 self.filters(conditions, Some(&row_of(input)));
                 self.relation(input);
             }
             Relation::Join(join) => self.join(join),
         }
+    }
+
+    /// The reader, then what it reads.
+    fn with(&mut self, tables: &[Arc<CommonTable>], input: &Relation) {
+        let depth = self.depth;
+        self.relation(input);
+        for table in tables {
+            self.depth = depth;
+            let reads = if table.reads == Reads::Once { "" } else { ", kept" };
+            self.step(format!("Common table {}{reads}", table.name));
+            self.select(&table.query);
+            for step in table.recursion.iter().flat_map(|recursion| &recursion.steps) {
+                self.depth = depth + 1;
+                self.step("Repeat");
+                self.select(step);
+            }
+        }
+        self.depth = depth;
+    }
+
+    /// Branch by branch, each behind what is done with it.
+    fn set_operation(&mut self, set: &SetOperation) {
+        self.step("Rows of queries");
+        let depth = self.depth;
+        for (position, branch) in set.branches.iter().enumerate() {
+            self.depth = depth;
+            if position > 0 {
+                let verb = match branch.step.verb {
+                    SetVerb::Union => "Union",
+                    SetVerb::Intersect => "Intersect",
+                    SetVerb::Except => "Except",
+                };
+                let all = if branch.step.equals == Equals::Kept { " all" } else { "" };
+                self.step(format!("{verb}{all}"));
+            }
+            self.select(&branch.query);
+        }
+        self.depth = depth;
     }
 
     fn join(&mut self, join: &Join) {
@@ -171,6 +218,21 @@ fn leaves<'p>(
     });
     match relation {
         Relation::Groups => {}
+        Relation::Common(read) => {
+            let mut facts = Facts::new("SIMPLE");
+            facts.name = Some(read.alias.clone());
+            facts.extra.extend(gathered);
+            rows.push(facts);
+        }
+        Relation::With { tables, input } => {
+            leaves(input, join, rows, id_of);
+            for table in tables {
+                id_of("DERIVED", &table.query);
+                for step in table.recursion.iter().flat_map(|recursion| &recursion.steps) {
+                    id_of("UNION", step);
+                }
+            }
+        }
         Relation::One => {
             let mut facts = Facts::new("SIMPLE");
             facts.extra.push("No tables used");
@@ -192,6 +254,15 @@ fn leaves<'p>(
         Relation::Derived(derived) => {
             let mut facts = Facts::new("SIMPLE");
             facts.name = Some(format!("<derived{}>", id_of("DERIVED", &derived.plan)));
+            facts.extra.extend(gathered);
+            rows.push(facts);
+        }
+        Relation::Set(set) => {
+            let mut facts = Facts::new("SIMPLE");
+            let ids: Vec<String> =
+                set.branches.iter().map(|branch| id_of("UNION", &branch.query).to_string()).collect();
+            facts.name = Some(format!("<union{}>", ids.join(",")));
+            facts.extra.extend((set.compared_count() > 0).then_some("Using temporary"));
             facts.extra.extend(gathered);
             rows.push(facts);
         }

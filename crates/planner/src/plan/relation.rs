@@ -4,6 +4,8 @@
 //! its table. A join gives the values of its left side and then those of its right side. Expressions of a node name
 //! positions in the rows that come into it.
 //!
+//! *Set operations* give the rows of their branches in the types of the whole.
+//!
 //! *Subqueries* of expressions are joins, too: of kind Mark or Single, with the query on the right. Where it names
 //! columns of the row, these stand in parameters, and the query runs for each combination of their values.
 //!
@@ -13,10 +15,10 @@
 //!
 //! Invariant: a pair for which the condition is true has equal hash keys and is found by the lookup.
 
-use super::{SelectPlan, TableAccess};
+use super::{Equals, Limit, SelectPlan, TableAccess};
 use expression::Expression;
 use std::sync::Arc;
-use types::{Collation, ColumnIndex, TableDefinition};
+use types::{Collation, ColumnIndex, SqlType, TableDefinition};
 
 /// A tree that gives rows.
 #[derive(Clone, Debug)]
@@ -29,6 +31,17 @@ pub enum Relation {
     Scan(Arc<Scan>),
     /// A derived table: its items.
     Derived(Arc<Derived>),
+    /// UNION, INTERSECT and EXCEPT.
+    Set(Arc<SetOperation>),
+    /// Common table expressions, and what reads them.
+    With {
+        /// Each may read those before it.
+        tables: Vec<Arc<CommonTable>>,
+        /// The rows.
+        input: Box<Relation>,
+    },
+    /// The rows of a common table expression.
+    Common(Arc<CommonRead>),
     /// Two relations.
     Join(Arc<Join>),
     /// The rows for which all conditions are true.
@@ -58,6 +71,119 @@ pub struct Derived {
     pub names: Vec<String>,
     /// The query.
     pub plan: SelectPlan,
+}
+
+/// A common table expression.
+#[derive(Clone, Debug)]
+pub struct CommonTable {
+    /// Its readers name it by this number, which no other of the statement has.
+    pub number: u32,
+    /// Its name.
+    pub name: String,
+    /// The query; of a recursive one, the part that its recursion begins with.
+    pub query: SelectPlan,
+    /// The rest of a recursive one.
+    pub recursion: Option<Recursion>,
+    /// How often its rows are read.
+    pub reads: Reads,
+}
+
+/// How often the rows of a common table expression are read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reads {
+    /// They need not be kept.
+    Once,
+    /// By several readers, or again and again by one.
+    Often,
+}
+
+/// The part of a common table expression that reads the rows that it gave last, until it gives none.
+#[derive(Clone, Debug)]
+pub struct Recursion {
+    /// Under this number it reads the rows of the round before.
+    pub last: u32,
+    /// The columns: all rows are brought into their types as if they were stored.
+    pub columns: Arc<TableDefinition>,
+    /// The queries of each round.
+    pub steps: Vec<SelectPlan>,
+    /// The fate of rows that were there before.
+    pub equals: Equals,
+    /// LIMIT: recursion ends when so many rows are there.
+    pub limit: Limit,
+}
+
+/// A reader of a common table expression.
+#[derive(Clone, Debug)]
+pub struct CommonRead {
+    /// Which.
+    pub number: u32,
+    /// Its name here.
+    pub alias: String,
+    /// Names of its columns.
+    pub names: Vec<String>,
+}
+
+/// Queries that set operations make one of, from left to right: the result of the first ones is the left operand of the
+/// next.
+#[derive(Clone, Debug)]
+pub struct SetOperation {
+    /// Names of its columns.
+    pub names: Vec<String>,
+    /// Their types.
+    pub types: Vec<SqlType>,
+    /// At least one.
+    pub branches: Vec<Branch>,
+}
+
+/// One query of a set operation.
+#[derive(Clone, Debug)]
+pub struct Branch {
+    /// The operation on the rows of the branches before it and on its own. The first one's are just taken.
+    pub step: SetStep,
+    /// The query.
+    pub query: SelectPlan,
+    /// Its items in the types of the columns; None: they have them.
+    pub conversions: Option<Vec<Expression>>,
+}
+
+/// A set operation and whether equal rows count once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SetStep {
+    /// Which.
+    pub verb: SetVerb,
+    /// The fate of equal rows.
+    pub equals: Equals,
+}
+
+/// Kinds of set operations.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SetVerb {
+    /// Rows of both.
+    Union,
+    /// Rows that both have.
+    Intersect,
+    /// Rows of the left one that the right one does not have.
+    Except,
+}
+
+impl SetStep {
+    /// UNION ALL.
+    pub const UNION_ALL: Self = Self { verb: SetVerb::Union, equals: Equals::Kept };
+}
+
+impl SetOperation {
+    /// The branches whose rows are told apart; those behind them are added as they come.
+    #[must_use]
+    pub fn compared_count(&self) -> usize {
+        let last = self.branches.iter().rposition(|branch| branch.step != SetStep::UNION_ALL);
+        last.filter(|last| *last > 0).map_or(0, |last| last + 1)
+    }
+
+    /// A row of the result may depend on branches that are read later: all compared ones are read first.
+    #[must_use]
+    pub fn is_counted(&self) -> bool {
+        self.branches.iter().any(|branch| branch.step.verb != SetVerb::Union)
+    }
 }
 
 /// Kinds of joins.
@@ -149,9 +275,20 @@ impl Relation {
     /// Calls `visit` for each stored table of it, from left to right.
     pub fn visit_tables<'a>(&'a self, visit: &mut impl FnMut(&'a Arc<TableDefinition>)) {
         match self {
-            Relation::One | Relation::Groups => {}
+            Relation::One | Relation::Groups | Relation::Common(_) => {}
+            Relation::With { tables, input } => {
+                for table in tables {
+                    table.query.visit_tables(&mut *visit);
+                    let steps = table.recursion.iter().flat_map(|recursion| &recursion.steps);
+                    steps.for_each(|step| step.visit_tables(&mut *visit));
+                }
+                input.visit_tables(visit);
+            }
             Relation::Scan(scan) => visit(&scan.access.table),
             Relation::Derived(derived) => derived.plan.visit_tables(&mut *visit),
+            Relation::Set(set) => {
+                set.branches.iter().for_each(|branch| branch.query.visit_tables(&mut *visit));
+            }
             Relation::Join(join) => {
                 join.left.visit_tables(visit);
                 join.right.visit_tables(visit);

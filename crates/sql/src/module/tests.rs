@@ -12,6 +12,7 @@ mod harness;
 mod joins;
 mod locks;
 mod modes;
+mod sets;
 mod statements;
 mod volatile;
 

@@ -1,0 +1,339 @@
+//! Queries: one SELECT, or several of which set operations make one.
+//!
+//! ```text
+//! UNION of SELECTs ── branches, each bound alone ── types of the columns ── Relation::Set
+//!                                                     ORDER BY and LIMIT of the whole ──┴─► a plan that reads it
+//! ```
+//! Parentheses around a query mean nothing, unless it has ORDER BY or LIMIT inside and outside. Then the outer clauses
+//! are over the rows that the inner ones leave: it is a set operation of one branch.
+//!
+//! *Names.* ORDER BY of the whole sees the columns of the result, named as in the first branch.
+
+use super::expression::{Aggregates, type_error};
+use super::from::query_table;
+use super::scope::Scope;
+use super::select::{Body, Parts, check_select};
+use super::{Binder, Bound, computed_column};
+use crate::algebra::Draft;
+use crate::limits;
+use crate::plan::{
+    Branch, Equals, Plan, Relation, ResultColumn, SelectPlan, SetOperation, SetStep, SetVerb, Source,
+};
+use crate::statement::SelectStatement;
+use crate::syntax::syntax_error_at_word;
+use expression::{ColumnSlot, Expression};
+use protocol::SqlError;
+use sqlparser::ast::{
+    Expr, LimitClause, LockClause, OrderBy, OrderByExpr, OrderByKind, Query, SetExpr, SetOperator,
+    SetQuantifier, With,
+};
+use std::sync::Arc;
+use types::SqlType;
+
+/// A query whose parentheses are gone.
+pub(super) struct QueryParts<'q> {
+    /// The clauses of WITH, the outermost first.
+    pub(super) withs: Vec<&'q With>,
+    pub(super) body: QueryBody<'q>,
+    pub(super) order_by: &'q [OrderByExpr],
+    pub(super) limit: Option<&'q LimitClause>,
+    locks: &'q [LockClause],
+}
+
+pub(super) enum QueryBody<'q> {
+    One(Parts<'q>),
+    /// Of a set operation, or of a query with clauses behind its parentheses.
+    Several(&'q SetExpr),
+}
+
+/// A query that is bound.
+pub(super) type BoundQuery = (SelectPlan, Vec<ResultColumn>);
+
+impl<'q> QueryParts<'q> {
+    /// A body without clauses.
+    pub(super) fn bare(body: &'q SetExpr) -> Self {
+        Self { withs: Vec::new(), body: QueryBody::Several(body), order_by: &[], limit: None, locks: &[] }
+    }
+}
+
+impl Binder<'_> {
+    pub(crate) fn select(&mut self, statement: &SelectStatement) -> Result<Bound, SqlError> {
+        let parts = query_parts(self.text, &statement.query)?;
+        let before = self.open_with(&parts.withs)?;
+        let (mut plan, columns) = match &parts.body {
+            QueryBody::One(block) => {
+                let block = if parts.withs.is_empty() { *block } else { block.found() };
+                self.block(&block, statement.lock_in_share_mode)?
+            }
+            QueryBody::Several(_) if statement.lock_in_share_mode => return Err(lock_of_set()),
+            QueryBody::Several(body) => self.set_operation(body, &parts)?,
+        };
+        self.close_with(before, &mut plan);
+        Ok(Bound { plan: Plan::Select(Box::new(plan)), columns })
+    }
+
+    /// A query in a query: as a plan of its own.
+    pub(super) fn nested_query(&mut self, query: &Query) -> Result<BoundQuery, SqlError> {
+        self.relation_count += 1;
+        limits::exceeds("relation_count_max", self.relation_count, self.context.limits.relation_count_max)?;
+        let parts = query_parts(self.text, query)?;
+        let before = self.open_with(&parts.withs)?;
+        let mut bound = self.nested_parts(&parts)?;
+        self.close_with(before, &mut bound.0);
+        Ok(bound)
+    }
+
+    fn nested_parts(&mut self, parts: &QueryParts<'_>) -> Result<BoundQuery, SqlError> {
+        match &parts.body {
+            QueryBody::One(block) => self.nested_block(block),
+            QueryBody::Several(body) => self.set_operation(body, parts),
+        }
+    }
+
+    /// A SELECT in a query.
+    fn nested_block(&mut self, block: &Parts<'_>) -> Result<BoundQuery, SqlError> {
+        if !block.locks.is_empty() {
+            return Err(SqlError::unsupported("FOR UPDATE and FOR SHARE in a query within a query"));
+        }
+        let volatile_calls = self.volatile_calls;
+        let bound = self.block(&block.found(), false)?;
+        if self.volatile_calls != volatile_calls {
+            return Err(SqlError::unsupported("RAND() and its like in a query within a query"));
+        }
+        if matches!(bound.0.source, Source::Virtual { .. }) {
+            return Err(SqlError::unsupported(
+                "tables of information_schema and its like in a query within a query",
+            ));
+        }
+        Ok(bound)
+    }
+
+    /// UNION, INTERSECT, EXCEPT, with the clauses of the whole.
+    fn set_operation(&mut self, body: &SetExpr, parts: &QueryParts<'_>) -> Result<BoundQuery, SqlError> {
+        if !parts.locks.is_empty() {
+            return Err(lock_of_set());
+        }
+        let bodies = self.branch_bodies(body)?;
+        let mut branches = Vec::with_capacity(bodies.len());
+        for (step, branch) in bodies {
+            branches.push((step, self.branch(branch)?));
+        }
+        self.set_of(branches, parts)
+    }
+
+    /// Branches that are bound, with the clauses of the whole.
+    pub(super) fn set_of(
+        &mut self,
+        branches: Vec<(SetStep, BoundQuery)>,
+        parts: &QueryParts<'_>,
+    ) -> Result<BoundQuery, SqlError> {
+        let columns = united(&branches)?;
+        let set = operation_of(branches, &columns);
+        let around = self.subqueries.replace(Vec::new());
+        let bound = self.over_set(set, columns, parts);
+        self.subqueries = around;
+        bound
+    }
+
+    /// The branches in the order of the text, each with what is done with it and those before it.
+    pub(super) fn branch_bodies<'q>(
+        &self,
+        body: &'q SetExpr,
+    ) -> Result<Vec<(SetStep, &'q SetExpr)>, SqlError> {
+        // A chain of operations leans to the left.
+        let (mut first, mut branches) = (body, Vec::new());
+        while let SetExpr::SetOperation { left, op, set_quantifier, right } = first {
+            branches.push((self.step(*op, *set_quantifier)?, &**right));
+            first = left;
+        }
+        branches.push((SetStep::UNION_ALL, first));
+        branches.reverse();
+        Ok(branches)
+    }
+
+    fn step(&self, operator: SetOperator, quantifier: SetQuantifier) -> Result<SetStep, SqlError> {
+        let verb = match operator {
+            SetOperator::Union => SetVerb::Union,
+            SetOperator::Intersect => SetVerb::Intersect,
+            SetOperator::Except => SetVerb::Except,
+            SetOperator::Minus => return Err(syntax_error_at_word(self.text, &["MINUS"])),
+        };
+        let equals = match quantifier {
+            SetQuantifier::All => Equals::Kept,
+            SetQuantifier::Distinct | SetQuantifier::None => Equals::Dropped,
+            SetQuantifier::ByName | SetQuantifier::AllByName | SetQuantifier::DistinctByName => {
+                return Err(syntax_error_at_word(self.text, &["BY"]));
+            }
+        };
+        Ok(SetStep { verb, equals })
+    }
+
+    /// One branch.
+    pub(super) fn branch(&mut self, body: &SetExpr) -> Result<BoundQuery, SqlError> {
+        if let SetExpr::Query(query) = body {
+            return self.nested_query(query);
+        }
+        let body = query_body(self.text, body, &[], None, &[])?;
+        self.nested_parts(&QueryParts { withs: Vec::new(), body, order_by: &[], limit: None, locks: &[] })
+    }
+
+    /// The rows of a set operation in the order and within the limits of the whole.
+    fn over_set(
+        &mut self,
+        set: SetOperation,
+        columns: Vec<ResultColumn>,
+        parts: &QueryParts<'_>,
+    ) -> Result<BoundQuery, SqlError> {
+        let table = query_table("", &set.names, &columns, 0);
+        let width = set.names.len();
+        let items: Vec<(String, Expression)> = set
+            .names
+            .iter()
+            .zip(table.definition.visible_columns())
+            .map(|(name, (column, _))| (name.clone(), table.expression(column)))
+            .collect();
+        let scope = Scope { tables: vec![table], visible: Vec::new() };
+        for item in parts.order_by {
+            if let Expr::CompoundIdentifier(qualified) = &item.expr
+                && let [.., table, _] = qualified.as_slice()
+            {
+                let text = format!(
+                    "Table '{}' from one of the SELECTs cannot be used in global ORDER clause",
+                    table.value
+                );
+                return Err(SqlError::new(1250, text));
+            }
+        }
+        let first_slot = u16::try_from(width).map_err(|_| SqlError::new(1117, "Too many columns"))?;
+        let mut aggregates = Aggregates { first_slot, calls: Vec::new() };
+        let order_by = self.order_by(parts.order_by, &scope, &mut aggregates, &items, &items)?;
+        if !aggregates.calls.is_empty() {
+            let text = "Expression #1 of ORDER BY contains aggregate function and applies to a UNION, EXCEPT or INTERSECT";
+            return Err(SqlError::new(3028, text));
+        }
+        let limit = self.limit_clause(parts.limit)?;
+        let relation = Relation::Set(Arc::new(set));
+        let draft = Draft::Query { relation, width, first_slot: 0, filter: Vec::new() };
+        let projection = items.into_iter().map(|(_, column)| column).collect();
+        let body = Body { projection, columns, grouping: None, having: None, order_by };
+        self.joined_plan(draft, Vec::new(), body, limit, false)
+    }
+}
+
+fn lock_of_set() -> SqlError {
+    SqlError::unsupported("FOR UPDATE and FOR SHARE over UNION and its like")
+}
+
+/// Branches whose items are brought into the columns' types.
+fn operation_of(branches: Vec<(SetStep, BoundQuery)>, columns: &[ResultColumn]) -> SetOperation {
+    let names = columns.iter().map(|column| column.name.clone()).collect();
+    let types: Vec<SqlType> = columns.iter().map(|column| column.sql_type.clone()).collect();
+    let branches = branches.into_iter().map(|(step, (query, _))| {
+        let mut is_converted = false;
+        let items = (0..).zip(&query.projection).zip(&types);
+        let converted = |((slot, item), sql_type): ((u16, &Expression), &SqlType)| {
+            let column = Expression::column(ColumnSlot(slot), item.sql_type.clone(), item.nullable);
+            let converted = column.brought_into(sql_type);
+            is_converted |= converted.as_column().is_none();
+            converted
+        };
+        let conversions: Vec<Expression> = items.map(converted).collect();
+        Branch { step, query, conversions: is_converted.then_some(conversions) }
+    });
+    let branches = branches.collect();
+    SetOperation { names, types, branches }
+}
+
+/// The columns of the whole: named as in the first branch, of types that hold the values of all.
+pub(super) fn united(branches: &[(SetStep, BoundQuery)]) -> Result<Vec<ResultColumn>, SqlError> {
+    let Some((_, (_, first))) = branches.first() else { return Ok(Vec::new()) };
+    if branches.len() == 1 {
+        // A query in parentheses: what is known of its columns stays known.
+        return Ok(first.clone());
+    }
+    if branches.iter().any(|(_, (_, columns))| columns.len() != first.len()) {
+        let text = "The used SELECT statements have a different number of columns";
+        return Err(SqlError::new(1222, text));
+    }
+    let mut united = Vec::with_capacity(first.len());
+    for (position, column) in first.iter().enumerate() {
+        let items: Vec<&Expression> =
+            branches.iter().map(|(_, (query, _))| &query.projection[position]).collect();
+        let sql_type =
+            Expression::common_type_of(&items, "UNION").map_err(|error| type_error(&error, None))?;
+        let nullable = branches.iter().any(|(_, (_, columns))| columns[position].nullable);
+        united.push(computed_column(column.name.clone(), sql_type, nullable));
+    }
+    Ok(united)
+}
+
+/// Takes a query apart; every part that is not here is refused by name.
+pub(super) fn query_parts<'q>(text: &str, query: &'q Query) -> Result<QueryParts<'q>, SqlError> {
+    let Query {
+        with,
+        body,
+        order_by,
+        limit_clause,
+        fetch,
+        locks,
+        for_clause,
+        settings,
+        format_clause,
+        pipe_operators,
+    } = query;
+    if fetch.is_some()
+        || for_clause.is_some()
+        || settings.is_some()
+        || format_clause.is_some()
+        || !pipe_operators.is_empty()
+    {
+        return Err(syntax_error_at_word(text, &["FETCH", "XML", "JSON", "BROWSE", "SETTINGS", "FORMAT"]));
+    }
+    let order_by = match order_by {
+        None => &[],
+        Some(OrderBy { kind: OrderByKind::Expressions(items), interpolate: None }) => items.as_slice(),
+        Some(_) => return Err(syntax_error_at_word(text, &["ALL", "INTERPOLATE"])),
+    };
+    let limit = limit_clause.as_ref();
+    let mut withs: Vec<&With> = with.iter().collect();
+    if let SetExpr::Query(inner) = &**body {
+        let has_clauses = !order_by.is_empty() || limit.is_some() || !locks.is_empty();
+        let inner = query_parts(text, inner)?;
+        if !has_clauses {
+            withs.extend(inner.withs);
+            return Ok(QueryParts { withs, ..inner });
+        }
+        if inner.order_by.is_empty() && inner.limit.is_none() && inner.locks.is_empty() {
+            withs.extend(inner.withs);
+            let body = match inner.body {
+                QueryBody::One(block) => QueryBody::One(Parts { order_by, limit, locks, ..block }),
+                several @ QueryBody::Several(_) => several,
+            };
+            return Ok(QueryParts { withs, body, order_by, limit, locks });
+        }
+        return Ok(QueryParts { withs, body: QueryBody::Several(body), order_by, limit, locks });
+    }
+    let body = query_body(text, body, order_by, limit, locks)?;
+    Ok(QueryParts { withs, body, order_by, limit, locks })
+}
+
+/// A query's body; the clauses are those of its SELECT, if it is one.
+fn query_body<'q>(
+    text: &str,
+    body: &'q SetExpr,
+    order_by: &'q [OrderByExpr],
+    limit: Option<&'q LimitClause>,
+    locks: &'q [LockClause],
+) -> Result<QueryBody<'q>, SqlError> {
+    match body {
+        SetExpr::Select(select) => {
+            check_select(text, select)?;
+            Ok(QueryBody::One(Parts { select, order_by, limit, locks, start: 0 }))
+        }
+        SetExpr::Query(_) | SetExpr::SetOperation { .. } => Ok(QueryBody::Several(body)),
+        SetExpr::Values(_) | SetExpr::Table(_) => Err(SqlError::unsupported("VALUES and TABLE statements")),
+        SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => {
+            Err(SqlError::unsupported("common table expressions (WITH)"))
+        }
+    }
+}
