@@ -120,14 +120,21 @@ impl Inbox {
         open.map(|open| (open.to, open.moved_in) = (to, view)).is_some()
     }
 
-    /// It waits at another primary since a view. The word of the second of two moves may come first. True if the
-    /// request is lost there.
-    pub fn follow(&mut self, now: &View, request: RequestId, moved_in: ViewNumber, to: Address) -> bool {
+    /// It waits at another primary since a view, or nowhere any more. The word of the second of two moves may come
+    /// first. True if nobody answers the request.
+    pub fn follow(
+        &mut self,
+        now: &View,
+        request: RequestId,
+        moved_in: ViewNumber,
+        to: Option<Address>,
+    ) -> bool {
         let open = self.outstanding.get_mut(&request).filter(|open| open.moved_in < moved_in);
         let Some(open) = open else { return false };
-        (open.to, open.moved_in) = (to, moved_in);
-        let is_cut_off =
-            now.node(to.node).is_none_or(|info| open.cut_off.contains(&(to.node, info.incarnation)));
+        open.moved_in = moved_in;
+        open.to = to.unwrap_or(open.to);
+        let life = to.and_then(|to| Some((to.node, now.node(to.node)?.incarnation)));
+        let is_cut_off = life.is_none_or(|life| open.cut_off.contains(&life));
         if is_cut_off {
             self.deliver(request, Reply::Lost);
         }

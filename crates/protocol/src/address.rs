@@ -50,10 +50,6 @@ pub struct Address {
 }
 
 impl Address {
-    /// Nobody: the coordinator of a transaction whose own is lost, the session of one that was taken over. Node ids
-    /// count from 1.
-    pub const NOBODY: Address = Address::new(NodeId(0), ModuleKind::Tc, 0);
-
     /// The `instance`-th module of `kind` on `node`.
     #[must_use]
     pub const fn new(node: NodeId, kind: ModuleKind, instance: u8) -> Self {

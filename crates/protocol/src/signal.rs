@@ -15,12 +15,13 @@ mod copy;
 mod fence;
 mod management;
 mod membership;
+mod schema;
 mod session;
 mod takeover;
 
 pub use commit::{
-    CommitDone, CommitOneRequest, CommitOutcome, CoordinateRequest, Outcome, Participant, Prepared,
-    Replicate, ReplicateAhead, ReplicatedWrite,
+    CommitDone, CommitOneRequest, CommitOutcome, CoordinateRequest, Decider, Outcome, Participant, Prepared,
+    Replicate, ReplicateAhead, ReplicatedWrite, Sealed,
 };
 pub use copy::{CopiedEntries, CopiedOutcome, CopiedRow, CopyPiece};
 pub use fence::{Fence, SignalEntry, Verdict};
@@ -29,6 +30,7 @@ pub use management::{
     MainTable, SqlTable,
 };
 pub use membership::{ClusterTerms, FullStopStep, JoinRequest, LeaveStep};
+pub use schema::TableUsers;
 pub use session::{
     Probe, ReadBatch, ReadDone, ReadRequest, ReturnedRequest, WriteDone, WriteFailure, WriteRequest,
     WriteSummary,
@@ -171,8 +173,8 @@ pub enum Signal {
     WaitMoved {
         /// The request.
         request: RequestId,
-        /// Where.
-        to: Address,
+        /// Where; None: nowhere any more, and nobody answers it.
+        to: Option<Address>,
     },
     /// ldm of a node that is about to stop -> sql modules of data nodes, main of SQL nodes: it leads nothing, and has
     /// said everything to sessions.
@@ -390,9 +392,9 @@ pub enum Signal {
         request: RequestId,
         /// The version.
         version: SchemaVersion,
-        /// Users count that are bound to an older version of one of these tables.
+        /// The users that count.
         #[wire(since = 5)]
-        tables: Vec<TableRef>,
+        tables: Vec<TableUsers>,
         /// Users count that have used the table for so long.
         #[wire(since = 5)]
         used_for_ms: u32,

@@ -43,9 +43,9 @@ use executor::{Completion, Failure, Progress, conflicts, failure_of, lock_wait_t
 use members::{MemberTask, Members};
 use passwords::PasswordHashing;
 use protocol::program::{
-    Access, KeyRange, LockMode, LockWait, OnDuplicate, ReadOutput, ReadProgram, TableRef, WriteOperation,
+    Access, KeyRange, LockMode, LockWait, OnDuplicate, ReadOutput, ReadProgram, WriteOperation,
 };
-use protocol::signal::{CommitOutcome, ReadRequest, RequestId};
+use protocol::signal::{CommitOutcome, ReadRequest, RequestId, TableUsers};
 use protocol::{Severity, Signal, SqlError};
 use std::sync::Arc;
 use stdx::{Duration, Instant};
@@ -265,8 +265,7 @@ impl DdlRun {
         let schema = &cx.env.module.site.map.schema;
         let request = self.request.as_ref().filter(|_| self.own_job.is_none());
         let tables = request.map_or_else(Vec::new, |request| DdlJob::tables_of(request, schema));
-        let any_version = |id: TableId| TableRef { id, version: u32::MAX };
-        let tables: Arc<[TableRef]> = tables.into_iter().map(any_version).collect();
+        let tables: Arc<[TableUsers]> = tables.into_iter().map(TableUsers::all).collect();
         self.stage = if tables.is_empty() {
             Stage::Begin
         } else {
@@ -427,7 +426,7 @@ impl DdlRun {
     // ---- installing -------------------------------------------------------------------------------------------------
 
     fn install(&mut self, step: InstallStep, next: AfterInstall) {
-        let tables = step.tables.as_slice().into();
+        let tables = step.tables.iter().copied().map(TableUsers::from).collect();
         let task = MemberTask::Install { version: step.version, tables, used_since: None };
         self.stage = Stage::Install { step, members: Members::new(task), next };
     }

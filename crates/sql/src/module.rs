@@ -17,9 +17,8 @@ use crate::session_core::SessionCore;
 use executor::inbox::{Inbox, Reply};
 use memory::MemoryManager;
 use protocol::module::{ConnectionAction, Counts};
-use protocol::program::TableRef;
 use protocol::signal::{
-    InfoSource, InfoTable, Probe, RequestId, ReturnedRequest, SCHEMA_USERS_MAX, SqlTable,
+    InfoSource, InfoTable, Probe, RequestId, ReturnedRequest, SCHEMA_USERS_MAX, SqlTable, TableUsers,
 };
 use protocol::{
     Address, Budget, ConnectionId, ConnectionKind, Envelope, Input, NodeRole, Outputs, Signal, SqlError, View,
@@ -690,7 +689,7 @@ impl SqlModule {
     }
 
     /// Connections that use one of the tables in an older version, and have for so long.
-    fn users_of(&self, tables: &[TableRef], used_for: Duration, now: Now) -> Vec<u32> {
+    fn users_of(&self, tables: &[TableUsers], used_for: Duration, now: Now) -> Vec<u32> {
         let is_user = |session: &Session| session.uses(tables, used_for, now.monotonic);
         let users = self.sessions.iter().filter(|(_, session)| is_user(session));
         let mut users: Vec<u32> = users.map(|(number, _)| *number).collect();

@@ -36,13 +36,13 @@ pub(crate) trait Requester {
         }
     }
 
-    /// A request waits at another primary now.
+    /// A request waits at another primary now, or nowhere.
     fn on_wait_moved(
         &mut self,
         env: &mut Environment<'_>,
         request: RequestId,
         moved_in: ViewNumber,
-        to: Address,
+        to: Option<Address>,
     ) {
         if self.core_mut().follow_wait(&env.module.site.map, request, moved_in, to) {
             self.go_on(env);

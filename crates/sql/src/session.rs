@@ -55,6 +55,7 @@ use planner::Normalized;
 use prepared::PreparedStatements;
 use protocol::module::ConnectionAction;
 use protocol::program::TableRef;
+use protocol::signal::TableUsers;
 use protocol::{Address, ConnectionId, ConnectionKind, ModuleKind, ReceiveBuffer, SqlError, View};
 use running::Running;
 use std::collections::VecDeque;
@@ -153,18 +154,19 @@ impl Session {
         self.running.as_ref().and_then(|running| running.waits_for())
     }
 
-    /// Whether it has used one of these tables for so long, in an older version. That is so if its statement runs on
+    /// Whether it is among the users of one of these tables, and for so long. That is so if its statement runs on
     /// it, or its open transaction has changed or locked rows of it. A transaction does not keep rows that it has only
     /// read.
-    pub(crate) fn uses(&self, tables: &[TableRef], used_for: Duration, now: Instant) -> bool {
+    pub(crate) fn uses(&self, tables: &[TableUsers], used_for: Duration, now: Instant) -> bool {
         let running = self.running.iter().flat_map(|running| running.tables());
         let running = running.map(|table| (table, self.active_since));
-        self.core.client.transaction.uses().chain(self.core.locks.uses()).chain(running).any(
-            |(used, since)| {
-                let is_older = |table: &TableRef| table.id == used.id && used.version < table.version;
-                now.since(since) >= used_for && tables.iter().any(is_older)
-            },
-        )
+        self.core
+            .client
+            .transaction
+            .uses()
+            .chain(self.core.locks.uses())
+            .chain(running)
+            .any(|(used, since)| now.since(since) >= used_for && tables.iter().any(|users| users.count(used)))
     }
 
     /// A newer schema is installed. The version that a statement was bound to and the one after that fit each other, no

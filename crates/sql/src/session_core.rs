@@ -32,7 +32,7 @@ use protocol::signal::{Probe, RequestId};
 use protocol::{Address, ConnectionId, Signal, SqlError, View};
 use roles::Rights;
 use std::sync::Arc;
-use types::{Collation, Schema, SlotId, TransactionId, Value, ViewNumber};
+use types::{Collation, NodeId, Schema, SlotId, TransactionId, Value, ViewNumber};
 
 /// That part of a session.
 #[derive(Debug)]
@@ -238,17 +238,18 @@ impl SessionCore {
         }
     }
 
-    /// A request waits at another primary now; true if that one is lost already.
+    /// A request waits at another primary now, or nowhere; true if nobody answers it.
     pub(crate) fn follow_wait(
         &mut self,
         map: &query::NodeMap,
         request: RequestId,
         moved_in: ViewNumber,
-        to: Address,
+        to: Option<Address>,
     ) -> bool {
-        let is_out = map.lost.contains(&to.node) || !map.view.is_in_sync(to.node);
         let is_cut_off = self.client.inbox.follow(&map.view, request, moved_in, to);
-        (is_out && self.client.inbox.node_lost(to.node)) || is_cut_off
+        let is_out = |node: &NodeId| map.lost.contains(node) || !map.view.is_in_sync(*node);
+        let gone = to.map(|to| to.node).filter(is_out);
+        gone.is_some_and(|node| self.client.inbox.node_lost(node)) || is_cut_off
     }
 
     /// Whether it is in this transaction, or holds locks by it.

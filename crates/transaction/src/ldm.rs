@@ -715,7 +715,7 @@ fn refuse(from: Address, signal: Signal, context: &mut Context<'_>) {
         }
         Signal::Prepare { transaction, participant, .. } => {
             let slot = participant.slot;
-            context.send(from, prepared(transaction, slot, Epoch(0), true, Some(refusal)));
+            context.send(from, prepared(transaction, slot, Err(refusal)));
         }
         Signal::RollbackTo { request, operations, .. } => {
             context.send(from, Signal::RollbackDone { request, held: operations == 0 });

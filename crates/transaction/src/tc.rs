@@ -95,8 +95,8 @@ enum Stage {
 
 #[derive(Debug)]
 struct Coordinated {
-    request: CoordinateRequest,
-    session: Address,
+    /// None: its coordinator was another one, which is lost.
+    asked: Option<Asked>,
     answers: Vec<Answers>,
     epoch: Epoch,
     stage: Stage,
@@ -106,8 +106,13 @@ struct Coordinated {
     is_confirmed: bool,
     /// How often `on_deadline` has found it.
     age: u32,
-    /// Its coordinator was another, which is lost.
-    is_recovered: bool,
+}
+
+/// The session that asked for a commit, and its request.
+#[derive(Debug)]
+struct Asked {
+    session: Address,
+    request: CoordinateRequest,
 }
 
 impl Coordinated {
@@ -140,16 +145,19 @@ impl Coordinated {
 
     /// The commit epoch is the highest of the stamps.
     fn join_stamp(&mut self, stamp: Epoch) {
-        if mutants::is(Mutant::StampsNotJoined) && self.epoch != self.request.epoch_seen {
+        let seen = self.asked.as_ref().map(|asked| asked.request.epoch_seen);
+        if mutants::is(Mutant::StampsNotJoined) && Some(self.epoch) != seen {
             return;
         }
         self.epoch = self.epoch.max(stamp);
     }
 
     fn reply<S>(&mut self, from: Address, outcome: CommitOutcome, outputs: &mut Outputs<S>) {
-        if !std::mem::replace(&mut self.is_answered, true) {
-            let done = CommitDone { request: self.request.request, outcome };
-            outputs.send(from, self.session, Signal::CommitDone(done));
+        if !std::mem::replace(&mut self.is_answered, true)
+            && let Some(Asked { session, request }) = &self.asked
+        {
+            let done = CommitDone { request: request.request, outcome };
+            outputs.send(from, *session, Signal::CommitDone(done));
         }
     }
 }
@@ -215,8 +223,8 @@ impl Tc {
         let mut open = self.open_transactions();
         for transaction in &open {
             let Some(coordinated) = self.open.get_mut(transaction) else { continue };
-            let session = coordinated.session.node;
-            coordinated.is_confirmed |= cannot_ask(&self.map, session);
+            let session = coordinated.asked.as_ref().map(|asked| asked.session.node);
+            coordinated.is_confirmed |= session.is_none_or(|session| cannot_ask(&self.map, session));
             if coordinated.answers.iter().any(|answers| answers.needs_any(&self.map.given_up)) {
                 // It is not decided before a view says who is left; whoever hears this asks nobody.
                 let is_first = !coordinated.is_answered;
@@ -289,10 +297,8 @@ impl Tc {
         open.sort_unstable_by_key(|(transaction, _)| **transaction);
         let mut text = format!("{} {:?} {:?}", self.map.view.number, self.draining, self.recovering);
         for (_, coordinated) in open {
-            let Coordinated { request, session, answers, epoch, stage, .. } = coordinated;
-            let Coordinated { is_answered, is_confirmed, age, is_recovered, .. } = coordinated;
-            text += &format!("{request:?} {session:?} {epoch:?} {stage:?}");
-            text += &format!("{is_answered} {is_confirmed} {age} {is_recovered}");
+            let Coordinated { asked, answers, epoch, stage, is_answered, is_confirmed, age } = coordinated;
+            text += &format!("{asked:?} {epoch:?} {stage:?} {is_answered} {is_confirmed} {age}");
             for answers in answers {
                 // The order of the answers decides nothing.
                 let (prepared, recorded) = (sorted(&answers.prepared), sorted(&answers.recorded));
@@ -363,15 +369,13 @@ impl Tc {
         }
         let epoch = request.epoch_seen;
         let coordinated = Coordinated {
-            request,
-            session,
+            asked: Some(Asked { session, request }),
             answers,
             epoch,
             stage: Stage::Preparing,
             is_answered: false,
             age: 0,
             is_confirmed: session.node == self.address.node,
-            is_recovered: false,
         };
         self.send_prepares(&coordinated, outputs);
         self.open.insert(transaction, coordinated);
@@ -379,7 +383,7 @@ impl Tc {
 
     /// Asks all primaries to prepare.
     fn send_prepares<S>(&self, coordinated: &Coordinated, outputs: &mut Outputs<S>) {
-        let request = &coordinated.request;
+        let Some(Asked { request, .. }) = &coordinated.asked else { return };
         let with_writes = request.participants.iter().filter(|participant| participant.has_writes);
         let participants: Arc<Vec<SlotId>> =
             Arc::new(with_writes.map(|participant| participant.slot).collect());
@@ -406,21 +410,24 @@ impl Tc {
         else {
             return;
         };
-        if let Some(refusal) = &prepared.refusal {
-            coordinated.stage = Stage::Aborting(refusal.clone());
-            self.send_outcome(prepared.transaction, None, outputs);
-            if mutants::is(Mutant::AbortToldUnrecorded) {
-                self.look_at(prepared.transaction, outputs);
+        let sealed = match &prepared.result {
+            Ok(sealed) => *sealed,
+            Err(refusal) => {
+                coordinated.stage = Stage::Aborting(refusal.clone());
+                self.send_outcome(prepared.transaction, None, outputs);
+                if mutants::is(Mutant::AbortToldUnrecorded) {
+                    self.look_at(prepared.transaction, outputs);
+                }
+                return;
             }
-            return;
-        }
+        };
         if !answers.prepared.contains(&node) {
             answers.prepared.push(node);
         }
         if node == answers.primary {
-            answers.has_writes = Some(prepared.has_writes);
+            answers.has_writes = Some(sealed.has_writes);
         }
-        coordinated.join_stamp(prepared.epoch);
+        coordinated.join_stamp(sealed.epoch);
         if coordinated.is_prepared() {
             coordinated.stage = Stage::Committed;
             let epoch = coordinated.epoch;
@@ -494,7 +501,7 @@ impl Tc {
     /// the session of a recovered transaction has asked: its markers stay.
     fn end<S>(&mut self, transaction: TransactionId, outputs: &mut Outputs<S>) {
         let Some(coordinated) = self.open.remove(&transaction) else { return };
-        for answers in coordinated.answers.iter().filter(|_| !coordinated.is_recovered) {
+        for answers in coordinated.answers.iter().filter(|_| coordinated.asked.is_some()) {
             let slot = answers.participant.slot;
             if let Some(transactions) = self.known.note(slot, transaction) {
                 self.send_forget(slot, transactions, outputs);

@@ -9,7 +9,7 @@ use protocol::program::{
     ReadProgress, Refusal, StatementContext, TableRef, UpdateProgram, WriteOperation,
 };
 use protocol::signal::{
-    CommitDone, CommitOneRequest, CommitOutcome, CoordinateRequest, InfoTable, Outcome, Participant,
+    CommitDone, CommitOneRequest, CommitOutcome, CoordinateRequest, Decider, InfoTable, Outcome, Participant,
     ReadDone, ReadRequest, Replicate, ReplicatedWrite, RequestId, Verdict, WriteDone, WriteRequest,
 };
 use protocol::{Address, Budget, Envelope, ModuleKind, Outputs, Signal, View};
@@ -763,9 +763,9 @@ fn what_a_peer_sends_instead_of_rows_is_refused() {
             sequence: Sequence(1),
             transaction: TransactionId(2),
             epoch: Epoch(1),
-            coordinator: None,
+            decider: Decider::Primary,
             participants: Arc::new(Vec::new()),
-            pieces_ahead: 0,
+            pieces_ahead: Some(0),
             writes: vec![ReplicatedWrite {
                 table: TableRef { id: TABLE, version: 1 },
                 key,

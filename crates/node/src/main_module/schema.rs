@@ -21,7 +21,7 @@ use crate::mutants::{self, Mutant};
 use catalogue::{SchemaChanges, SystemTables};
 use memory::Guard;
 use protocol::program::{Refusal, TableRef};
-use protocol::signal::{RequestId, SCHEMA_USERS_MAX};
+use protocol::signal::{RequestId, SCHEMA_USERS_MAX, TableUsers};
 use protocol::{Address, ModuleKind, NodeInfo, NodeRole, Outputs, Severity, Signal, SqlError, View};
 use query::Shared;
 use scan::{CatalogueScan, SLICE_SIZE, Scanned};
@@ -65,7 +65,7 @@ struct Waiting {
     from: Address,
     request: RequestId,
     version: SchemaVersion,
-    tables: Vec<TableRef>,
+    tables: Vec<TableUsers>,
     used_for_ms: u32,
 }
 
@@ -129,7 +129,7 @@ impl MainModule {
         from: Address,
         request: RequestId,
         version: SchemaVersion,
-        (tables, used_for_ms): (Vec<TableRef>, u32),
+        (tables, used_for_ms): (Vec<TableUsers>, u32),
         outputs: &mut Outputs<Shared>,
     ) {
         // A job that does not hear anything asks again.

@@ -4,8 +4,7 @@ use catalogue::{DdlJob, DdlRequest, Ids, JobStep, SchemaChanges, SystemTables, S
 use fixtures::replicas;
 use memory::{MemoryConfig, MemoryManager};
 use protocol::lease::Lease;
-use protocol::program::TableRef;
-use protocol::signal::RequestId;
+use protocol::signal::{RequestId, TableUsers};
 use protocol::{Address, Envelope, ModuleKind, NodeRole, Outputs, Signal, View};
 use query::{NodeMap, Shared};
 use std::sync::Arc;
@@ -240,7 +239,7 @@ fn an_sql_node_answers_a_last_word_when_all_its_modules_use_the_view() {
 // ---- installing a schema --------------------------------------------------------------------------------------------
 
 /// A job on another node asks for the version that is installed here.
-fn install(tables: Vec<TableRef>) -> Signal {
+fn install(tables: Vec<TableUsers>) -> Signal {
     Signal::SchemaInstall {
         request: RequestId(7),
         version: catalogue::bootstrap().version,
@@ -282,7 +281,7 @@ fn a_job_hears_from_all_modules_who_uses_its_tables() {
     let modules = [0, 1].map(|instance| Address::new(ME, ModuleKind::Sql, instance));
     let mut main = member(2);
     main.config.modules.extend(modules);
-    let tables = vec![TableRef { id: TableId(100), version: 3 }];
+    let tables = vec![TableUsers { table: TableId(100), older_than: Some(3) }];
     let asked = take(&mut main, OTHER, install(tables.clone()));
     let Some((_, Signal::SchemaInstall { request, .. })) = asked.first() else {
         panic!("modules are asked: {asked:?}")

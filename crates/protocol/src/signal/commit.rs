@@ -90,6 +90,29 @@ pub struct ReplicateAhead {
     pub writes: Vec<ReplicatedWrite>,
 }
 
+/// The block that decides a transaction in a slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Wire)]
+pub enum Decider {
+    /// The slot's primary: a commit with one participant.
+    #[default]
+    Primary,
+    /// This coordinator. Every replica answers it.
+    Coordinator(Address),
+    /// The transaction's recoverer: its coordinator is gone. A node that comes back under the same id knows nothing.
+    Recoverer,
+}
+
+impl Decider {
+    /// The coordinator, while the transaction has one.
+    #[must_use]
+    pub const fn coordinator(self) -> Option<Address> {
+        match self {
+            Self::Coordinator(coordinator) => Some(coordinator),
+            Self::Primary | Self::Recoverer => None,
+        }
+    }
+}
+
 /// The place in the slot's stream where a transaction's writes become prepared at a backup.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub struct Replicate {
@@ -101,15 +124,15 @@ pub struct Replicate {
     pub transaction: TransactionId,
     /// Stamped by the primary.
     pub epoch: Epoch,
-    /// The coordinator to answer; None for a one-primary commit, which answers the primary.
-    pub coordinator: Option<Address>,
+    /// The block that decides. A backup answers the coordinator, or else the primary.
+    pub decider: Decider,
     /// The participants with writes, for recovery.
     pub participants: Arc<Vec<SlotId>>,
     /// The session of a one-primary commit is on another node than the primary: what it is to hear if that node dies is
     /// kept until it confirms.
     pub marker: Option<Vec<OperationResult>>,
-    /// How many pieces went ahead.
-    pub pieces_ahead: u32,
+    /// How many pieces went ahead; None: the receiver has said that it holds this transaction.
+    pub pieces_ahead: Option<u32>,
     /// The (remaining) changes.
     pub writes: Vec<ReplicatedWrite>,
 }
@@ -121,13 +144,18 @@ pub struct Prepared {
     pub transaction: TransactionId,
     /// Which slot.
     pub slot: SlotId,
-    /// Stamped by the primary.
+    /// It has it, or why not.
+    pub result: Result<Sealed, Refusal>,
+}
+
+/// A transaction as its primary has sealed it in a slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub struct Sealed {
+    /// Its stamp.
     pub epoch: Epoch,
     /// Whether there is anything to replicate: false only from the primary of a slot where the transaction only holds
     /// locks.
     pub has_writes: bool,
-    /// Why not.
-    pub refusal: Option<Refusal>,
 }
 
 /// The coordinator's word to every replica of every participant.

@@ -327,7 +327,7 @@ enum Stage {
     /// It began in this view, and waits for the answer to this step, which it asked for in that view.
     Writing(ViewId, usize, ViewId),
     /// It asked for its commit, or what became of it, in this view: a module in this life.
-    Asked(ViewNumber, Address, Incarnation),
+    Asked(ViewNumber, Option<Address>, Incarnation),
     /// It heard whether it was committed.
     Told(bool),
     /// Its session died with its node.
@@ -706,12 +706,11 @@ impl ReplicaWorld {
     }
 
     fn note_asked(&mut self, task: usize, to: Option<Address>) {
-        let to = to.unwrap_or(Address::NOBODY);
         self.clients[task].stage = Stage::Asked(self.view.number, to, self.life_of(to));
     }
 
-    fn life_of(&self, at: Address) -> Incarnation {
-        self.view.node(at.node).map_or(Incarnation(0), |info| info.incarnation)
+    fn life_of(&self, at: Option<Address>) -> Incarnation {
+        at.and_then(|at| self.view.node(at.node)).map_or(Incarnation(0), |info| info.incarnation)
     }
 
     /// Its staged rows are undone; nothing was asked.
@@ -752,7 +751,7 @@ impl ReplicaWorld {
         match self.clients[task].stage {
             Stage::Idle | Stage::Told(_) | Stage::Gone => false,
             Stage::Asked(view, whom, life) => {
-                let is_there = self.members.iter().any(|member| member.at == whom);
+                let is_there = self.members.iter().any(|member| Some(member.at) == whom);
                 view < newest && !(is_there && self.life_of(whom) == life)
             }
             Stage::Writing(.., asked) => self.has_lost_primary(task, asked),

@@ -20,7 +20,7 @@
 use executor::inbox::{Inbox, Reply, RequestKind};
 use executor::{Cx, Failure, failure_of};
 use protocol::program::{Refusal, TableRef};
-use protocol::signal::RequestId;
+use protocol::signal::{RequestId, TableUsers};
 use protocol::{Address, NodeRole, Signal};
 use query::NodeMap;
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ pub(super) enum MemberTask {
     /// why).
     Install {
         version: SchemaVersion,
-        tables: Arc<[TableRef]>,
+        tables: Arc<[TableUsers]>,
         used_since: Option<Instant>,
     },
     Backfill {

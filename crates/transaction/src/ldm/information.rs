@@ -113,8 +113,8 @@ impl Ldm {
                 count(held.operations.len()),
                 count(self.waits.of_in(transaction, slot.id).len()),
                 Value::Null,
-                number(held.session.node.0),
-                Value::text(&held.session.to_string()),
+                session_node(held.session),
+                session_module(held.session),
                 Value::UInt(slot.id.0.into()),
             ]);
             row
@@ -135,7 +135,7 @@ impl Ldm {
                 waiting.transaction,
                 wanted(&waiting.run),
                 "In lock queue",
-                from,
+                Some(from),
             ));
         }
         for (transaction, slot, held) in self.all_held() {
@@ -159,10 +159,10 @@ impl Ldm {
         transaction: TransactionId,
         kind: &str,
         state: &str,
-        session: Address,
+        session: Option<Address>,
     ) -> Vec<Value> {
         let held = self.slots.get(key.slot).and_then(|slot| slot.held.get(&transaction));
-        let coordinator = held.and_then(|held| held.coordinator);
+        let coordinator = held.and_then(|held| held.decider.coordinator());
         let of_coordinator = |part: fn(Address) -> u64| {
             coordinator.map_or(Value::Null, |coordinator| Value::UInt(part(coordinator)))
         };
@@ -173,8 +173,8 @@ impl Ldm {
             Value::text(state),
             Value::UInt(key.table.0.into()),
             Value::UInt(key.slot.0.into()),
-            number(session.node.0),
-            Value::text(&session.to_string()),
+            session_node(session),
+            session_module(session),
             of_coordinator(|address| address.node.0.into()),
             of_coordinator(|address| address.kind as u64),
             of_coordinator(|address| address.instance.into()),
@@ -436,6 +436,15 @@ fn shown_key(definition: &TableDefinition, layout: &types::RowLayout, row: &[u8]
         types::format_text(layout.column(row, part.column), sql_type, &mut text);
     }
     String::from_utf8_lossy(&text).into_owned()
+}
+
+/// The node of a transaction's session; NULL once another primary has sealed it.
+fn session_node(session: Option<Address>) -> Value {
+    session.map_or(Value::Null, |session| number(session.node.0))
+}
+
+fn session_module(session: Option<Address>) -> Value {
+    session.map_or(Value::Null, |session| Value::text(&session.to_string()))
 }
 
 fn number(number: impl Into<u64>) -> Value {

@@ -333,7 +333,7 @@ impl Slot {
     /// The transaction at this primary, made when it does its first operation.
     pub(super) fn held_mut(&mut self, transaction: TransactionId, session: Address) -> &mut Held {
         let participants = &self.members.none;
-        self.held.entry(transaction).or_insert_with(|| Held::new(session, Arc::clone(participants)))
+        self.held.entry(transaction).or_insert_with(|| Held::new(Some(session), Arc::clone(participants)))
     }
 
     pub(super) fn operation_count(&self, transaction: TransactionId) -> u32 {

@@ -177,9 +177,10 @@ impl Ldm {
 impl Slot {
     /// Sessions of a lost node cannot go on here.
     fn abort_for_lost_nodes(&mut self, is_gone: impl Fn(Address) -> bool, context: &mut Context<'_>) {
-        let held = self.held.iter().filter(|(_, held)| is_gone(held.session));
+        let held = self.held.iter().filter_map(|(transaction, held)| Some((held.session?, *transaction)));
+        let held = held.filter(|(session, _)| is_gone(*session));
         let mut open: Vec<(NodeId, TransactionId)> =
-            held.map(|(transaction, held)| (held.session.node, *transaction)).collect();
+            held.map(|(session, transaction)| (session.node, transaction)).collect();
         let waiting = context.waits.iter().map(|(_, waiting)| waiting);
         let waiting = waiting.filter(|waiting| waiting.key.slot == self.id && is_gone(waiting.run.from()));
         open.extend(waiting.map(|waiting| (waiting.run.from().node, waiting.transaction)));

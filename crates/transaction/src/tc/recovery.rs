@@ -18,8 +18,8 @@
 use super::{Answers, Coordinated, Stage, Tc};
 use crate::mutants::{self, Mutant};
 use protocol::program::Refusal;
-use protocol::signal::{CoordinateRequest, Participant, RecoveredState, RecoveryReport, RequestId};
-use protocol::{Address, Outputs, Signal};
+use protocol::signal::{Participant, RecoveredState, RecoveryReport};
+use protocol::{Outputs, Signal};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::{Epoch, SlotId, TransactionId, ViewNumber};
@@ -78,7 +78,7 @@ impl Tc {
         if !mutants::is(Mutant::RecoveryKeptAcrossViews) {
             self.recovering.clear();
         }
-        self.open.retain(|_, coordinated| !coordinated.is_recovered);
+        self.open.retain(|_, coordinated| coordinated.asked.is_some());
         for transaction in self.open_transactions() {
             let Some(coordinated) = self.open.get_mut(&transaction) else { continue };
             for answers in &mut coordinated.answers {
@@ -117,7 +117,7 @@ impl Tc {
         if let Some(coordinated) = self.open.get_mut(&transaction) {
             // Decided already: a participant with locks only came late.
             let is_known = coordinated.answers.iter().any(|answers| answers.participant.slot == report.slot);
-            if coordinated.is_recovered && !is_known {
+            if coordinated.asked.is_none() && !is_known {
                 coordinated.answers.extend(Answers::new(&self.map.view, participant(report.slot, false)));
                 let outcome = matches!(coordinated.stage, Stage::Committed).then_some(coordinated.epoch);
                 self.send_outcome(transaction, outcome, outputs);
@@ -153,24 +153,19 @@ impl Tc {
         let Some(recovering) = self.recovering.remove(&transaction) else { return };
         let mut slots: Vec<SlotId> = recovering.participants.to_vec();
         slots.extend(recovering.states.keys().filter(|slot| !recovering.participants.contains(slot)));
-        let participants: Vec<Participant> =
-            slots.iter().map(|slot| participant(*slot, recovering.participants.contains(slot))).collect();
+        let participants =
+            slots.iter().map(|slot| participant(*slot, recovering.participants.contains(slot)));
         let view = &self.map.view;
-        let answers =
-            participants.iter().filter_map(|participant| Answers::new(view, *participant)).collect();
-        let request =
-            CoordinateRequest { request: RequestId(0), transaction, participants, epoch_seen: Epoch(0) };
+        let answers = participants.filter_map(|participant| Answers::new(view, participant)).collect();
         let coordinated = Coordinated {
-            request,
-            session: Address::NOBODY,
+            // Its session asks a participant.
+            asked: None,
             answers,
             epoch: outcome.unwrap_or(Epoch(0)),
             stage: if outcome.is_some() { Stage::Committed } else { Stage::Aborting(Refusal::NotHeld) },
-            // Its session asks a participant.
             is_answered: true,
             is_confirmed: true,
             age: 0,
-            is_recovered: true,
         };
         self.open.insert(transaction, coordinated);
         self.send_outcome(transaction, outcome, outputs);

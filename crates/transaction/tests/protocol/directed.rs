@@ -344,7 +344,7 @@ fn a_wait_that_dies_on_its_way_back_is_lost() {
     all.leave_out(2, 3);
     all.install_at(&[1, 3]);
     let heard = all.run();
-    assert!(is_moved(&heard, 3, Address::NOBODY), "{heard:?}");
+    assert!(is_moved(&heard, 3, None), "{heard:?}");
 }
 
 /// Transaction 1 is at node 3 and not at node 2; what its session hears before node 3 has recorded the abort.

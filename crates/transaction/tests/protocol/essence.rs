@@ -138,7 +138,8 @@ fn of_session(signal: &Signal, names: &Names) -> Essence {
         },
         Signal::Confirm { transaction } => id(*transaction),
         Signal::Returned(request) => id(returned(request)),
-        Signal::WaitMoved { request, to } => format!("t{} to {to}", request.0),
+        Signal::WaitMoved { request, to: Some(to) } => format!("t{} to {to}", request.0),
+        Signal::WaitMoved { request, to: None } => format!("t{} to nobody", request.0),
         Signal::TransactionMoved { transaction, slot } => return Some((Some(*slot), id(*transaction))),
         Signal::ProbeSession(probe) | Signal::ProbeWait(probe) => {
             format!("{} waits for {}", id(probe.initiator), id(probe.transaction))
@@ -155,9 +156,10 @@ fn of_session(signal: &Signal, names: &Names) -> Essence {
 fn of_commit(signal: &Signal, names: &Names) -> Essence {
     let (slot, text) = match signal {
         Signal::Prepare { transaction, participant, .. } => (participant.slot, id(*transaction)),
-        Signal::Prepared(prepared) => {
-            (prepared.slot, format!("{}{}", id(prepared.transaction), refused(prepared.refusal.as_ref())))
-        }
+        Signal::Prepared(prepared) => (
+            prepared.slot,
+            format!("{}{}", id(prepared.transaction), refused(prepared.result.as_ref().err())),
+        ),
         Signal::Outcome(outcome) => {
             let what = if outcome.committed.is_some() { "commit" } else { "abort" };
             (outcome.slot, format!("{} {what}", id(outcome.transaction)))

@@ -11,8 +11,8 @@ use super::nodes::{
 use memory::Urgency;
 use protocol::program::{LockMode, LockWait, Refusal, WriteOperation};
 use protocol::signal::{
-    CoordinateRequest, HandOver, HandedOperation, HandedTransaction, HandedWait, Participant, Replicate,
-    ReplicatedWrite, RequestId, ReturnedRequest, WriteRequest,
+    CoordinateRequest, Decider, HandOver, HandedOperation, HandedTransaction, HandedWait, Participant,
+    Replicate, ReplicatedWrite, RequestId, ReturnedRequest, WriteRequest,
 };
 use protocol::{Address, Envelope, ModuleKind, Signal};
 use std::sync::Arc;
@@ -67,7 +67,7 @@ pub(super) fn what_is_open_goes_on_at_the_new_primary() {
     all.stage_wait(2, row);
     all.move_to_second(&[1, 2]);
     let heard = all.run();
-    assert!(is_moved(&heard, 2, ldm(2)), "{heard:?}");
+    assert!(is_moved(&heard, 2, Some(ldm(2))), "{heard:?}");
     let told = Signal::TransactionMoved { transaction: TransactionId(1), slot: all.slot };
     assert!(heard.contains(&told), "{heard:?}");
     assert!(!is_written(&heard, 2), "the row is not free");
@@ -295,7 +295,7 @@ pub(super) fn a_transaction_with_too_many_operations_is_lost_with_its_wait() {
     assert_eq!(all.ask(1, write(wait)), Vec::new());
     all.move_to_second(&[1, 2]);
     let heard = all.run();
-    assert!(is_moved(&heard, 1, Address::NOBODY), "{heard:?}");
+    assert!(is_moved(&heard, 1, None), "{heard:?}");
     let statement = WriteRequest { known: 50_001, ..all.write(1, &[all.ids[3]]) };
     let heard = all.ask(2, write(statement));
     let refused = write_done(&heard, 1).and_then(|done| done.result.clone().err());
@@ -327,7 +327,7 @@ fn a_transaction_with_too_many_bytes_is_lost_with_its_wait() {
     assert_eq!(all.ask(1, write(wait)), Vec::new());
     all.move_to_second(&[1, 2]);
     let heard = all.run();
-    assert!(is_moved(&heard, 1, Address::NOBODY), "{} signals", heard.len());
+    assert!(is_moved(&heard, 1, None), "{} signals", heard.len());
     let commit = all.commit(1, 4);
     assert!(is_aborted(&all.ask(2, commit), 1));
     assert!(all.is_free(2, locked));
@@ -377,7 +377,7 @@ fn large_requests_that_wait_travel_alone_and_not_too_many_of_them() {
     heard.extend(all.run());
     // It is lost with what it had done.
     assert!(
-        is_moved(&heard, 4, Address::NOBODY) && is_moved(&heard, 2, ldm(2)) && is_moved(&heard, 3, ldm(2))
+        is_moved(&heard, 4, None) && is_moved(&heard, 2, Some(ldm(2))) && is_moved(&heard, 3, Some(ldm(2)))
     );
     assert!(all.is_free(2, other));
     let commit = all.commit(1, 1);
@@ -593,7 +593,7 @@ fn a_line_that_went_on_elsewhere_is_given_up_at_once() {
     all.leave_out(2, 3);
     all.install_at(&[1, 3]);
     let heard = all.run_but(|envelope| is_taken_to(1)(envelope) || is_continue_of(1)(envelope));
-    assert!(is_moved(&heard, 2, Address::NOBODY), "{heard:?}");
+    assert!(is_moved(&heard, 2, None), "{heard:?}");
     assert!(
         !heard.iter().any(|signal| matches!(signal, Signal::Returned(_))),
         "it runs elsewhere: {heard:?}"
@@ -645,7 +645,7 @@ fn a_node_leaves_when_all_sessions_have_heard_everything() {
     let heard = all.run_but(|envelope| is_piece(envelope) && envelope.from == ldm(1));
     assert_eq!(last_words(&heard), (0, 0));
     let heard = all.run();
-    assert!(is_moved(&heard, 2, ldm(2)), "{heard:?}");
+    assert!(is_moved(&heard, 2, Some(ldm(2))), "{heard:?}");
     assert_eq!(last_words(&heard), (4, 0), "the module that was told of a move, and three others");
     let word = heard.iter().position(|signal| *signal == Signal::LastWord);
     let moved = heard.iter().position(|signal| matches!(signal, Signal::WaitMoved { .. }));
@@ -806,10 +806,10 @@ fn place(all: &Nodes, slot: SlotId, id: i64) -> (ViewNumber, Replicate) {
         sequence: Sequence(1),
         transaction: TransactionId(1),
         epoch: Epoch(1),
-        coordinator: None,
+        decider: Decider::Primary,
         participants: Arc::new(vec![slot]),
         marker: None,
-        pieces_ahead: 0,
+        pieces_ahead: Some(0),
         writes: vec![ReplicatedWrite { table, key: all.key(id), row }],
     };
     (ViewNumber(1), replicate)

@@ -603,6 +603,6 @@ pub(crate) fn is_aborted(answers: &[Signal], transaction: u64) -> bool {
 }
 
 /// The session hears that its request waits at another module now.
-pub(crate) fn is_moved(answers: &[Signal], transaction: u64, to: Address) -> bool {
+pub(crate) fn is_moved(answers: &[Signal], transaction: u64, to: Option<Address>) -> bool {
     answers.contains(&Signal::WaitMoved { request: RequestId(transaction), to })
 }

@@ -5,16 +5,15 @@ use super::harness::Harness;
 use super::{read_in, write_in};
 use catalogue::system;
 use mysql_protocol::client::Response;
-use protocol::program::{LockWait, OperationResult, Refusal, TableRef};
-use protocol::signal::{CommitOutcome, InfoTable, ReadRequest, RequestId};
+use protocol::program::{LockWait, OperationResult, Refusal};
+use protocol::signal::{CommitOutcome, InfoTable, ReadRequest, RequestId, TableUsers};
 use protocol::{Address, Signal};
 use types::{NodeId, SchemaVersion, TableId, Value};
 
 const DATA_NODE: NodeId = NodeId(2);
 /// The node under test.
 const OWN_NODE: NodeId = NodeId(4);
-/// `test.t`, in every version.
-const ALL_OF_T: TableRef = TableRef { id: TableId(100), version: u32::MAX };
+const ALL_OF_T: TableUsers = TableUsers::all(TableId(100));
 
 /// The rows of a system table.
 fn stored(read: &ReadRequest) -> Vec<Vec<Value>> {
@@ -110,7 +109,7 @@ fn nobody_locks_rows_of_the_catalogue() {
 // ---- users of a statement's tables ----------------------------------------------------------------------------------
 
 /// The users of `tables` for so long, as the module reports them.
-fn users(harness: &mut Harness, tables: &[TableRef], used_for_ms: u32) -> Vec<u32> {
+fn users(harness: &mut Harness, tables: &[TableUsers], used_for_ms: u32) -> Vec<u32> {
     let (request, version) = (RequestId(9), SchemaVersion(2));
     let ask = Signal::SchemaInstall { request, version, tables: tables.to_vec(), used_for_ms };
     harness.signal(Address::main(OWN_NODE), ask);
@@ -132,7 +131,7 @@ fn begin_update(harness: &mut Harness) -> usize {
 }
 
 /// The questions to members: requests and tables.
-fn asked(signals: &[Signal]) -> Vec<(RequestId, Vec<TableRef>)> {
+fn asked(signals: &[Signal]) -> Vec<(RequestId, Vec<TableUsers>)> {
     let ask = |signal: &Signal| match signal {
         Signal::SchemaInstall { request, tables, .. } => Some((*request, tables.clone())),
         _ => None,
@@ -141,7 +140,7 @@ fn asked(signals: &[Signal]) -> Vec<(RequestId, Vec<TableRef>)> {
 }
 
 /// Every member answers what it was asked: these connections use the tables.
-fn answer(harness: &mut Harness, asked: &[(RequestId, Vec<TableRef>)], users: &[u32]) {
+fn answer(harness: &mut Harness, asked: &[(RequestId, Vec<TableUsers>)], users: &[u32]) {
     for (request, _) in asked {
         let (request, version, users) = (*request, SchemaVersion(2), users.to_vec());
         harness.signal(Address::main(DATA_NODE), Signal::SchemaInstalled { request, version, users });
@@ -154,9 +153,9 @@ fn users_of_a_table_change_or_lock_its_rows_or_run_on_it() {
     let (client, reader) = (begin_update(&mut harness), harness.connect());
     let user = users(&mut harness, &[ALL_OF_T], 0);
     assert_eq!(user.len(), 1);
-    let other = TableRef { id: TableId(101), version: u32::MAX };
+    let other = TableUsers::all(TableId(101));
     assert_eq!(users(&mut harness, &[other], 0), [0; 0], "other tables are not its");
-    let installed = TableRef { version: 1, ..ALL_OF_T };
+    let installed = TableUsers { older_than: Some(1), ..ALL_OF_T };
     assert_eq!(users(&mut harness, &[installed], 0), [0; 0], "it uses no older version");
     assert_eq!(users(&mut harness, &[ALL_OF_T], 1), [0; 0], "it has not for so long");
     harness.advance_ms(1);

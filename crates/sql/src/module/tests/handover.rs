@@ -50,7 +50,7 @@ fn a_transaction_that_is_over_is_aborted_where_it_went() {
 fn the_newest_word_of_where_a_request_waits_counts() {
     let mut harness = Harness::with_backup();
     let (client, write) = waiting_update(&mut harness);
-    let moved = |to| Signal::WaitMoved { request: write.request, to };
+    let moved = |to| Signal::WaitMoved { request: write.request, to: Some(to) };
     // It went to node 3 and came back; the first word comes last.
     harness.signal_in(4, BACKUP, moved(LDM));
     harness.signal_in(3, LDM, moved(BACKUP));

@@ -13,7 +13,7 @@ use super::markers::Marker;
 use crate::ldm::{Context, region_full};
 use crate::mutants::{self, Mutant};
 use protocol::program::{OperationResult, Refusal};
-use protocol::signal::{Replicate, ReplicateAhead, ReplicatedWrite};
+use protocol::signal::{Decider, Replicate, ReplicateAhead, ReplicatedWrite, Sealed};
 use protocol::{Address, Signal};
 use std::sync::Arc;
 use storage::RowHandle;
@@ -30,13 +30,10 @@ pub(in crate::ldm) struct Applied {
     /// When it first came here, as a number: versions lie above each other in this order, whatever their places were
     /// since.
     pub(in crate::ldm) order: u64,
-    pub(in crate::ldm) coordinator: Option<Address>,
+    pub(in crate::ldm) decider: Decider,
     pub(in crate::ldm) participants: Arc<Vec<SlotId>>,
     pub(in crate::ldm) marker: Option<Vec<OperationResult>>,
 }
-
-/// Instead of a number of pieces that went ahead: the receiver has said that it holds this transaction.
-pub(in crate::ldm) const HELD_ALREADY: u32 = u32::MAX;
 
 /// Pieces of a large transaction that went ahead of their place in the stream.
 #[derive(Debug, Default)]
@@ -155,12 +152,12 @@ impl Slot {
                     stream: context.map.view.number,
                     sequence: replicate.sequence,
                     order,
-                    coordinator: replicate.coordinator,
+                    decider: replicate.decider,
                     participants: Arc::clone(&replicate.participants),
                     marker: replicate.marker.clone(),
                 };
                 self.applied.insert(transaction, applied);
-                if replicate.coordinator.is_none() {
+                if replicate.decider == Decider::Primary {
                     self.stream.undecided.insert(replicate.sequence, transaction);
                 }
                 None
@@ -203,19 +200,21 @@ impl Slot {
         refusal: Option<Refusal>,
         context: &mut Context<'_>,
     ) {
-        match replicate.coordinator {
-            Some(coordinator) if coordinator != Address::NOBODY => {
-                context
-                    .send(coordinator, self.prepared(replicate.transaction, replicate.epoch, true, refusal));
+        match replicate.decider {
+            Decider::Coordinator(coordinator) => {
+                let sealed = Sealed { epoch: replicate.epoch, has_writes: true };
+                let result = refusal.map_or(Ok(sealed), Err);
+                context.send(coordinator, self.prepared(replicate.transaction, result));
             }
-            _ => context.send(from, Signal::Applied { slot: self.id, sequence: replicate.sequence, refusal }),
+            Decider::Primary | Decider::Recoverer => {
+                context.send(from, Signal::Applied { slot: self.id, sequence: replicate.sequence, refusal });
+            }
         }
     }
 
     /// A place that was consumed before: the answer may have been lost with its link.
     fn acknowledge_again(&self, from: Address, replicate: &Replicate, context: &mut Context<'_>) {
-        let is_coordinated = replicate.coordinator.is_some_and(|coordinator| coordinator != Address::NOBODY);
-        if !is_coordinated || self.applied.contains_key(&replicate.transaction) {
+        if replicate.decider.coordinator().is_none() || self.applied.contains_key(&replicate.transaction) {
             self.acknowledge(from, replicate, None, context);
         }
     }
@@ -244,7 +243,7 @@ impl Slot {
         let checked = match (is_known, ahead.refused) {
             (true, _) => Err(Refusal::AlreadyEnding),
             (false, Some(refusal)) => Err(refusal),
-            (false, None) if ahead.pieces != replicate.pieces_ahead => Err(Refusal::NotHeld),
+            (false, None) if Some(ahead.pieces) != replicate.pieces_ahead => Err(Refusal::NotHeld),
             (false, None) => Ok(()),
         };
         match checked.and_then(|()| self.apply(transaction, &replicate.writes, &mut rows, context)) {

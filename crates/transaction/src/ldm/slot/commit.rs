@@ -19,8 +19,8 @@ use crate::ldm::Context;
 use crate::mutants::{self, Mutant};
 use protocol::program::{OperationResult, Refusal};
 use protocol::signal::{
-    CommitDone, CommitOneRequest, CommitOutcome, Participant, Prepared, RequestId, WriteDone, WriteFailure,
-    WriteSummary,
+    CommitDone, CommitOneRequest, CommitOutcome, Decider, Participant, Prepared, RequestId, Sealed,
+    WriteDone, WriteFailure, WriteSummary,
 };
 use protocol::{Address, ModuleKind, Signal};
 use query::Raised;
@@ -154,17 +154,16 @@ impl Slot {
             }
             Err(refusal) => {
                 self.undo(transaction, context);
-                context.send(from, self.prepared(transaction, Epoch(0), true, Some(refusal)));
+                context.send(from, self.prepared(transaction, Err(refusal)));
             }
         }
     }
 
     /// Whether a transaction is prepared, or about to be, for this coordinator, who asks again.
     fn is_prepared_for(&self, transaction: TransactionId, coordinator: Address) -> bool {
-        let is_held = self
-            .held
-            .get(&transaction)
-            .is_some_and(|held| held.stage == HeldStage::Ending && held.coordinator == Some(coordinator));
+        let decider = Decider::Coordinator(coordinator);
+        let is_its = |held: &Held| held.stage == HeldStage::Ending && held.decider == decider;
+        let is_held = self.held.get(&transaction).is_some_and(is_its);
         let is_shipped = |ending: &Ending| match ending {
             Ending::Two { coordinator: of, .. } => *of == coordinator,
             Ending::One(_) | Ending::Again(_) => false,
@@ -180,7 +179,8 @@ impl Slot {
         context: &mut Context<'_>,
     ) {
         let Some(held) = self.held.get(&transaction).filter(|held| held.epoch > Epoch(0)) else { return };
-        let answer = self.prepared(transaction, held.epoch, held.has_writes(self.id), None);
+        let sealed = Sealed { epoch: held.epoch, has_writes: held.has_writes(self.id) };
+        let answer = self.prepared(transaction, Ok(sealed));
         self.mark_at_once(Mark { transaction, next: 0, then: Some((coordinator, answer)) }, context);
     }
 
@@ -188,11 +188,9 @@ impl Slot {
     pub(in crate::ldm) fn prepared(
         &self,
         transaction: TransactionId,
-        epoch: Epoch,
-        has_writes: bool,
-        refusal: Option<Refusal>,
+        result: Result<Sealed, Refusal>,
     ) -> Signal {
-        prepared(transaction, self.id, epoch, has_writes, refusal)
+        prepared(transaction, self.id, result)
     }
 
     /// Whether this primary holds exactly what the commit names, bound to tables that are still as they were.
@@ -291,9 +289,7 @@ fn is_miscounted(held: &Held, participant: &Participant) -> bool {
 pub(in crate::ldm) fn prepared(
     transaction: TransactionId,
     slot: SlotId,
-    epoch: Epoch,
-    has_writes: bool,
-    refusal: Option<Refusal>,
+    result: Result<Sealed, Refusal>,
 ) -> Signal {
-    Signal::Prepared(Box::new(Prepared { transaction, slot, epoch, has_writes, refusal }))
+    Signal::Prepared(Box::new(Prepared { transaction, slot, result }))
 }

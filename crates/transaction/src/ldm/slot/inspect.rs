@@ -24,11 +24,8 @@ impl Slot {
     fn unfinished(&self, add: &mut impl FnMut(&str, String)) {
         let id = self.id;
         for (transaction, held) in &self.held {
-            let (stage, session, coordinator) = (held.stage, held.session, held.coordinator);
-            add(
-                "holds",
-                format!("{transaction} in {id} {stage:?} for {session}, decided by {coordinator:?}"),
-            );
+            let (stage, session, decider) = (held.stage, held.session, held.decider);
+            add("holds", format!("{transaction} in {id} {stage:?} for {session:?}, decided by {decider:?}"));
         }
         for (transaction, applied) in &self.applied {
             add("has prepared", format!("{transaction} in {id} {applied:?}"));

@@ -3,6 +3,7 @@
 use crate::locks::LockKey;
 use protocol::Address;
 use protocol::program::{OperationResult, TableRef};
+use protocol::signal::Decider;
 use std::sync::Arc;
 use storage::RowHandle;
 use types::{Epoch, Sequence, SlotId, TableId, ViewNumber};
@@ -42,7 +43,8 @@ pub(in crate::ldm) enum HeldStage {
 /// A transaction at this primary.
 #[derive(Debug)]
 pub(in crate::ldm) struct Held {
-    pub(in crate::ldm) session: Address,
+    /// Its session. None: it was replicated here before this member led, and its session asks a participant.
+    pub(in crate::ldm) session: Option<Address>,
     pub(in crate::ldm) operations: Vec<Operation>,
     /// Rows it has staged, each counted once.
     pub(in crate::ldm) rows: u32,
@@ -58,8 +60,8 @@ pub(in crate::ldm) struct Held {
     pub(in crate::ldm) sequence: Sequence,
     /// Orders what is undecided here as its versions lie above each other; stamped when it ends.
     pub(in crate::ldm) order: u64,
-    /// Its coordinator; None: this primary decides.
-    pub(in crate::ldm) coordinator: Option<Address>,
+    /// The block that decides it, once it ends.
+    pub(in crate::ldm) decider: Decider,
     /// The participants with writes, once it ends.
     pub(in crate::ldm) participants: Arc<Vec<SlotId>>,
     /// The answer to its session, if that asks: a one-primary commit of another node's session.
@@ -74,7 +76,7 @@ pub(in crate::ldm) struct Held {
 
 impl Held {
     /// A transaction that has done nothing yet.
-    pub(in crate::ldm) fn new(session: Address, participants: Arc<Vec<SlotId>>) -> Self {
+    pub(in crate::ldm) fn new(session: Option<Address>, participants: Arc<Vec<SlotId>>) -> Self {
         Self {
             session,
             operations: Vec::new(),
@@ -86,7 +88,7 @@ impl Held {
             sealed: ViewNumber(0),
             sequence: Sequence(0),
             order: 0,
-            coordinator: None,
+            decider: Decider::Primary,
             participants,
             marker: None,
             is_confirmed: false,

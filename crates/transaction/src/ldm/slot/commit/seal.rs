@@ -12,7 +12,7 @@ use crate::ldm::slot::transaction::{Held, HeldStage, Operation};
 use crate::ldm::slot::{Slot, Stream};
 use crate::mutants::{self, Mutant};
 use protocol::program::{OperationResult, Refusal, TableRef};
-use protocol::signal::{Outcome, Replicate, ReplicatedWrite};
+use protocol::signal::{Decider, Outcome, Replicate, ReplicatedWrite, Sealed};
 use protocol::{Address, Budget, Signal};
 use std::sync::Arc;
 use types::{Epoch, NodeId, Sequence, SlotId, TransactionId};
@@ -56,7 +56,7 @@ impl Shipped {
 
 /// The decider of a transaction, and what its replicas keep of it.
 struct Terms {
-    coordinator: Option<Address>,
+    decider: Decider,
     participants: Arc<Vec<SlotId>>,
     marker: Option<Vec<OperationResult>>,
     has_writes: bool,
@@ -88,9 +88,11 @@ impl Slot {
             Ending::Two { coordinator, participants } => {
                 // A participant that recovery counts must be known to its backups, even if its writes changed nothing.
                 let has_writes = self.has_rows(transaction) || participants.contains(&self.id);
-                let terms = Terms { coordinator: Some(coordinator), participants, marker: None, has_writes };
+                let decider = Decider::Coordinator(coordinator);
+                let terms = Terms { decider, participants, marker: None, has_writes };
                 let (epoch, _) = self.take_place(transaction, terms, epoch_seen, shipped, context);
-                let then = Some((coordinator, self.prepared(transaction, epoch, has_writes, None)));
+                let answer = self.prepared(transaction, Ok(Sealed { epoch, has_writes }));
+                let then = Some((coordinator, answer));
                 self.mark_at_once(Mark { transaction, next: 0, then }, context);
             }
             // It has its epoch, and goes on where the takeover does.
@@ -107,7 +109,7 @@ impl Slot {
         context: &mut Context<'_>,
     ) {
         let terms = Terms {
-            coordinator: None,
+            decider: Decider::Primary,
             participants: Arc::clone(&self.members.alone),
             marker: reply.marker(context.address.node),
             has_writes: self.has_rows(transaction),
@@ -162,25 +164,25 @@ impl Slot {
         let order = self.new_order();
         let is_replicated = terms.has_writes && !self.members.backups.is_empty();
         let sequence = is_replicated.then(|| self.stream.give());
-        let Terms { coordinator, participants, marker, .. } = terms;
+        let Terms { decider, participants, marker, .. } = terms;
         if let Some(held) = self.held.get_mut(&transaction) {
             held.order = order;
             held.epoch = epoch;
             held.sealed = context.map.view.number;
             held.sequence = sequence.unwrap_or(held.sequence);
-            held.coordinator = coordinator;
+            held.decider = decider;
             held.participants = Arc::clone(&participants);
             held.marker.clone_from(&marker);
         }
         if let Some(sequence) = sequence {
             let writes = self.replicated_writes(transaction, shipped.operations, Share::ALL, context).0;
-            let (slot, pieces_ahead) = (self.id, shipped.pieces);
+            let (slot, pieces_ahead) = (self.id, Some(shipped.pieces));
             let replicate = Replicate {
                 slot,
                 sequence,
                 transaction,
                 epoch,
-                coordinator,
+                decider,
                 participants,
                 marker,
                 pieces_ahead,

@@ -148,7 +148,7 @@ impl Slot {
         let answer = match ship.ending {
             Ending::One(reply) => reply.answer(Err(refusal)),
             Ending::Two { coordinator, .. } => {
-                Some((coordinator, self.prepared(ship.transaction, Epoch(0), true, Some(refusal))))
+                Some((coordinator, self.prepared(ship.transaction, Err(refusal))))
             }
             // A sealed transaction may be committed: nobody refuses it any more.
             Ending::Again(_) => return,

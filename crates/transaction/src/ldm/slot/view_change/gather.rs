@@ -9,8 +9,8 @@ use crate::ldm::slot::commit::publish::After;
 use crate::ldm::slot::copy::CopyIn;
 use crate::ldm::slot::markers::Marker;
 use crate::mutants::{self, Mutant};
-use protocol::signal::{GatherReport, HandOver, UndecidedPlace};
-use protocol::{Address, Signal};
+use protocol::Signal;
+use protocol::signal::{Decider, GatherReport, HandOver, UndecidedPlace};
 use stdx::FixedMap;
 use types::{Epoch, NodeId, Sequence, TransactionId, ViewNumber};
 
@@ -66,8 +66,8 @@ impl<'a> Reported<'a> {
         applied: &Applied,
         own: StreamPlace,
     ) -> Option<Option<Epoch>> {
-        let is_orphan = applied.coordinator == Some(Address::NOBODY);
-        let is_two_phase = applied.coordinator.is_some();
+        let is_orphan = applied.decider == Decider::Recoverer;
+        let is_two_phase = applied.decider != Decider::Primary;
         let mut known = None;
         for (node, report) in self.reports {
             match outcome_in(report, transaction) {
@@ -122,7 +122,7 @@ impl Slot {
             stream: applied.stream,
             sequence: applied.sequence,
             epoch: applied.epoch,
-            is_one_primary: applied.coordinator.is_none(),
+            is_one_primary: applied.decider == Decider::Primary,
         };
         let outcomes = self.outcomes.sorted().into_iter();
         let report = GatherReport {
@@ -215,7 +215,7 @@ impl Slot {
         for (transaction, outcome) in known {
             let Some(mut applied) = self.applied.remove(&transaction) else { continue };
             let results = applied.marker.take();
-            if results.is_some() || applied.coordinator.is_some() {
+            if results.is_some() || applied.decider != Decider::Primary {
                 let results = results.unwrap_or_default();
                 self.outcomes.insert(transaction, Marker { outcome, results });
             }
@@ -227,7 +227,7 @@ impl Slot {
     pub(super) fn learn_of_orphans(&mut self, reports: &[(NodeId, GatherReport)], context: &mut Context<'_>) {
         for transaction in self.sealed_before(context.map.view.number) {
             let Some(held) = self.held.get(&transaction) else { continue };
-            if held.coordinator != Some(Address::NOBODY) {
+            if held.decider != Decider::Recoverer {
                 continue;
             }
             let outcomes = reports.iter().filter_map(|(_, report)| outcome_in(report, transaction));

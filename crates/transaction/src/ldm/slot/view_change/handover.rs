@@ -52,7 +52,7 @@ mod taking;
 
 use crate::ldm::Context;
 use crate::ldm::slot::lock_wait::Run;
-use protocol::{Address, Signal, View};
+use protocol::{Signal, View};
 use types::{Incarnation, NodeId, SlotId, TransactionId};
 
 pub(in crate::ldm) use standing_down::StandingDown;
@@ -128,6 +128,6 @@ impl Room {
 /// Requests that wait nowhere any more: nobody answers them.
 fn void_waits(waits: Vec<Run>, context: &mut Context<'_>) {
     for run in waits {
-        context.send(run.from(), Signal::WaitMoved { request: run.request(), to: Address::NOBODY });
+        context.send(run.from(), Signal::WaitMoved { request: run.request(), to: None });
     }
 }

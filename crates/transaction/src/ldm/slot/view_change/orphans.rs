@@ -7,7 +7,7 @@ use crate::ldm::slot::commit::seal::Mark;
 use crate::ldm::slot::markers::Marker;
 use crate::ldm::slot::transaction::{Held, HeldStage};
 use crate::mutants::{self, Mutant};
-use protocol::signal::{RecoveredState, RecoveryReport};
+use protocol::signal::{Decider, RecoveredState, RecoveryReport};
 use protocol::{Address, Signal};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -75,7 +75,7 @@ impl Slot {
     /// Whether all members, this one included, hold a transaction without coordinator as prepared in this view.
     fn is_prepared_orphan(&self, transaction: TransactionId, context: &Context<'_>) -> Option<Epoch> {
         let held = self.held.get(&transaction)?;
-        let is_prepared = held.coordinator == Some(Address::NOBODY)
+        let is_prepared = held.decider == Decider::Recoverer
             && held.stage == HeldStage::Ending
             && held.is_marked
             && held.sealed == context.map.view.number;
@@ -134,15 +134,15 @@ impl Slot {
         self.send_recovery_report(from, transaction, participants, known, context);
     }
 
-    /// Transactions whose coordinator is gone have none from now on.
+    /// Transactions whose coordinator is gone are decided by their recoverer from now on.
     pub(in crate::ldm) fn forget_coordinators(&mut self, is_gone: impl Fn(NodeId) -> bool) {
         if mutants::is(Mutant::LostCoordinatorKept) {
             return;
         }
-        let held = self.held.values_mut().map(|held| &mut held.coordinator);
-        for coordinator in held.chain(self.applied.values_mut().map(|applied| &mut applied.coordinator)) {
-            if coordinator.is_some_and(|coordinator| is_gone(coordinator.node)) {
-                *coordinator = Some(Address::NOBODY);
+        let held = self.held.values_mut().map(|held| &mut held.decider);
+        for decider in held.chain(self.applied.values_mut().map(|applied| &mut applied.decider)) {
+            if decider.coordinator().is_some_and(|coordinator| is_gone(coordinator.node)) {
+                *decider = Decider::Recoverer;
             }
         }
     }

@@ -4,7 +4,7 @@
 use super::gather::Gathering;
 use crate::ldm::Context;
 use crate::ldm::slot::Slot;
-use crate::ldm::slot::backup::{Applied, HELD_ALREADY};
+use crate::ldm::slot::backup::Applied;
 use crate::ldm::slot::commit::publish::After;
 use crate::ldm::slot::commit::seal::{PendingCommit, Share};
 use crate::ldm::slot::commit::ship::{AHEAD_BYTES, Ship};
@@ -13,7 +13,7 @@ use crate::ldm::slot::markers::Marker;
 use crate::ldm::slot::transaction::{Held, HeldStage, Operation};
 use crate::mutants::{self, Mutant};
 use protocol::program::Refusal;
-use protocol::signal::{Outcome, Replicate, UndecidedPlace};
+use protocol::signal::{Decider, Outcome, Replicate, UndecidedPlace};
 use protocol::{Address, Signal};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -326,8 +326,8 @@ impl Slot {
         let sequence = self.send_again(transaction, pieces, context);
         let Some(held) = self.held.get(&transaction) else { return };
         let (epoch, missing) = (held.epoch, self.members.backups.iter().map(|backup| backup.node).collect());
-        match (held.coordinator, sequence) {
-            (None, _) => {
+        match (held.decider, sequence) {
+            (Decider::Primary, _) => {
                 let resumed = self.takeover.resumed.remove(&transaction).map(|pending| pending.reply);
                 // It may be owed since this member stepped down and is primary again.
                 let reply = resumed.or_else(|| self.owed.remove(&transaction)).unwrap_or(Reply::Nobody);
@@ -342,12 +342,14 @@ impl Slot {
                     }
                 }
             }
-            (Some(Address::NOBODY), Some(sequence)) => {
+            (Decider::Recoverer, Some(sequence)) => {
                 self.takeover.orphans.await_members(sequence, transaction, missing);
                 self.mark_orphan(transaction, context);
             }
-            (Some(Address::NOBODY), None) => self.mark_orphan(transaction, context),
-            (Some(coordinator), _) => self.answer_prepare_again(transaction, coordinator, context),
+            (Decider::Recoverer, None) => self.mark_orphan(transaction, context),
+            (Decider::Coordinator(coordinator), _) => {
+                self.answer_prepare_again(transaction, coordinator, context);
+            }
         }
     }
 
@@ -376,16 +378,16 @@ impl Slot {
             sequence,
             transaction,
             epoch: held.epoch,
-            coordinator: held.coordinator,
+            decider: held.decider,
             participants: Arc::clone(&held.participants),
             marker: held.marker.clone(),
-            pieces_ahead: HELD_ALREADY,
+            pieces_ahead: None,
             writes: Vec::new(),
         };
         let is_holder = |backup: &&Address| !lacking.contains(backup);
         let holders: Vec<Address> = self.members.backups.iter().filter(is_holder).copied().collect();
         context.send_to_all(&holders, Signal::Replicate(Box::new(replicate.clone())));
-        let replicate = Replicate { pieces_ahead: pieces, writes, ..replicate };
+        let replicate = Replicate { pieces_ahead: Some(pieces), writes, ..replicate };
         context.send_to_all(&lacking, Signal::Replicate(Box::new(replicate)));
         Some(sequence)
     }
@@ -406,11 +408,11 @@ impl From<Applied> for Held {
             sealed: applied.stream,
             sequence: applied.sequence,
             order: applied.order,
-            coordinator: applied.coordinator,
+            decider: applied.decider,
             marker: applied.marker,
             is_marked: true,
             is_taken_over: true,
-            ..Self::new(Address::NOBODY, applied.participants)
+            ..Self::new(None, applied.participants)
         }
     }
 }

@@ -21,7 +21,7 @@ impl Slot {
         let is_report_due = self.role.hand_out().is_some_and(|hand_out| !hand_out.is_sent);
         if let (Some(hand_out), Some(primary)) = (self.role.hand_out(), context.map.primary(self.id)) {
             for run in &hand_out.waits {
-                let moved = Signal::WaitMoved { request: run.request(), to: primary };
+                let moved = Signal::WaitMoved { request: run.request(), to: Some(primary) };
                 context.send(run.from(), moved);
             }
         }

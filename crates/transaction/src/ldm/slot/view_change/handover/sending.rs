@@ -87,10 +87,10 @@ impl Slot {
                 sequence: applied.sequence,
                 transaction,
                 epoch: applied.epoch,
-                coordinator: applied.coordinator,
+                decider: applied.decider,
                 participants: Arc::clone(&applied.participants),
                 marker: applied.marker.clone(),
-                pieces_ahead: 0,
+                pieces_ahead: Some(0),
                 writes,
             };
             pieces.last(bytes).places.push((applied.stream, replicate));
@@ -150,6 +150,7 @@ impl Slot {
     /// An open transaction: each operation with the version that it staged, so that the new primary can undo the same.
     fn add_open(&self, transaction: TransactionId, pieces: &mut Pieces, context: &Context<'_>) {
         let Some(held) = self.held.get(&transaction) else { return };
+        let Some(session) = held.session else { return };
         for operation in self.handed_operations(transaction, &held.operations, context) {
             let bytes = match &operation {
                 HandedOperation::Staged(write) => size_of_write(write),
@@ -159,7 +160,7 @@ impl Slot {
             match piece.transactions.last_mut().filter(|last| last.transaction == transaction) {
                 Some(last) => last.operations.push(operation),
                 None => {
-                    let (session, operations) = (held.session, vec![operation]);
+                    let operations = vec![operation];
                     piece.transactions.push(HandedTransaction { transaction, session, operations });
                 }
             }

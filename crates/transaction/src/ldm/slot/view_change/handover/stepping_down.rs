@@ -10,7 +10,7 @@ use crate::ldm::slot::commit::{Ending, Reply};
 use crate::ldm::slot::lock_wait::Run;
 use crate::ldm::slot::transaction::{Held, HeldStage, Operation};
 use protocol::program::{LockWait, Refusal};
-use protocol::signal::{CommitOneRequest, Participant, ReturnedRequest};
+use protocol::signal::{CommitOneRequest, Decider, Participant, ReturnedRequest};
 use protocol::{Address, ModuleKind, Signal};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -114,7 +114,7 @@ impl Slot {
         self.send_back_released(context);
         // Their next requests may be on the way here, and are sent back.
         let open = self.open().into_iter();
-        let open = open.filter_map(|transaction| Some(self.held.get(&transaction)?.session));
+        let open = open.filter_map(|transaction| self.held.get(&transaction)?.session);
         let sessions = waiting.into_iter().chain(open);
         context.standing_down.told.extend(sessions.filter(|module| module.kind == ModuleKind::Sql));
         self.void_large(context);
@@ -137,12 +137,13 @@ impl Slot {
         let mut large: Vec<(NodeId, TransactionId)> = Vec::new();
         for transaction in self.open() {
             let Some(held) = self.held.get(&transaction) else { continue };
+            let Some(session) = held.session else { continue };
             let operations = held.operations.len();
             // No more is measured than may travel.
             let is_measured = operations <= room.operations;
             let bytes = if is_measured { self.open_size(transaction, held, context) } else { 0 };
             if !room.take(operations, bytes) {
-                large.push((held.session.node, transaction));
+                large.push((session.node, transaction));
             }
         }
         if let Some(hand_out) = self.role.hand_out_mut() {
@@ -261,7 +262,8 @@ impl Slot {
         let Some(held) = self.held.get_mut(&transaction) else { return };
         if !held.has_writes(self.id) {
             let epoch = std::mem::replace(&mut held.epoch, Epoch(0));
-            (held.stage, held.coordinator, held.participants) = (HeldStage::Open, None, Arc::default());
+            (held.stage, held.decider) = (HeldStage::Open, Decider::Primary);
+            held.participants = Arc::default();
             return context.count_decided(epoch);
         }
         let Some(held) = self.held.remove(&transaction) else { return };
@@ -289,7 +291,7 @@ impl Slot {
             stream: held.sealed,
             sequence: held.sequence,
             order: held.order,
-            coordinator: held.coordinator,
+            decider: held.decider,
             participants: held.participants,
             marker: held.marker,
         };

@@ -12,7 +12,7 @@ use crate::locks::LockKey;
 use crate::mutants::{self, Mutant};
 use protocol::program::{LockMode, Refusal};
 use protocol::signal::{
-    HandOver, HandedOperation, HandedTransaction, HandedWait, Replicate, ReplicatedWrite, RequestId,
+    Decider, HandOver, HandedOperation, HandedTransaction, HandedWait, Replicate, ReplicatedWrite, RequestId,
 };
 use protocol::{Address, Signal};
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,12 +46,12 @@ impl Slot {
             }
             context.count_undecided(replicate.epoch);
             let (epoch, sequence) = (replicate.epoch, replicate.sequence);
-            let (coordinator, participants) = (replicate.coordinator, replicate.participants);
-            let coordinator = coordinator.map(|coordinator| {
-                if context.map.is_out(coordinator.node) { Address::NOBODY } else { coordinator }
-            });
-            let (order, marker) = (self.new_order(), replicate.marker);
-            let applied = Applied { rows, epoch, stream, sequence, order, coordinator, participants, marker };
+            let (participants, marker) = (replicate.participants, replicate.marker);
+            let coordinator = replicate.decider.coordinator();
+            let is_gone = coordinator.is_some_and(|coordinator| context.map.is_out(coordinator.node));
+            let decider = if is_gone { Decider::Recoverer } else { replicate.decider };
+            let order = self.new_order();
+            let applied = Applied { rows, epoch, stream, sequence, order, decider, participants, marker };
             self.applied.insert(transaction, applied);
         }
     }
@@ -78,7 +78,7 @@ impl Slot {
         let void = unread.into_iter().filter(|(from, _)| !stays(*from));
         for wait in void.flat_map(|(_, piece)| piece.waits) {
             let (session, request) = asked_by(&wait);
-            context.send(session, Signal::WaitMoved { request, to: Address::NOBODY });
+            context.send(session, Signal::WaitMoved { request, to: None });
         }
     }
 
@@ -135,7 +135,7 @@ impl Slot {
     fn take_wait(&mut self, run: Run, context: &mut Context<'_>) {
         if run.from().node == context.address.node {
             // The old primary's word may come after it has left the view; between these two no request is void.
-            let moved = Signal::WaitMoved { request: run.request(), to: context.address };
+            let moved = Signal::WaitMoved { request: run.request(), to: Some(context.address) };
             context.send(run.from(), moved);
         }
         // Its rows come from another node.
@@ -155,7 +155,7 @@ impl Slot {
             return;
         }
         let open = self.open().into_iter();
-        let open = open.filter_map(|transaction| Some((transaction, self.held.get(&transaction)?.session)));
+        let open = open.filter_map(|transaction| Some((transaction, self.held.get(&transaction)?.session?)));
         let resuming = context.postponed.resuming.iter().filter(|run| run.slot() == self.id);
         let told: BTreeMap<TransactionId, Address> =
             open.chain(resuming.map(|run| (run.transaction(), run.from()))).collect();
