@@ -6,6 +6,7 @@
 mod circles;
 mod dependencies;
 mod documents;
+mod fields;
 mod prose;
 
 use crate::arguments::Arguments;
@@ -79,6 +80,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Failure> {
     let known = files.iter().map(|(name, _)| name.as_str()).collect();
     remarks.extend(files.iter().flat_map(|(name, text)| documents::remarks_on(name, text, &known)));
     remarks.extend(circles::remarks(&files));
+    remarks.extend(fields::remarks(&files));
     remarks.extend(prose::judge(&prose_findings(&files), &read_exceptions(workspace)?));
     report(&remarks, &format!("{} files read, ", files.len()))
 }

@@ -89,12 +89,7 @@ pub struct InsertRun {
     stage: Stage,
     /// None: the rows are those of VALUES.
     gathered: Option<Gathered>,
-    /// Rows whose need of a value is known.
-    counted: usize,
-    wanted_ids: u64,
-    highest_explicit: u64,
-    /// Values passed over because others were taken by explicit ones elsewhere.
-    passed_ids: u64,
+    wanted: WantedIds,
     ids: DrawnIds,
     next_row: usize,
     chunk_start: usize,
@@ -110,6 +105,26 @@ pub struct InsertRun {
     last_explicit: Option<u64>,
     /// The fault of the row behind the chunk: it is told when the rows before it are not refused.
     broken_row: Option<Failure>,
+}
+
+/// The values of an AUTO_INCREMENT column that an INSERT draws.
+#[derive(Default)]
+struct WantedIds {
+    /// Rows whose need of a value is known.
+    counted: usize,
+    /// Rows that need one.
+    count: u64,
+    /// The highest value that a row brings.
+    highest_explicit: u64,
+    /// Values passed over because others were taken by explicit ones elsewhere.
+    passed: u64,
+}
+
+impl WantedIds {
+    /// How many values to take: none if no row needs one.
+    fn to_take(&self) -> u64 {
+        if self.count > 0 { self.count + self.passed } else { 0 }
+    }
 }
 
 /// The context in which values are evaluated.
@@ -166,7 +181,7 @@ impl InsertRun {
                 Stage::Gather(Box::new(Gather { statement, query }))
             }
         };
-        let passed_ids = if attempt == 0 { 0 } else { 1u64 << attempt.min(20) };
+        let passed = if attempt == 0 { 0 } else { 1u64 << attempt.min(20) };
         Ok(Self {
             info,
             indexes,
@@ -175,10 +190,7 @@ impl InsertRun {
             is_resolved_here,
             stage,
             gathered,
-            counted: 0,
-            wanted_ids: 0,
-            highest_explicit: 0,
-            passed_ids,
+            wanted: WantedIds { passed, ..WantedIds::default() },
             ids: DrawnIds::default(),
             next_row: 0,
             chunk_start: 0,
@@ -246,37 +258,34 @@ impl InsertRun {
             return Ok(true);
         }
         let context = cx.statement.context();
-        while self.counted < self.row_count(plan) {
+        while self.wanted.counted < self.row_count(plan) {
             if !cx.env.budget.spend(1) {
                 return Ok(false);
             }
-            let (row, at) = new_row(plan, self.gathered.as_ref(), self.counted, |rows| rows.counted);
+            let (row, at) = new_row(plan, self.gathered.as_ref(), self.wanted.counted, |rows| rows.counted);
             let (needs_id, explicit) = self.builder.needs_id(&row, &context)?;
             drop(row);
             self.gathered.iter_mut().for_each(|rows| rows.counted = at);
             cx.env.budget.spend(context.warnings.take_text_work());
-            self.wanted_ids += u64::from(needs_id);
-            self.highest_explicit = self.highest_explicit.max(explicit.unwrap_or(0));
-            self.counted += 1;
+            self.wanted.count += u64::from(needs_id);
+            self.wanted.highest_explicit = self.wanted.highest_explicit.max(explicit.unwrap_or(0));
+            self.wanted.counted += 1;
         }
         Ok(true)
     }
 
     fn draw_ids(&mut self, cx: &mut Cx<'_>) {
         let range = &self.info.auto_increment;
-        let raise = if self.highest_explicit > 0 && !range.pass(self.highest_explicit) {
-            self.highest_explicit
-        } else {
-            0
-        };
+        let highest = self.wanted.highest_explicit;
+        let raise = if highest > 0 && !range.pass(highest) { highest } else { 0 };
         self.stage = Stage::Build;
-        let wanted = if self.wanted_ids > 0 { self.wanted_ids + self.passed_ids } else { 0 };
+        let wanted = self.wanted.to_take();
         if raise == 0 {
             if wanted == 0 {
                 return;
             }
             if let Some(first) = range.take(wanted) {
-                self.ids = DrawnIds { next: first + self.passed_ids, left: self.wanted_ids };
+                self.ids = DrawnIds { next: first + self.wanted.passed, left: self.wanted.count };
                 return;
             }
         }
@@ -293,12 +302,13 @@ impl InsertRun {
             Reply::Failed(error) => return Err(Failure::Error(error)),
             _ => return Err(Failure::Error(no_ids())),
         };
-        let used = if self.wanted_ids > 0 { self.wanted_ids + self.passed_ids } else { 0 };
+        let used = self.wanted.to_take();
         // There are no values behind the end of BIGINT UNSIGNED.
-        let (Some(next), Some(left)) = (first.checked_add(self.passed_ids), count.checked_sub(used)) else {
+        let next = first.checked_add(self.wanted.passed);
+        let (Some(next), Some(left)) = (next, count.checked_sub(used)) else {
             return Err(Failure::Error(no_ids()));
         };
-        self.ids = DrawnIds { next, left: self.wanted_ids };
+        self.ids = DrawnIds { next, left: self.wanted.count };
         self.info.auto_increment.refill(first.saturating_add(used), left);
         self.stage = Stage::Build;
         Ok(())

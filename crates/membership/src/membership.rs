@@ -163,22 +163,13 @@ pub struct Membership {
     view: Arc<View>,
     incarnation: Option<Incarnation>,
     up: BTreeSet<NodeId>,
-    /// When this node asks again for what it has not got yet: an incarnation, to be copied to, to be in sync.
-    join_at: Option<Instant>,
+    due: Due,
     /// This node, which joins, has all rows, as it found in this view.
     caught_up: Option<ViewNumber>,
     /// Members whose connection broke since the view was installed.
     broken: BTreeSet<NodeId>,
-    /// One of them is back: signals that went with the connection are sent again in a view with the same members, which
-    /// is asked for then.
-    renew_at: Option<Instant>,
-    /// This node is about to stop, or was: what it asks for, and when it does so again.
+    /// This node is about to stop, or was: what it asks for.
     leaving: Option<LeaveStep>,
-    leave_at: Option<Instant>,
-    /// The cluster has stopped as a whole: when this process ends at the latest.
-    end_at: Option<Instant>,
-    /// When primaries are spread over all members, if this node leads the control log.
-    spread_at: Option<Instant>,
     /// Members that live and answer late.
     laggards: Laggards,
     /// The newest view is not handed to `main` yet.
@@ -186,15 +177,37 @@ pub struct Membership {
     /// For the log of the node: how long the next view takes.
     want: Want,
     is_ending: bool,
-    /// Heartbeats of lives or nodes that the view does not have.
-    heartbeats_refused: u64,
-    /// Views of another founding, or whose parts do not fit together.
-    views_refused: u64,
+    refused: Refused,
     /// The nodes with copies of the control log, and how far the copy that says so was applied.
     voters: (u64, Vec<VoterPlace>),
     recovery: Recovery,
     restarting: Restarting,
     waits: Waits,
+}
+
+/// When this node asks for something, or asks again; and when it ends.
+#[derive(Default)]
+struct Due {
+    /// For what it has not got yet: an incarnation, to be copied to, to be in sync.
+    join: Option<Instant>,
+    /// For a view with the same members: a member whose connection broke is back. Signals that went with the connection
+    /// are sent again in that view.
+    renew: Option<Instant>,
+    /// For its next step on the way out.
+    leave: Option<Instant>,
+    /// The cluster has stopped as a whole: when this process ends at the latest.
+    end: Option<Instant>,
+    /// To have primaries spread over all members, if it leads the control log.
+    spread: Option<Instant>,
+}
+
+/// Counts of what was refused.
+#[derive(Default)]
+struct Refused {
+    /// Heartbeats of lives or nodes that the view does not have.
+    heartbeats: u64,
+    /// Views of another founding, or whose parts do not fit together.
+    views: u64,
 }
 
 impl Membership {
@@ -209,20 +222,15 @@ impl Membership {
             view: Arc::new(View::none()),
             incarnation: None,
             up: BTreeSet::new(),
-            join_at: None,
+            due: Due::default(),
             caught_up: None,
             broken: BTreeSet::new(),
-            renew_at: None,
             leaving: None,
-            leave_at: None,
-            end_at: None,
-            spread_at: None,
             laggards: Laggards::default(),
             is_install_due: false,
             want: Want::default(),
             is_ending: false,
-            heartbeats_refused: 0,
-            views_refused: 0,
+            refused: Refused::default(),
             voters: (0, Vec::new()),
             recovery: Recovery::default(),
             restarting: Restarting::default(),
@@ -240,7 +248,8 @@ impl Membership {
         let log = self.log.as_ref().map(ControlLog::deadline);
         let detector = self.detector.as_ref().map(Detector::deadline);
         let install = self.is_install_due.then(|| self.install_at());
-        let own = [self.join_at, self.renew_at, self.leave_at, self.end_at, self.spread_at];
+        let due = &self.due;
+        let own = [due.join, due.renew, due.leave, due.end, due.spread];
         let parts = [install, log, detector, self.recovery.deadline(), self.waits.deadline()];
         own.into_iter().chain(parts).flatten().min().filter(|_| !self.is_ending)
     }
@@ -250,8 +259,8 @@ impl Membership {
     pub fn counts(&self) -> Counts {
         vec![
             ("CONTROL_MESSAGES_REFUSED", self.log.as_ref().map_or(0, ControlLog::refused)),
-            ("HEARTBEATS_REFUSED", self.heartbeats_refused),
-            ("VIEWS_REFUSED", self.views_refused),
+            ("HEARTBEATS_REFUSED", self.refused.heartbeats),
+            ("VIEWS_REFUSED", self.refused.views),
             ("LAGGARDS_TO_LEAVE", self.laggards.asked_count),
         ]
     }
@@ -302,20 +311,20 @@ impl Membership {
                 detector.on_deadline(now.monotonic, todo);
             }
         });
-        if self.join_at.is_some_and(|at| at <= now.monotonic) {
-            self.join_at = None;
+        if self.due.join.is_some_and(|at| at <= now.monotonic) {
+            self.due.join = None;
             self.try_join(now, outputs);
             self.ask_for_sync(now, outputs);
             self.ask_to_be_copied_to(now, outputs);
         }
-        if self.renew_at.is_some_and(|at| at <= now.monotonic) {
-            self.renew_at = Some(now.monotonic + RENEW_RETRY);
+        if self.due.renew.is_some_and(|at| at <= now.monotonic) {
+            self.due.renew = Some(now.monotonic + RENEW_RETRY);
             self.propose(now, succession::renewed(&self.view), outputs);
         }
-        if self.leave_at.is_some_and(|at| at <= now.monotonic) {
+        if self.due.leave.is_some_and(|at| at <= now.monotonic) {
             self.ask_to_leave(now, outputs);
         }
-        if self.spread_at.is_some_and(|at| at <= now.monotonic) {
+        if self.due.spread.is_some_and(|at| at <= now.monotonic) {
             self.spread_primaries(now, outputs);
         }
         self.end_with_all(now, outputs);
@@ -347,7 +356,7 @@ impl Membership {
             is_renewed = false;
         }
         if is_renewed {
-            self.renew_at = Some(now.monotonic);
+            self.due.renew = Some(now.monotonic);
         }
         self.try_join(now, outputs);
         self.ask_to_be_copied_to(now, outputs);
@@ -477,9 +486,9 @@ impl Membership {
             _ => {
                 self.note_asker(from, &message);
                 self.with_log(now, outputs, |log, todo| log.on_message(now.monotonic, from, message, todo));
-                if self.leads() && self.join_at.is_some() {
+                if self.leads() && self.due.join.is_some() {
                     // It has founded the cluster a moment ago.
-                    self.join_at = Some(now.monotonic);
+                    self.due.join = Some(now.monotonic);
                 }
             }
         }
@@ -488,7 +497,7 @@ impl Membership {
     fn on_heartbeat<S>(&mut self, now: Now, from: NodeId, heartbeat: Heartbeat, outputs: &mut Outputs<S>) {
         let own_row = heartbeat.rows.first().filter(|row| row.node == from);
         let Some(incarnation) = own_row.map(|row| row.incarnation) else {
-            self.heartbeats_refused += 1;
+            self.refused.heartbeats += 1;
             return;
         };
         if self.detector.is_none() && heartbeat.view > self.view.number {
@@ -498,7 +507,7 @@ impl Membership {
         self.with_detector(now, outputs, |detector, todo| {
             is_known = detector.on_heartbeat(now.monotonic, from, incarnation, heartbeat, todo);
         });
-        self.heartbeats_refused += u64::from(!is_known);
+        self.refused.heartbeats += u64::from(!is_known);
         if is_known {
             self.restarting.on_beat(now.monotonic, from);
         }
@@ -532,12 +541,12 @@ impl Membership {
             return;
         }
         if !view.is_well_formed() {
-            self.views_refused += 1;
+            self.refused.views += 1;
             return;
         }
         self.laggards.on_view(now.monotonic, &self.view, &view);
         self.view = view;
-        self.spread_at = Some(now.monotonic + SPREAD_PAUSE);
+        self.due.spread = Some(now.monotonic + SPREAD_PAUSE);
         if self.view.is_stopped && self.is_over(now, outputs) {
             return;
         }
@@ -560,14 +569,14 @@ impl Membership {
             return false;
         }
         if self.has_replaced(view.founding) {
-            self.views_refused += 1;
+            self.refused.views += 1;
             return true;
         }
         // Its disk works just now: it follows when it hears of this again.
         if self.is_ending || self.is_replaced_by(view.founding) {
             return true;
         }
-        self.views_refused += 1;
+        self.refused.views += 1;
         if own.is_some() && self.incarnation.is_none() {
             let text = format!(
                 "the control log on this disk is not of the cluster '{}' that runs: it belongs to another one of that name, or to the same one before it \
@@ -629,7 +638,7 @@ impl Membership {
         let is_member = self.view.is_member(self.config.node);
         let is_broken = |node: &NodeId| is_member && self.view.is_member(*node) && !self.up.contains(node);
         self.broken = others.filter(is_broken).collect();
-        self.renew_at = None;
+        self.due.renew = None;
         if self.config.join.role != NodeRole::Sql {
             match &mut self.detector {
                 Some(detector) => detector.install(now.monotonic, Arc::clone(&self.view)),

@@ -97,6 +97,29 @@ pub struct MainModule {
     config: MainConfig,
     view: Arc<View>,
     incarnation: Incarnation,
+    reach: Reach,
+    entry: Entry,
+    restart: RestartInfo,
+    waiting: Waiting,
+    schema: Arc<Schema>,
+    map: Arc<NodeMap>,
+    making: Making,
+    is_open: bool,
+    epochs: EpochMember,
+    schema_reading: SchemaReading,
+    sequences: Sequences,
+    requests: Requests,
+    operators: Operators,
+    stopping: Option<Stopping>,
+    /// A node without replicas: who asks whether its sessions use this view.
+    last_words: Vec<Address>,
+    control: Control,
+    now: Now,
+}
+
+/// The nodes that this one reaches, and does not.
+#[derive(Default)]
+struct Reach {
     /// Nodes whose links are up.
     found: Vec<NodeId>,
     /// Data nodes of the view whose links went down.
@@ -105,52 +128,71 @@ pub struct MainModule {
     losses: BTreeMap<NodeId, u64>,
     /// Those without whom no view is awaited any more.
     given_up: Vec<NodeId>,
+    /// When those that are lost are given up.
     give_up_at: Option<Instant>,
-    /// The view in which this node's epochs run; members that have installed it whole, this one included once it has.
-    entered: ViewNumber,
+    /// When data nodes that are not connected count as lost.
+    connect_until: Option<Instant>,
+}
+
+/// How far this node and the others are in a view.
+#[derive(Default)]
+struct Entry {
+    /// The view in which this node's epochs run.
+    view: ViewNumber,
+    /// This node has installed it whole.
     is_installed: bool,
+    /// The members that have installed it whole, this one included once it has.
     installed: Vec<NodeId>,
     /// This node joins: the slots that are copied to it in this view.
     copied: Vec<SlotId>,
-    restart: RestartInfo,
-    waiting: Waiting,
-    schema: Arc<Schema>,
-    map: Arc<NodeMap>,
-    /// Readers of all fragments that this node's ldms have made, of tables in `map`.
+}
+
+/// The next map of this node.
+#[derive(Default)]
+struct Making {
+    /// Readers of all fragments that this node's ldms have made, of tables in the map.
     readers: Readers,
+    /// The map that is on its way.
     rollout: Option<Rollout>,
-    /// The view, the schema or the lost members changed while a map was on its way.
+    /// The view, the schema or the lost members changed while it was.
     is_stale: bool,
-    is_open: bool,
-    /// When data nodes that are not connected count as lost.
-    connect_until: Option<Instant>,
-    epochs: EpochMember,
-    schema_reading: SchemaReading,
-    sequences: Sequences,
+}
+
+/// Questions that this module has asked others, by its own numbers.
+#[derive(Default)]
+struct Requests {
     gatherings: BTreeMap<u64, Gathering>,
-    /// The clients that have asked for `tls info` and wait for the driver.
-    tls_questions: Vec<ConnectionId>,
-    /// The clients that have asked for `report memoryusage`.
-    memory_reports: Vec<MemoryReport>,
     backfills: BTreeMap<u64, Backfill>,
-    check: Option<Check>,
-    stopping: Option<Stopping>,
+    next: u64,
+}
+
+/// Orders and questions of operators at the management port that are not answered yet.
+#[derive(Default)]
+struct Operators {
+    /// `tls info`, which the driver answers.
+    tls_questions: Vec<ConnectionId>,
+    /// `report memoryusage`.
+    memory_reports: Vec<MemoryReport>,
+    /// `shutdown` of a cluster with rows on disk.
     full_stops: FullStops,
-    /// Nodes that were asked whether they could start again.
-    asked: Vec<Asked>,
-    /// A node without replicas: who asks whether its sessions use this view.
-    last_words: Vec<Address>,
-    /// Connections whose check waits for the newest catalogue.
+    /// `N restart`: nodes that were asked whether they could start again.
+    restarts: Vec<Asked>,
+    /// `check`, under way.
+    check: Option<Check>,
+    /// `check`, for which the newest catalogue is awaited.
     checks_wanted: Vec<ConnectionId>,
-    next_request: u64,
+    /// The end of an order to recover.
+    recoveries: BTreeMap<u64, ConnectionId>,
+}
+
+/// The control plane as this module knows it.
+#[derive(Default)]
+struct Control {
     alone: Alone,
     /// The nodes that have copies of the control log; empty while that is not known.
     voters: Vec<VoterPlace>,
     /// `membership` waits for this; empty: for nothing.
     awaited: String,
-    /// Operators who wait for the end of an order to recover.
-    recoveries: BTreeMap<u64, ConnectionId>,
-    now: Now,
 }
 
 impl MainModule {
@@ -166,42 +208,22 @@ impl MainModule {
         Self {
             view: Arc::new(View::none()),
             incarnation: Incarnation(0),
-            found: Vec::new(),
-            lost: Vec::new(),
-            losses: BTreeMap::new(),
-            given_up: Vec::new(),
-            give_up_at: None,
-            entered: ViewNumber(0),
-            is_installed: false,
-            installed: Vec::new(),
-            copied: Vec::new(),
+            reach: Reach::default(),
+            entry: Entry::default(),
             restart: RestartInfo::default(),
             waiting: Waiting::default(),
             map: Arc::new(map),
             schema,
-            readers: Readers::default(),
-            rollout: None,
-            is_stale: false,
+            making: Making::default(),
             is_open: false,
-            connect_until: None,
             epochs: EpochMember::new(config.node, of_epochs, config.time_between_epochs),
             schema_reading: SchemaReading::default(),
             sequences: Sequences::default(),
-            gatherings: BTreeMap::new(),
-            tls_questions: Vec::new(),
-            memory_reports: Vec::new(),
-            backfills: BTreeMap::new(),
-            check: None,
+            requests: Requests::default(),
+            operators: Operators::default(),
             stopping: None,
-            full_stops: FullStops::default(),
-            asked: Vec::new(),
             last_words: Vec::new(),
-            checks_wanted: Vec::new(),
-            next_request: 0,
-            alone: Alone::default(),
-            voters: Vec::new(),
-            awaited: String::new(),
-            recoveries: BTreeMap::new(),
+            control: Control::default(),
             now: Now::default(),
             config,
         }
@@ -234,10 +256,10 @@ impl MainModule {
     /// When something is due.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        let check = self.check.as_ref().map(Check::deadline);
+        let check = self.operators.check.as_ref().map(Check::deadline);
         let waits = [
-            self.connect_until,
-            self.give_up_at,
+            self.reach.connect_until,
+            self.reach.give_up_at,
             self.waiting.deadline(),
             self.asked_deadline(),
             self.memory_report_deadline(),
@@ -245,13 +267,13 @@ impl MainModule {
         let deadlines =
             [self.epochs.deadline(), self.schema_reading.deadline(), check].into_iter().chain(waits);
         let stops = self.stop_deadline().into_iter().chain(self.full_stop_deadline());
-        let others = stops.chain(self.alone.deadline());
+        let others = stops.chain(self.control.alone.deadline());
         deadlines.flatten().chain(others).min()
     }
 
     fn new_request(&mut self) -> RequestId {
-        self.next_request += 1;
-        RequestId(self.next_request)
+        self.requests.next += 1;
+        RequestId(self.requests.next)
     }
 
     /// Handles everything but signals and shared objects.
@@ -296,9 +318,9 @@ impl MainModule {
                     management.forget(connection);
                 }
                 self.forget_check(connection);
-                self.recoveries.retain(|_, waiting| *waiting != connection);
+                self.operators.recoveries.retain(|_, waiting| *waiting != connection);
                 self.forget_asked(connection);
-                self.tls_questions.retain(|other| *other != connection);
+                self.operators.tls_questions.retain(|other| *other != connection);
                 self.forget_memory_report(connection);
                 self.forget_full_stop(connection);
             }
@@ -348,8 +370,8 @@ impl MainModule {
                 self.on_restart_checked(from.node, request, refusal, outputs);
             }
             Signal::NodeReport(report) => self.on_node_report(from.node, *report, outputs),
-            Signal::Voters { voters, .. } => self.voters = voters,
-            Signal::ControlPlaneAwaited { text } => self.awaited = text,
+            Signal::Voters { voters, .. } => self.control.voters = voters,
+            Signal::ControlPlaneAwaited { text } => self.control.awaited = text,
             Signal::VotersRecovered { number, text } => self.on_voters_recovered(number, &text, outputs),
             Signal::PeerFound { node } => self.on_peer_found(node, outputs),
             Signal::EpochWanted { .. }
@@ -463,18 +485,18 @@ impl MainModule {
         }
         let is_first = self.view.number.0 == 0;
         if is_first {
-            self.connect_until = Some(self.now.monotonic + CONNECT_PATIENCE);
+            self.reach.connect_until = Some(self.now.monotonic + CONNECT_PATIENCE);
         }
         self.view = view;
         self.reach(Step::Included);
         // A node that is connected again in a newer view has not been lost in it.
-        self.lost.retain(|node| self.view.is_in_sync(*node) && !self.found.contains(node));
-        self.given_up.retain(|node| self.lost.contains(node));
+        self.reach.lost.retain(|node| self.view.is_in_sync(*node) && !self.reach.found.contains(node));
+        self.reach.given_up.retain(|node| self.reach.lost.contains(node));
         self.schema_reading.begin_view(&self.view);
         if !is_first {
             self.lose_new_members();
         }
-        if self.fetches_schema() && (!self.is_joining() || self.entered == ViewNumber(0)) {
+        if self.fetches_schema() && (!self.is_joining() || self.entry.view == ViewNumber(0)) {
             // A joining member does not enter a view before it knows the tables that it is going to get rows of.
             self.fetch_schema(outputs);
         }
@@ -490,11 +512,11 @@ impl MainModule {
         if self.view.is_in_sync(self.config.node) {
             return;
         }
-        let is_silent = |node: &NodeId| !self.found.contains(node) && !self.lost.contains(node);
+        let is_silent = |node: &NodeId| !self.reach.found.contains(node) && !self.reach.lost.contains(node);
         let silent: Vec<NodeId> = self.view.in_sync(SlotId(0)).iter().copied().filter(is_silent).collect();
         if !silent.is_empty() {
-            self.lost.extend(silent);
-            self.give_up_at = Some(self.now.monotonic + VIEW_PATIENCE);
+            self.reach.lost.extend(silent);
+            self.reach.give_up_at = Some(self.now.monotonic + VIEW_PATIENCE);
         }
     }
 
@@ -510,29 +532,32 @@ impl MainModule {
 
     /// A slot was copied: when all were, the control plane hears of it.
     fn on_slot_copied(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
-        if !self.copied.contains(&slot) {
-            self.copied.push(slot);
+        if !self.entry.copied.contains(&slot) {
+            self.entry.copied.push(slot);
             self.report_progress(outputs);
         }
         let slots = self.view.slots_of_node(self.config.node);
         let mut mine = slots.filter(|id| self.view.joining(*id).contains(&self.config.node));
-        if self.entered == self.view.number && self.is_joining() && mine.all(|id| self.copied.contains(&id)) {
+        if self.entry.view == self.view.number
+            && self.is_joining()
+            && mine.all(|id| self.entry.copied.contains(&id))
+        {
             self.reach(Step::Copied);
             outputs.event(Severity::Info, format!("node {} has all rows", self.config.node));
-            let caught_up = Signal::CaughtUp { view: self.entered };
+            let caught_up = Signal::CaughtUp { view: self.entry.view };
             outputs.send(self.me(), Address::membership(self.config.node), caught_up);
         }
     }
 
     /// This module uses a newer view: the epochs go on in it.
     fn enter_view(&mut self, outputs: &mut Outputs<Shared>) {
-        if self.view.number <= self.entered || self.map.view.number != self.view.number {
+        if self.view.number <= self.entry.view || self.map.view.number != self.view.number {
             return;
         }
-        self.entered = self.view.number;
-        self.is_installed = false;
-        self.installed.clear();
-        self.copied.clear();
+        self.entry.view = self.view.number;
+        self.entry.is_installed = false;
+        self.entry.installed.clear();
+        self.entry.copied.clear();
         self.reach(Step::Entered);
         if self.is_joining() {
             self.report_progress(outputs);
@@ -543,26 +568,26 @@ impl MainModule {
 
     /// All modules of this node use the view: every data node hears of it.
     fn report_view_installed(&mut self, outputs: &mut Outputs<Shared>) {
-        if self.is_installed
-            || self.map.view.number != self.entered
+        if self.entry.is_installed
+            || self.map.view.number != self.entry.view
             || !self.view.is_in_sync(self.config.node)
         {
             return;
         }
-        self.is_installed = true;
+        self.entry.is_installed = true;
         for node in self.view.in_sync(SlotId(0)) {
-            let installed = Signal::ViewInstalled { view: self.entered };
+            let installed = Signal::ViewInstalled { view: self.entry.view };
             outputs.send(self.me(), Address::main(*node), installed);
         }
     }
 
     fn on_view_installed(&mut self, node: NodeId, view: ViewNumber, outputs: &mut Outputs<Shared>) {
-        if view != self.entered || self.installed.contains(&node) {
+        if view != self.entry.view || self.entry.installed.contains(&node) {
             return;
         }
-        self.installed.push(node);
+        self.entry.installed.push(node);
         let members = self.map.view.in_sync(SlotId(0));
-        let mut is_settled = members.iter().all(|member| self.installed.contains(member));
+        let mut is_settled = members.iter().all(|member| self.entry.installed.contains(member));
         if mutants::is(Mutant::SettledByOne) {
             is_settled = true;
         }
@@ -576,15 +601,15 @@ impl MainModule {
 
     /// No view without the lost data nodes came.
     fn give_up_lost(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
-        if self.give_up_at.is_none_or(|at| at > now.monotonic) {
+        if self.reach.give_up_at.is_none_or(|at| at > now.monotonic) {
             return;
         }
-        self.give_up_at = None;
-        if self.given_up == self.lost {
+        self.reach.give_up_at = None;
+        if self.reach.given_up == self.reach.lost {
             return;
         }
-        self.given_up.clone_from(&self.lost);
-        if self.view.place(SlotId(0)).is_some_and(|place| self.given_up.contains(&place.primary)) {
+        self.reach.given_up.clone_from(&self.reach.lost);
+        if self.view.place(SlotId(0)).is_some_and(|place| self.reach.given_up.contains(&place.primary)) {
             self.fail_reservations(outputs);
         }
         self.changed(outputs);
@@ -595,22 +620,22 @@ impl MainModule {
         if let Some(management) = &mut self.config.management {
             management.set_up(node, false);
         }
-        self.found.retain(|found| *found != node);
+        self.reach.found.retain(|found| *found != node);
         self.schema_reading.forget_told(node);
-        if self.rollout.is_none() {
+        if self.making.rollout.is_none() {
             self.report_installed(outputs);
         }
         if self.view.node(node).is_none() {
             return;
         }
         outputs.event(Severity::Warning, format!("node {node} is lost"));
-        if self.view.is_in_sync(node) && !self.lost.contains(&node) {
-            self.lost.push(node);
-            self.give_up_at = Some(self.now.monotonic + VIEW_PATIENCE);
+        if self.view.is_in_sync(node) && !self.reach.lost.contains(&node) {
+            self.reach.lost.push(node);
+            self.reach.give_up_at = Some(self.now.monotonic + VIEW_PATIENCE);
             self.schema_reading.lose(node);
         }
         // Counted, because one that is back before the next map is told is not `lost` in any.
-        *self.losses.entry(node).or_default() += 1;
+        *self.reach.losses.entry(node).or_default() += 1;
         self.fail_gatherings(node, outputs);
         if self.view.is_in_sync(node) {
             self.fail_check(node, outputs);
@@ -631,13 +656,13 @@ impl MainModule {
         }
         self.report_state_to(node, outputs);
         self.epochs.on_link_up(self.now, node, outputs);
-        if !self.found.contains(&node) {
-            self.found.push(node);
+        if !self.reach.found.contains(&node) {
+            self.reach.found.push(node);
         }
         if !self.view.is_in_sync(self.config.node) {
             // Nothing that a replica needs was lost with the connection. Between replicas a newer view repairs it.
-            self.lost.retain(|lost| *lost != node);
-            self.given_up.retain(|lost| *lost != node);
+            self.reach.lost.retain(|lost| *lost != node);
+            self.reach.given_up.retain(|lost| *lost != node);
             // But what was asked of the primary, or its answer, may have been.
             if self.view.place(SlotId(0)).is_some_and(|place| place.primary == node) {
                 self.restart_reservations(outputs);
@@ -651,21 +676,22 @@ impl MainModule {
     }
 
     fn is_lost(&self, node: NodeId) -> bool {
-        self.lost.contains(&node)
+        self.reach.lost.contains(&node)
     }
 
     fn has_given_up_nodes(&self) -> bool {
-        !self.given_up.is_empty()
+        !self.reach.given_up.is_empty()
     }
 
     /// Data nodes that never answered count as lost some time after the view was installed.
     fn lose_unconnected(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
-        if self.connect_until.is_none_or(|until| until > now.monotonic) {
+        if self.reach.connect_until.is_none_or(|until| until > now.monotonic) {
             return;
         }
-        self.connect_until = None;
-        let silent =
-            |node: &NodeId| *node != self.config.node && !self.found.contains(node) && !self.is_lost(*node);
+        self.reach.connect_until = None;
+        let silent = |node: &NodeId| {
+            *node != self.config.node && !self.reach.found.contains(node) && !self.is_lost(*node)
+        };
         let missing: Vec<NodeId> = self.view.in_sync(SlotId(0)).iter().copied().filter(silent).collect();
         for node in missing {
             self.on_peer_lost(node, Incarnation(0), outputs);
@@ -678,9 +704,9 @@ impl MainModule {
         nodes
             .filter(|node| {
                 if self.view.is_in_sync(*node) {
-                    self.lost.contains(node)
+                    self.reach.lost.contains(node)
                 } else {
-                    !self.found.contains(node)
+                    !self.reach.found.contains(node)
                 }
             })
             .collect()
@@ -689,15 +715,15 @@ impl MainModule {
     /// Whether this node reaches every data node that is not lost: what it sends them arrives.
     fn is_connected(&self) -> bool {
         let others = self.view.in_sync(SlotId(0)).iter().filter(|node| **node != self.config.node);
-        others.clone().all(|node| self.found.contains(node) || self.lost.contains(node))
+        others.clone().all(|node| self.reach.found.contains(node) || self.reach.lost.contains(node))
     }
 
     // ---- maps -------------------------------------------------------------------------------------------------------
 
     /// Something that maps are made of has changed: make a new one, now or after the one that is on its way.
     fn changed(&mut self, outputs: &mut Outputs<Shared>) {
-        if self.rollout.is_some() {
-            self.is_stale = true;
+        if self.making.rollout.is_some() {
+            self.making.is_stale = true;
             return;
         }
         if self.view.number.0 == 0 || self.incarnation == Incarnation(0) {
@@ -706,7 +732,7 @@ impl MainModule {
         if self.is_joining() && !self.schema_reading.has_fetched() {
             return;
         }
-        self.is_stale = false;
+        self.making.is_stale = false;
         let ldms = self.modules(ModuleKind::Ldm);
         let map = self.make_map();
         let tables = Arc::new(self.make_map());
@@ -714,15 +740,15 @@ impl MainModule {
         for module in if disk.is_empty() { &ldms } else { &disk } {
             outputs.share(self.me(), *module, Shared::Tables(Arc::clone(&tables)));
         }
-        self.rollout = Some(Rollout { map, tables_missing: ldms, installs_missing: Vec::new() });
+        self.making.rollout = Some(Rollout { map, tables_missing: ldms, installs_missing: Vec::new() });
         self.publish_map(outputs);
     }
 
     fn make_map(&self) -> NodeMap {
         let (view, schema) = (Arc::clone(&self.view), Arc::clone(&self.schema));
         let mut map = self.map.with(self.incarnation, view, schema, &self.unreachable());
-        map.losses.clone_from(&self.losses);
-        map.given_up.clone_from(&self.given_up);
+        map.losses.clone_from(&self.reach.losses);
+        map.given_up.clone_from(&self.reach.given_up);
         map.is_behind = self.is_behind();
         map
     }
@@ -746,8 +772,8 @@ impl MainModule {
         readers: Vec<PublishedReader>,
         outputs: &mut Outputs<Shared>,
     ) {
-        readers.into_iter().for_each(|published| self.readers.insert(published));
-        if let Some(rollout) = &mut self.rollout
+        readers.into_iter().for_each(|published| self.making.readers.insert(published));
+        if let Some(rollout) = &mut self.making.rollout
             && rollout.map.schema.version == version
         {
             rollout.tables_missing.retain(|missing| *missing != from);
@@ -757,13 +783,13 @@ impl MainModule {
 
     /// All fragments exist: every module may use them.
     fn publish_map(&mut self, outputs: &mut Outputs<Shared>) {
-        let Some(rollout) = &mut self.rollout else { return };
+        let Some(rollout) = &mut self.making.rollout else { return };
         if !rollout.tables_missing.is_empty() || !rollout.installs_missing.is_empty() {
             return;
         }
         for (table, _, definition) in self.map.schema.tables().changes(rollout.map.schema.tables()) {
             if definition.is_none() {
-                self.readers.remove_table(table);
+                self.making.readers.remove_table(table);
             }
         }
         let map = rollout.map.with(
@@ -772,7 +798,7 @@ impl MainModule {
             Arc::clone(&rollout.map.schema),
             &rollout.map.lost,
         );
-        let map = Arc::new(map.with_readers(&self.readers));
+        let map = Arc::new(map.with_readers(&self.making.readers));
         rollout.installs_missing.clone_from(&self.config.modules);
         self.map = Arc::clone(&map);
         for module in &self.config.modules {
@@ -781,7 +807,7 @@ impl MainModule {
     }
 
     fn on_installed(&mut self, from: Address, version: SchemaVersion, outputs: &mut Outputs<Shared>) {
-        let Some(rollout) = &mut self.rollout else { return };
+        let Some(rollout) = &mut self.making.rollout else { return };
         if rollout.map.schema.version != version {
             return;
         }
@@ -789,20 +815,22 @@ impl MainModule {
         if !rollout.installs_missing.is_empty() {
             return;
         }
-        self.rollout = None;
+        self.making.rollout = None;
         self.report_view_installed(outputs);
         self.answer_early_fetches(outputs);
         self.answer_last_words(outputs);
-        if self.is_stale {
+        if self.making.is_stale {
             self.changed(outputs);
         } else {
             self.report_installed(outputs);
-            for node in self.found.clone() {
+            for node in self.reach.found.clone() {
                 self.announce_schema(node, outputs);
             }
         }
-        let is_ready =
-            self.is_schema_known() && self.is_connected() && !self.is_stale && self.rollout.is_none();
+        let is_ready = self.is_schema_known()
+            && self.is_connected()
+            && !self.making.is_stale
+            && self.making.rollout.is_none();
         let is_ready = is_ready && !self.is_joining();
         if !self.is_open && self.config.management.is_none() && is_ready {
             self.is_open = true;
@@ -832,10 +860,10 @@ impl MainModule {
         };
         let cluster = ClusterState {
             view: &self.view,
-            voters: &self.voters,
-            losses: &self.losses,
+            voters: &self.control.voters,
+            losses: &self.reach.losses,
             incarnation: self.incarnation,
-            awaited: &self.awaited,
+            awaited: &self.control.awaited,
             now: self.now.monotonic,
         };
         for request in management.on_bytes(me, connection, buffer, &cluster, outputs) {
@@ -853,7 +881,7 @@ impl MainModule {
                 }
                 ManagementRequest::Recover { cluster, without, operator } => {
                     let number = self.new_request().0;
-                    self.recoveries.insert(number, connection);
+                    self.operators.recoveries.insert(number, connection);
                     let order = RecoveryOrder { number, cluster, without, operator };
                     let order = Signal::RecoverVoters(Box::new(order));
                     outputs.send(self.me(), Address::membership(self.config.node), order);
@@ -876,7 +904,7 @@ impl MainModule {
 
     /// `membership` has done, or refused, what an operator ordered.
     fn on_voters_recovered(&mut self, number: u64, text: &str, outputs: &mut Outputs<Shared>) {
-        if let Some(connection) = self.recoveries.remove(&number) {
+        if let Some(connection) = self.operators.recoveries.remove(&number) {
             self.answer_management(connection, text, outputs);
         }
     }

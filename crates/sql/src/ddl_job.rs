@@ -150,7 +150,7 @@ impl DdlRun {
             self.tell_at = None;
         }
         if !matches!(progress, Ok(Progress::Wait | Progress::Spent)) {
-            cx.env.module.has_left_ddl |= progress.is_err() && self.job.is_some();
+            cx.env.module.left.has_ddl |= progress.is_err() && self.job.is_some();
             self.release(cx.env);
         }
         match progress {
@@ -163,7 +163,7 @@ impl DdlRun {
 
     /// Its session does not go on with it.
     pub(crate) fn abandon(&mut self, env: &mut Environment<'_>) {
-        env.module.has_left_ddl |= self.lock.is_some();
+        env.module.left.has_ddl |= self.lock.is_some();
         self.release(env);
     }
 
@@ -254,7 +254,7 @@ impl DdlRun {
 
     /// How long users of tables are waited for.
     fn patience(cx: &Cx<'_, '_>) -> Duration {
-        USERS_PATIENCE.min(Duration::from_secs(cx.core.variables.ddl_wait_timeout.into()))
+        USERS_PATIENCE.min(Duration::from_secs(cx.core.variables.timeouts.ddl_wait_s.into()))
     }
 
     // ---- users of its tables ----------------------------------------------------------------------------------------
@@ -318,7 +318,7 @@ impl DdlRun {
             with_index_key: false,
             context: cx.statement.program_context(cx.statement.settings),
         };
-        let wait = LockWait::Wait { timeout_ms: cx.core.variables.ddl_wait_timeout.saturating_mul(1_000) };
+        let wait = LockWait::Wait { timeout_ms: cx.core.variables.timeouts.ddl_wait_s.saturating_mul(1_000) };
         let read = ReadRequest {
             request,
             transaction: Some(transaction),

@@ -35,10 +35,7 @@ pub(crate) struct ModuleState {
     /// Knowledge of accounts besides the catalogue.
     pub(crate) accounts: AccountBook,
     pub(crate) deadlines: Deadlines<Alarm>,
-    /// Bytes made on the way into a reply.
-    pub(crate) scratch: Vec<u8>,
-    /// Key bytes of point reads.
-    pub(crate) key: Vec<u8>,
+    pub(crate) scratch: Scratch,
     /// UUID_SHORT().
     short_ids: Option<Arc<IdRange>>,
     /// System variables as the configuration and SET GLOBAL have made them.
@@ -47,16 +44,9 @@ pub(crate) struct ModuleState {
     pub(crate) ddl_locks: BTreeSet<TransactionId>,
     /// Commits that are answered when they are durable.
     pub(crate) durable: DurableWaits,
-    /// Commits whose sessions are gone.
-    pub(crate) orphans: Orphans,
-    /// Slots that transactions held on nodes when those were lost. If they end before the connection is back, their
-    /// aborts do not arrive either. Their requests may have waited there for a view, unseen by those that undo the work
-    /// of lost nodes. So they are aborted (again) when the node is back.
-    pub(crate) aborts_due: BTreeSet<(TransactionId, SlotId)>,
+    pub(crate) left: Left,
     /// When the node started; nothing before that.
     pub(crate) started: Option<Instant>,
-    /// A DDL statement has ended that may have left its job unfinished.
-    pub(crate) has_left_ddl: bool,
     /// Counted for SHOW STATUS.
     pub(crate) counters: Counters,
     /// The same by kinds of statements.
@@ -65,6 +55,28 @@ pub(crate) struct ModuleState {
     pub(crate) too_many: (u64, Option<Instant>),
     /// The node is about to stop: who is told when there are no sessions any more.
     pub(crate) draining: Option<Address>,
+}
+
+/// Work that sessions have left behind.
+#[derive(Default)]
+pub(crate) struct Left {
+    /// Commits whose sessions are gone.
+    pub(crate) orphans: Orphans,
+    /// Slots that transactions held on nodes when those were lost. If they end before the connection is back, their
+    /// aborts do not arrive either. Their requests may have waited there for a view, unseen by those that undo the work
+    /// of lost nodes. So they are aborted (again) when the node is back.
+    pub(crate) aborts_due: BTreeSet<(TransactionId, SlotId)>,
+    /// A DDL statement has ended that may have left its job unfinished.
+    pub(crate) has_ddl: bool,
+}
+
+/// Bytes that are made on the way, kept so that none is allocated.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    /// Bytes made on the way into a reply.
+    pub(crate) reply: Vec<u8>,
+    /// Key bytes of point reads.
+    pub(crate) key: Vec<u8>,
 }
 
 /// Counted for SHOW STATUS, per module.
@@ -150,15 +162,12 @@ impl ModuleState {
             nonces: NonceSource::new(seed),
             accounts: AccountBook::default(),
             deadlines: Deadlines::default(),
-            scratch: Vec::new(),
-            key: Vec::new(),
+            scratch: Scratch::default(),
             short_ids: None,
             ddl_locks: BTreeSet::new(),
             durable: DurableWaits::default(),
-            orphans: Orphans::default(),
-            aborts_due: BTreeSet::new(),
+            left: Left::default(),
             started: None,
-            has_left_ddl: false,
             counters: Counters::default(),
             statement_counts: StatementCounts::default(),
             too_many: (0, None),

@@ -153,7 +153,7 @@ impl SqlModule {
             | Input::Report(_)
             | Input::StopRequested => {}
         }
-        if std::mem::take(&mut self.state.has_left_ddl) {
+        if std::mem::take(&mut self.state.left.has_ddl) {
             self.finish_ddl(now, budget, outputs);
         }
     }
@@ -377,7 +377,7 @@ impl SqlModule {
         let (map, members) = (Arc::clone(&self.state.site.map), Arc::clone(&before.view));
         let life = |view: &View, node| view.node(node).map(|info| info.incarnation);
         let is_out = |node| map.is_out(node) || life(&members, node) != life(&map.view, node);
-        self.state.orphans.on_lost(is_out, &map, self.state.site.address, outputs);
+        self.state.left.orphans.on_lost(is_out, &map, self.state.site.address, outputs);
         self.abort_again(&before, outputs);
         if is_new_schema && self.state.renew_globals() {
             self.state.cache.clear();
@@ -393,7 +393,7 @@ impl SqlModule {
                 requester.on_view_changed(env, &before.view);
             });
             // A node that was left out may have left a job. Nobody has when the cluster begins.
-            self.state.has_left_ddl |= before.view.number.0 > 0 && self.looks_after_ddl();
+            self.state.left.has_ddl |= before.view.number.0 > 0 && self.looks_after_ddl();
         }
         // Requests to a lost node between the news of its loss and this map get no other answer.
         for node in lost {
@@ -403,11 +403,11 @@ impl SqlModule {
 
     /// Nodes that were lost are back: what ended meanwhile is aborted there.
     fn abort_again(&mut self, before: &NodeMap, outputs: &mut Outputs<Shared>) {
-        for (transaction, slot) in std::mem::take(&mut self.state.aborts_due) {
+        for (transaction, slot) in std::mem::take(&mut self.state.left.aborts_due) {
             let map = &self.state.site.map;
             let is_back = |node: &NodeId| map.view.number > before.view.number || before.lost.contains(node);
             let Some(primary) = map.primary_in_reach(slot).filter(|primary| is_back(&primary.node)) else {
-                self.state.aborts_due.insert((transaction, slot));
+                self.state.left.aborts_due.insert((transaction, slot));
                 continue;
             };
             let session =
@@ -442,7 +442,7 @@ impl SqlModule {
                 self.on_reply(done.request, Reply::Write(done.result), now, budget, outputs)
             }
             Signal::CommitDone(done) => {
-                self.state.orphans.on_answer(done.request);
+                self.state.left.orphans.on_answer(done.request);
                 self.on_reply(done.request, Reply::Commit(done.outcome), now, budget, outputs)
             }
             Signal::EpochDurable { .. } if from != Address::main(self.state.node()) => {}
@@ -548,11 +548,11 @@ impl SqlModule {
             requester.core_mut().client.inbox.cut_off(node, incarnation);
         });
         let map = Arc::clone(&self.state.site.map);
-        self.state.orphans.on_lost(|lost| lost == node, &map, self.state.site.address, outputs);
+        self.state.left.orphans.on_lost(|lost| lost == node, &map, self.state.site.address, outputs);
         self.on_node_lost(node, now, budget, outputs);
         // No view tells of the end of an SQL node.
         let is_sql = self.state.site.map.view.node(node).is_some_and(|info| info.role == NodeRole::Sql);
-        self.state.has_left_ddl |= is_sql && self.looks_after_ddl();
+        self.state.left.has_ddl |= is_sql && self.looks_after_ddl();
     }
 
     fn on_reply(
@@ -615,7 +615,7 @@ impl SqlModule {
         let view = self.state.site.map.view.number;
         let Some(primary) = self.state.site.map.primary_in_reach(slot) else {
             if let ReturnedRequest::CommitOne(commit) = &returned {
-                self.state.aborts_due.insert((commit.transaction, slot));
+                self.state.left.aborts_due.insert((commit.transaction, slot));
             }
             return self.on_reply(request, Reply::Lost, now, budget, outputs);
         };
@@ -730,7 +730,7 @@ impl SqlModule {
                 Value::Int(i64::try_from(seconds).unwrap_or(i64::MAX)),
                 Value::text(&state),
                 session.running_text().map_or(Value::Null, |text| {
-                    let modes = session.core.variables.text_modes;
+                    let modes = session.core.variables.modes.text;
                     Value::text(&planner::without_secrets(first_characters(text, SHOWN_TEXT_MAX), modes))
                 }),
                 Value::UInt(self.state.site.address.node.0.into()),

@@ -45,9 +45,9 @@ impl ResultSet {
             }
             // The writer needs the buffer while operators use everything else of the handler call.
             let mut buffer = std::mem::take(cx.env.outputs.buffer(connection));
-            let mut scratch = std::mem::take(&mut cx.env.module.scratch);
+            let mut scratch = std::mem::take(&mut cx.env.module.scratch.reply);
             let written = self.write_rows(cached, format, cx, (&mut buffer, &mut scratch));
-            cx.env.module.scratch = scratch;
+            cx.env.module.scratch.reply = scratch;
             *cx.env.outputs.buffer(connection) = buffer;
             match written? {
                 Pump::Rows => {}

@@ -436,7 +436,7 @@ impl Session {
             (coordinator, self.core.client.transaction.id())
         {
             let participants = self.core.client.transaction.participants();
-            env.module.orphans.adopt(request, coordinator, transaction, participants);
+            env.module.left.orphans.adopt(request, coordinator, transaction, participants);
         }
         if let Some(mut running) = self.running.take() {
             running.abandon(env);
@@ -486,8 +486,8 @@ impl Requester for Session {
     /// A node is lost: what the transaction had there is undone by that node, too, even if it is back at once.
     fn on_node_lost(&mut self, env: &mut Environment<'_>, node: NodeId) {
         let map = &env.module.site.map;
-        env.module.aborts_due.extend(self.core.client.transaction.held_at(node, map));
-        env.module.aborts_due.extend(self.core.locks.held_at(node, map));
+        env.module.left.aborts_due.extend(self.core.client.transaction.held_at(node, map));
+        env.module.left.aborts_due.extend(self.core.locks.held_at(node, map));
         let was_there = |slot| map.primary(slot).is_some_and(|primary| primary.node == node);
         self.core.void(|slot, _| was_there(slot));
         self.end_if_name_void(env);

@@ -94,11 +94,11 @@ impl SessionCore {
     /// The options that statements get from the session's variables and its client.
     pub(crate) fn options(&self) -> Options {
         Options {
-            lock_wait_timeout_s: self.variables.lock_wait_timeout,
-            select_limit: self.variables.select_limit,
-            recursion_depth_max: self.variables.recursion_depth_max,
+            lock_wait_timeout_s: self.variables.timeouts.lock_wait_s,
+            select_limit: self.variables.limits.select,
+            recursion_depth_max: self.variables.limits.recursion_depth,
             reads_stale: self.variables.reads_stale,
-            zero_draws: !self.variables.no_auto_value_on_zero,
+            zero_draws: !self.variables.modes.no_auto_value_on_zero,
             counts_found: self.capabilities.contains(Capabilities::FOUND_ROWS),
         }
     }

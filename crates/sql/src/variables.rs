@@ -46,41 +46,22 @@ pub(crate) struct SessionVariables {
     pub(crate) autocommit: bool,
     /// Seconds east of UTC; None: SYSTEM, which is UTC.
     pub(crate) time_zone: Option<i32>,
-    /// innodb_lock_wait_timeout, seconds.
-    pub(crate) lock_wait_timeout: u32,
-    /// lock_wait_timeout, seconds: how long DDL waits.
-    pub(crate) ddl_wait_timeout: u32,
-    /// sql_mode has a STRICT mode.
-    pub(crate) is_strict: bool,
-    /// The part of sql_mode that evaluation depends on.
-    pub(crate) sql_mode: SqlMode,
-    /// The part of sql_mode that says how texts are read.
-    pub(crate) text_modes: TextModes,
+    /// How long things may take.
+    pub(crate) timeouts: Timeouts,
+    /// sql_mode.
+    pub(crate) modes: Modes,
     /// The status flags that variables say: AUTOCOMMIT, NO_BACKSLASH_ESCAPES.
     pub(crate) status: StatusFlags,
     /// All that a shareable plan depends on besides its text, its parameters' types, the database and the schema: a
     /// cache keeps one per text *and* this.
     pub(crate) bind_key: u64,
-    /// sql_mode has NO_AUTO_VALUE_ON_ZERO.
-    pub(crate) no_auto_value_on_zero: bool,
-    /// sql_mode has ONLY_FULL_GROUP_BY.
-    pub(crate) only_full_group_by: bool,
     /// group_concat_max_len.
     pub(crate) group_concat_size_max: u32,
-    /// wait_timeout or interactive_timeout, seconds.
-    pub(crate) wait_timeout: u32,
-    /// net_read_timeout, seconds.
-    pub(crate) net_read_timeout: u32,
-    /// net_write_timeout, seconds.
-    pub(crate) net_write_timeout: u32,
     /// max_allowed_packet, bytes.
     pub(crate) max_allowed_packet: usize,
-    /// max_execution_time, milliseconds; 0 is for ever.
-    pub(crate) execution_time_ms_max: u32,
-    /// sql_select_limit.
-    pub(crate) select_limit: u64,
-    /// cte_max_recursion_depth.
-    pub(crate) recursion_depth_max: u32,
+
+    /// How much a statement may give or repeat.
+    pub(crate) limits: Limits,
     /// transaction_read_only.
     pub(crate) is_read_only: bool,
     /// latsdb_stale_reads: where no view can follow any more, rows of this node are read though others may have changed
@@ -106,6 +87,59 @@ pub(crate) struct SessionVariables {
     newest: Arc<Globals>,
 }
 
+/// How long a session lets things take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timeouts {
+    /// innodb_lock_wait_timeout.
+    pub(crate) lock_wait_s: u32,
+    /// lock_wait_timeout: how long DDL waits.
+    pub(crate) ddl_wait_s: u32,
+    /// wait_timeout or interactive_timeout.
+    pub(crate) idle_s: u32,
+    /// net_read_timeout.
+    pub(crate) read_s: u32,
+    /// net_write_timeout.
+    pub(crate) write_s: u32,
+    /// max_execution_time; 0 is for ever.
+    pub(crate) execution_ms_max: u32,
+}
+
+impl Timeouts {
+    /// MySQL's.
+    const DEFAULT: Self = Self {
+        lock_wait_s: 50,
+        ddl_wait_s: 31_536_000,
+        idle_s: 28_800,
+        read_s: 30,
+        write_s: 60,
+        execution_ms_max: 0,
+    };
+}
+
+/// How much a statement may give or repeat.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// sql_select_limit.
+    pub(crate) select: u64,
+    /// cte_max_recursion_depth.
+    pub(crate) recursion_depth: u32,
+}
+
+/// The modes that sql_mode names.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Modes {
+    /// A STRICT mode.
+    pub(crate) is_strict: bool,
+    /// Those that evaluation depends on.
+    pub(crate) evaluation: SqlMode,
+    /// Those that say how texts are read.
+    pub(crate) text: TextModes,
+    /// NO_AUTO_VALUE_ON_ZERO.
+    pub(crate) no_auto_value_on_zero: bool,
+    /// ONLY_FULL_GROUP_BY.
+    pub(crate) only_full_group_by: bool,
+}
+
 /// Bytes of a global value: every node keeps it.
 const GLOBAL_SIZE_MAX: usize = 65_535;
 
@@ -117,23 +151,16 @@ impl Default for SessionVariables {
         let mut variables = Self {
             autocommit: true,
             time_zone: None,
-            lock_wait_timeout: 50,
-            ddl_wait_timeout: 31_536_000,
-            is_strict: true,
-            sql_mode: SqlMode::default(),
-            text_modes: TextModes::default(),
+            timeouts: Timeouts::DEFAULT,
+            modes: Modes::of(SQL_MODE_DEFAULT),
             status: StatusFlags::EMPTY,
             bind_key: 0,
-            no_auto_value_on_zero: false,
-            only_full_group_by: true,
+
             group_concat_size_max: GROUP_CONCAT_SIZE_MAX,
-            wait_timeout: 28_800,
-            net_read_timeout: 30,
-            net_write_timeout: 60,
+
             max_allowed_packet: 64 << 20,
-            execution_time_ms_max: 0,
-            select_limit: u64::MAX,
-            recursion_depth_max: 1_000,
+
+            limits: Limits { select: u64::MAX, recursion_depth: 1_000 },
             is_read_only: false,
             reads_stale: false,
             awaits_durable: false,
@@ -146,7 +173,7 @@ impl Default for SessionVariables {
             globals: Arc::default(),
             newest: Arc::default(),
         };
-        variables.apply_sql_mode(SQL_MODE_DEFAULT);
+
         variables.derive();
         variables
     }
@@ -269,7 +296,7 @@ impl SessionVariables {
     /// Computes what follows from the other fields, so that no statement has to.
     fn derive(&mut self) {
         self.status = StatusFlags::given(StatusFlags::AUTOCOMMIT, self.autocommit)
-            | StatusFlags::given(StatusFlags::NO_BACKSLASH_ESCAPES, self.text_modes.no_backslash_escapes);
+            | StatusFlags::given(StatusFlags::NO_BACKSLASH_ESCAPES, self.modes.text.no_backslash_escapes);
         self.bind_key = self.derived_bind_key();
     }
 
@@ -281,7 +308,7 @@ impl SessionVariables {
             no_zero_date,
             no_zero_in_date,
             allow_invalid_dates,
-        } = self.sql_mode;
+        } = self.modes.evaluation;
         let flags = [
             strict,
             error_for_division_by_zero,
@@ -289,10 +316,10 @@ impl SessionVariables {
             no_zero_date,
             no_zero_in_date,
             allow_invalid_dates,
-            self.only_full_group_by,
+            self.modes.only_full_group_by,
         ];
         let flags = flags.into_iter().fold(0_u64, |bits, flag| bits << 1 | u64::from(flag));
-        let text = self.text_modes.bits() << 24;
+        let text = self.modes.text.bits() << 24;
         u64::from(self.group_concat_size_max) << 32 | text | self.character_key() << 8 | flags
     }
 
@@ -504,21 +531,21 @@ impl SessionVariables {
         match name {
             "autocommit" => self.autocommit = bool_of(value) == Some(true),
             "time_zone" => self.time_zone = time_zone_offset(&shown(value))?,
-            "innodb_lock_wait_timeout" => self.lock_wait_timeout = narrow(integer()),
-            "lock_wait_timeout" => self.ddl_wait_timeout = narrow(integer()),
-            "wait_timeout" => self.wait_timeout = narrow(integer()),
-            "net_read_timeout" => self.net_read_timeout = narrow(integer()),
-            "net_write_timeout" => self.net_write_timeout = narrow(integer()),
+            "innodb_lock_wait_timeout" => self.timeouts.lock_wait_s = narrow(integer()),
+            "lock_wait_timeout" => self.timeouts.ddl_wait_s = narrow(integer()),
+            "wait_timeout" => self.timeouts.idle_s = narrow(integer()),
+            "net_read_timeout" => self.timeouts.read_s = narrow(integer()),
+            "net_write_timeout" => self.timeouts.write_s = narrow(integer()),
             "max_allowed_packet" => {
                 self.max_allowed_packet = usize::try_from(integer()).unwrap_or(usize::MAX);
             }
-            "max_execution_time" => self.execution_time_ms_max = narrow(integer()),
-            "cte_max_recursion_depth" => self.recursion_depth_max = narrow(integer()),
-            "sql_select_limit" => self.select_limit = u64::try_from(integer()).unwrap_or(u64::MAX),
+            "max_execution_time" => self.timeouts.execution_ms_max = narrow(integer()),
+            "cte_max_recursion_depth" => self.limits.recursion_depth = narrow(integer()),
+            "sql_select_limit" => self.limits.select = u64::try_from(integer()).unwrap_or(u64::MAX),
             "transaction_read_only" | "tx_read_only" => self.is_read_only = bool_of(value) == Some(true),
             "durability" => self.awaits_durable = shown(value) != "memory" && !self.is_diskless(),
             "latsdb_stale_reads" => self.reads_stale = bool_of(value) == Some(true),
-            "sql_mode" => self.apply_sql_mode(&shown(value)),
+            "sql_mode" => self.modes = Modes::of(&shown(value)),
             "group_concat_max_len" => self.group_concat_size_max = narrow(integer()),
             "timestamp" => self.timestamp = fixed_timestamp(value),
             "collation_connection" => {
@@ -545,13 +572,13 @@ impl SessionVariables {
         self.derive();
         Ok(())
     }
+}
 
-    fn apply_sql_mode(&mut self, modes: &str) {
-        let has = |mode: &str| modes.split(',').any(|other| other == mode);
-        self.is_strict = has("STRICT_TRANS_TABLES") || has("STRICT_ALL_TABLES");
-        self.no_auto_value_on_zero = has("NO_AUTO_VALUE_ON_ZERO");
-        self.only_full_group_by = has("ONLY_FULL_GROUP_BY");
-        self.sql_mode = SqlMode {
+impl Modes {
+    /// The modes of a value of sql_mode: their names.
+    fn of(names: &str) -> Self {
+        let has = |mode: &str| names.split(',').any(|other| other == mode);
+        let evaluation = SqlMode {
             strict: false,
             error_for_division_by_zero: has("ERROR_FOR_DIVISION_BY_ZERO"),
             no_unsigned_subtraction: has("NO_UNSIGNED_SUBTRACTION"),
@@ -559,7 +586,7 @@ impl SessionVariables {
             no_zero_in_date: has("NO_ZERO_IN_DATE"),
             allow_invalid_dates: has("ALLOW_INVALID_DATES"),
         };
-        self.text_modes = TextModes {
+        let text = TextModes {
             ansi_quotes: has("ANSI_QUOTES"),
             no_backslash_escapes: has("NO_BACKSLASH_ESCAPES"),
             pipes_as_concat: has("PIPES_AS_CONCAT"),
@@ -568,6 +595,13 @@ impl SessionVariables {
             real_as_float: has("REAL_AS_FLOAT"),
             pad_char_to_full_length: has("PAD_CHAR_TO_FULL_LENGTH"),
         };
+        Self {
+            is_strict: has("STRICT_TRANS_TABLES") || has("STRICT_ALL_TABLES"),
+            evaluation,
+            text,
+            no_auto_value_on_zero: has("NO_AUTO_VALUE_ON_ZERO"),
+            only_full_group_by: has("ONLY_FULL_GROUP_BY"),
+        }
     }
 }
 

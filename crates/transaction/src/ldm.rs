@@ -164,6 +164,8 @@ struct Progress {
     is_joining: bool,
     /// This node cannot join: its process is about to end.
     is_ending: bool,
+    /// This node is about to stop.
+    standing_down: StandingDown,
 }
 
 /// Requests that go on when something is over.
@@ -196,7 +198,6 @@ struct Context<'a> {
     marker_turns: &'a mut MarkerTurns,
     postponed: &'a mut Postponed,
     progress: &'a mut Progress,
-    standing_down: &'a mut StandingDown,
     outputs: &'a mut Outputs<Shared>,
 }
 
@@ -277,7 +278,6 @@ pub struct Ldm {
     marker_turns: MarkerTurns,
     postponed: Postponed,
     progress: Progress,
-    standing_down: StandingDown,
     lag: Lag,
     /// When the call began that is under way.
     now: Now,
@@ -312,7 +312,7 @@ impl Ldm {
             marker_turns: MarkerTurns::new(marker_time),
             postponed: Postponed::default(),
             progress: Progress::default(),
-            standing_down: StandingDown::default(),
+
             lag: Lag::default(),
             now: Now::default(),
         }
@@ -426,7 +426,7 @@ impl Ldm {
             self.parts(outputs).1.hand_over_redo(None);
         }
         self.reclaim.plan(self.now);
-        if self.standing_down.main.is_some() {
+        if self.progress.standing_down.main.is_some() {
             self.stand_down(outputs);
         }
         self.watch_lag();
@@ -454,7 +454,7 @@ impl Ldm {
             marker_turns: &mut self.marker_turns,
             postponed: &mut self.postponed,
             progress: &mut self.progress,
-            standing_down: &mut self.standing_down,
+
             outputs,
         };
         (&mut self.slots, context)
@@ -496,9 +496,9 @@ impl Ldm {
             }
             Signal::StandDown if from != Address::main(self.address.node) => {}
             Signal::StandDown => {
-                self.standing_down.begin(from, &self.map);
+                self.progress.standing_down.begin(from, &self.map);
             }
-            Signal::LastWordHeard => self.standing_down.on_last_word_heard(from),
+            Signal::LastWordHeard => self.progress.standing_down.on_last_word_heard(from),
             Signal::ViewSettled { view } => {
                 self.progress.settled = self.progress.settled.max(view);
                 let (slots, mut context) = self.parts(outputs);

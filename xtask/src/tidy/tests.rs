@@ -1,6 +1,6 @@
 //! Each rule finds what it is there to find, and the table itself runs downwards.
 
-use super::{dependencies, documents, remarks_on};
+use super::{dependencies, documents, fields, remarks_on};
 
 /// The remarks on a file, a line each.
 fn remarks(path: &str, text: &str) -> Vec<String> {
@@ -69,6 +69,31 @@ fn paths_in_documents_are_those_of_files() {
 fn lines_of_figures_are_objects() {
     let found = documents::remarks_on("docs/a.jsonl", "{\"a\": 1}\n[1]\n{\"a\": }\n", &[""; 0].into());
     assert_eq!(found.iter().map(|remark| remark.line).collect::<Vec<_>>(), [2, 3]);
+}
+
+#[test]
+fn structs_have_twenty_fields_at_most() {
+    let text = |name: &str, count: usize| {
+        let field = |number: usize| match number % 3 {
+            0 => format!("    /// One: two.\n    field_{number}: BTreeMap<\n        u8, std::u8>,\n"),
+            1 => format!("    pub field_{number}: [u8; 2],\n"),
+            _ => format!("    pub(in crate::a) field_{number}: u8,\n"),
+        };
+        let fields: String = (0..count).map(field).collect();
+        format!("//! x\n\npub(crate) struct {name}<'a> {{\n{fields}}}\n\nstruct After {{\n    a: u8,\n}}\n")
+    };
+    let found = |path: &str, text: String| {
+        let remarks = fields::of_file(path, &text);
+        remarks.iter().map(|remark| (remark.line, remark.text.clone())).collect::<Vec<_>>()
+    };
+    let any = "crates/a/src/b.rs";
+    assert_eq!(found(any, text("Narrow", 20)), []);
+    assert_eq!(found(any, text("World", 21)), [(3, "World has 21 fields; at most 20".to_owned())]);
+    let exception = "crates/simulator/src/world.rs";
+    assert_eq!(found(exception, text("World", 22)), []);
+    assert_eq!(found(exception, text("World", 23)), [(3, "World has 23 fields; at most 22".to_owned())]);
+    let lower = "World has 20 fields: lower its number in tidy/fields.rs, or take it out";
+    assert_eq!(found(exception, text("World", 20)), [(3, lower.to_owned())]);
 }
 
 #[test]

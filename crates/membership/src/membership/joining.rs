@@ -1,7 +1,7 @@
 //! How this node comes in: an incarnation, then, if it holds rows, being copied to, then being in sync. And how its
 //! earlier life goes out.
 //!
-//! Each wish is asked for again until the view, or the log, has it; `join_at` says when.
+//! Each wish is asked for again until the view, or the log, has it; `Due::join` says when.
 //!
 //! Deliberately not here: what may follow which view (`succession`), and how long a late node has to wait (`laggards`).
 
@@ -25,7 +25,7 @@ impl Membership {
         if self.incarnation.is_some() || self.is_ending || self.config.awaits_claim {
             return;
         }
-        self.join_at = Some(now.monotonic + JOIN_RETRY);
+        self.due.join = Some(now.monotonic + JOIN_RETRY);
         let command = Command::Join {
             node: self.config.node,
             join: Box::new(self.config.join.clone()),
@@ -40,7 +40,7 @@ impl Membership {
             return;
         }
         self.incarnation = Some(incarnation);
-        self.join_at = None;
+        self.due.join = None;
         if let Some(log) = &mut self.log {
             log.never_found();
         }
@@ -60,7 +60,7 @@ impl Membership {
             return;
         }
         if let Some(next) = succession::with_in_sync(&self.view, self.config.node) {
-            self.join_at = Some(now.monotonic + JOIN_RETRY);
+            self.due.join = Some(now.monotonic + JOIN_RETRY);
             self.propose(now, next, outputs);
         }
     }
@@ -77,7 +77,7 @@ impl Membership {
         {
             return;
         }
-        self.join_at = Some(now.monotonic + JOIN_RETRY);
+        self.due.join = Some(now.monotonic + JOIN_RETRY);
         let members = self.view.nodes.iter().map(|info| info.node).filter(|node| self.view.is_member(*node));
         let mut is_connected = members.clone().all(|member| self.up.contains(&member));
         if mutants::is(Mutant::JoinUnconnected) {

@@ -33,7 +33,7 @@ impl Membership {
         let node = self.config.node;
         if let Some(LeaveStep::Stop { flushed_in, .. }) = self.leaving {
             let view = flushed_in.filter(|view| *view == self.view.number && !self.view.is_stopped);
-            self.leave_at = view.map(|_| now.monotonic + LEAVE_RETRY);
+            self.due.leave = view.map(|_| now.monotonic + LEAVE_RETRY);
             if let Some(view) = view {
                 self.with_log(now, outputs, |log, todo| log.propose(Command::Stop { view }, todo));
             }
@@ -45,7 +45,7 @@ impl Membership {
             Some(LeaveStep::Leave { .. }) => succession::without(&self.view, &[node]),
             Some(LeaveStep::Stop { .. }) | None => None,
         };
-        self.leave_at = next.is_some().then(|| now.monotonic + LEAVE_RETRY);
+        self.due.leave = next.is_some().then(|| now.monotonic + LEAVE_RETRY);
         // Primaries go to members that are there. A node that leaves leads nothing any more.
         let is_leaving = matches!(self.leaving, Some(LeaveStep::Leave { .. }));
         if let Some(next) = next.filter(|_| is_leaving || self.hears_all_members()) {
@@ -70,7 +70,7 @@ impl Membership {
             NodeRole::Management => OPERATOR_TOLD_IN,
             NodeRole::Data | NodeRole::Sql => Duration::ZERO,
         };
-        self.end_at = Some(now.monotonic + wait);
+        self.due.end = Some(now.monotonic + wait);
         let told = Signal::ViewInstall(Arc::clone(&self.view), None);
         outputs.send(self.me(), Address::main(self.config.node), told);
         self.end_with_all(now, outputs);
@@ -79,14 +79,14 @@ impl Membership {
 
     /// Ends this process, if the cluster has stopped and nobody needs it any more.
     pub(crate) fn end_with_all<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
-        let Some(end_at) = self.end_at else { return };
+        let Some(end_at) = self.due.end else { return };
         let ends_first =
             |node: &NodeId| self.view.node(*node).is_some_and(|info| info.role != NodeRole::Management);
         let end_at = match self.up.iter().any(ends_first) {
             true => end_at,
             false => end_at.min(now.monotonic + OPERATOR_TOLD_IN),
         };
-        self.end_at = Some(end_at);
+        self.due.end = Some(end_at);
         if end_at > now.monotonic {
             return;
         }
@@ -112,7 +112,7 @@ impl Membership {
         let view = Arc::clone(&self.view);
         let leads = self.leads();
         let next = succession::with_spread_primaries(&view);
-        self.spread_at = next.is_some().then(|| now.monotonic + SPREAD_PAUSE);
+        self.due.spread = next.is_some().then(|| now.monotonic + SPREAD_PAUSE);
         let is_calm = self.hears_all_members() && view.groups.iter().all(|group| group.joining.is_empty());
         if let Some(next) = next.filter(|_| is_calm && leads) {
             outputs.event(Severity::Info, "primaries are spread over all members");

@@ -203,7 +203,7 @@ impl Membership {
             }
             RestartMessage::Lost { view } => {
                 let is_named = self.is_in_view() && self.config.join.role == NodeRole::Data;
-                if view == self.view.number && is_named && self.end_at.is_none() {
+                if view == self.view.number && is_named && self.due.end.is_none() {
                     let text = "all rows of some node group are gone from memory: this node ends, to start from its disk";
                     self.end(EXIT_LEFT_OUT, (Severity::Error, text), outputs);
                 }
@@ -236,7 +236,7 @@ impl Membership {
 
     /// Looks whether a group is lost, and goes on with the restart. A leader is called at each tick of its log.
     pub(crate) fn look_for_restart<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
-        if self.restarting.look_at > now.monotonic || self.is_ending || self.end_at.is_some() {
+        if self.restarting.look_at > now.monotonic || self.is_ending || self.due.end.is_some() {
             return;
         }
         self.restarting.look_at = now.monotonic + LOOK_EVERY;

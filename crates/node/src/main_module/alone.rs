@@ -47,34 +47,35 @@ impl MainModule {
         let is_manager = self.config.management.is_some();
         let is_told = |(_, last): &(usize, NodeId)| is_manager || *last == node;
         let groups: Vec<_> = alone_in(&self.view).into_iter().filter(is_told).collect();
-        for (number, _) in &self.alone.groups {
+        for (number, _) in &self.control.alone.groups {
             if !groups.iter().any(|(still, _)| still == number) {
                 let text = format!("node group {number} has more than one replica again");
                 outputs.event(Severity::Info, text);
             }
         }
-        if groups == self.alone.groups {
+        if groups == self.control.alone.groups {
             return;
         }
-        self.alone = Alone { groups, again_at: None };
+        self.control.alone = Alone { groups, again_at: None };
         self.say_who_is_alone(outputs);
     }
 
     /// Says it again, if it is time.
     pub(super) fn remind_who_is_alone(&mut self, outputs: &mut Outputs<Shared>) {
-        if self.alone.again_at.is_some_and(|at| at <= self.now.monotonic) {
+        if self.control.alone.again_at.is_some_and(|at| at <= self.now.monotonic) {
             self.say_who_is_alone(outputs);
         }
     }
 
     fn say_who_is_alone(&mut self, outputs: &mut Outputs<Shared>) {
-        for (number, last) in &self.alone.groups {
+        for (number, last) in &self.control.alone.groups {
             let text = format!(
                 "node group {number} keeps one replica only: its rows are lost, and the cluster stops, if node {last} is lost before another node is in sync"
             );
             outputs.event(Severity::Warning, text);
         }
-        self.alone.again_at = (!self.alone.groups.is_empty()).then(|| self.now.monotonic + REPEAT);
+        self.control.alone.again_at =
+            (!self.control.alone.groups.is_empty()).then(|| self.now.monotonic + REPEAT);
     }
 }
 

@@ -71,7 +71,7 @@ impl Check {
 impl MainModule {
     /// A check is asked for: it begins when the newest catalogue is here.
     pub(super) fn request_check(&mut self, connection: ConnectionId, outputs: &mut Outputs<Shared>) {
-        self.checks_wanted.push(connection);
+        self.operators.checks_wanted.push(connection);
         if self.view.number.0 == 0 {
             return self.start_checks(outputs);
         }
@@ -82,26 +82,26 @@ impl MainModule {
     }
 
     fn refuse_checks(&mut self, outputs: &mut Outputs<Shared>) {
-        for connection in std::mem::take(&mut self.checks_wanted) {
+        for connection in std::mem::take(&mut self.operators.checks_wanted) {
             self.answer_management(connection, "ERROR: no data node is in reach\n", outputs);
         }
     }
 
     /// The client that wanted it is gone.
     pub(super) fn forget_check(&mut self, connection: ConnectionId) {
-        self.checks_wanted.retain(|wanted| *wanted != connection);
-        self.check.take_if(|check| check.connection == connection);
+        self.operators.checks_wanted.retain(|wanted| *wanted != connection);
+        self.operators.check.take_if(|check| check.connection == connection);
     }
 
     /// The catalogue has come.
     pub(super) fn start_checks(&mut self, outputs: &mut Outputs<Shared>) {
-        for connection in std::mem::take(&mut self.checks_wanted) {
+        for connection in std::mem::take(&mut self.operators.checks_wanted) {
             self.start_check(connection, outputs);
         }
     }
 
     fn start_check(&mut self, connection: ConnectionId, outputs: &mut Outputs<Shared>) {
-        if self.check.is_some() {
+        if self.operators.check.is_some() {
             return self.answer_management(connection, "ERROR: a check is under way already\n", outputs);
         }
         if self.view.number.0 == 0 || self.schema_reading.is_fetching() {
@@ -119,7 +119,7 @@ impl MainModule {
         for table in self.schema.tables().values() {
             fragments.extend(terms.slots_of(table).into_iter().map(|slot| (table.id, slot)));
         }
-        self.check = Some(Check {
+        self.operators.check = Some(Check {
             connection,
             fragments,
             after: None,
@@ -138,12 +138,12 @@ impl MainModule {
 
     /// Asks all replicas of the current fragment for the next range. Answers to earlier questions are void.
     fn ask_range(&mut self, outputs: &mut Outputs<Shared>) {
-        if self.check.is_none() {
+        if self.operators.check.is_none() {
             return;
         }
         let (request, me) = (self.new_request(), self.me());
         let again_at = self.now.monotonic + ASK_AGAIN;
-        let Some(check) = &mut self.check else { return };
+        let Some(check) = &mut self.operators.check else { return };
         let Some((table, slot)) = check.fragments.last().copied() else {
             return self.end_check(outputs);
         };
@@ -169,7 +169,7 @@ impl MainModule {
         done: ChecksumDone,
         outputs: &mut Outputs<Shared>,
     ) {
-        let Some(check) = &mut self.check else { return };
+        let Some(check) = &mut self.operators.check else { return };
         if done.request != check.request {
             return;
         }
@@ -205,14 +205,14 @@ impl MainModule {
     }
 
     pub(super) fn continue_check(&mut self, outputs: &mut Outputs<Shared>) {
-        if self.check.as_ref().is_some_and(|check| check.again_at <= self.now.monotonic) {
+        if self.operators.check.as_ref().is_some_and(|check| check.again_at <= self.now.monotonic) {
             self.ask_range(outputs);
         }
     }
 
     /// Others are in sync.
     pub(super) fn check_in_new_view(&mut self, outputs: &mut Outputs<Shared>) {
-        if let Some(check) = &mut self.check {
+        if let Some(check) = &mut self.operators.check {
             check.tries = 0;
             self.ask_range(outputs);
         }
@@ -220,7 +220,7 @@ impl MainModule {
 
     /// A replica that is asked is lost: there is nothing to compare with.
     pub(super) fn fail_check(&mut self, node: NodeId, outputs: &mut Outputs<Shared>) {
-        if let Some(check) = self.check.take() {
+        if let Some(check) = self.operators.check.take() {
             let text = format!("ERROR: node {node} was lost while its replicas were compared\n");
             self.answer_management(check.connection, &text, outputs);
         }
@@ -236,7 +236,7 @@ impl MainModule {
     }
 
     fn end_check(&mut self, outputs: &mut Outputs<Shared>) {
-        let Some(check) = self.check.take() else { return };
+        let Some(check) = self.operators.check.take() else { return };
         let mut text = String::new();
         for error in &check.errors {
             text.push_str(&format!("DIFFERENCE: {error}\n"));

@@ -95,8 +95,9 @@ fn list(nodes: &[NodeId]) -> String {
 impl MainModule {
     /// When a stop of the whole cluster is looked at.
     pub(super) fn full_stop_deadline(&self) -> Option<Instant> {
-        let leading = self.full_stops.leading.as_ref().map(|leading| leading.until.min(leading.ask_at));
-        let part = self.full_stops.part.as_ref().map(|part| part.until);
+        let leading =
+            self.operators.full_stops.leading.as_ref().map(|leading| leading.until.min(leading.ask_at));
+        let part = self.operators.full_stops.part.as_ref().map(|part| part.until);
         leading.into_iter().chain(part).min()
     }
 
@@ -124,21 +125,21 @@ impl MainModule {
         (connection, reason): (Option<ConnectionId>, &str),
         outputs: &mut Outputs<Shared>,
     ) {
-        if self.full_stops.leading.is_some() || self.full_stops.part.is_some() {
+        if self.operators.full_stops.leading.is_some() || self.operators.full_stops.part.is_some() {
             if let Some(connection) = connection {
                 self.answer_management(connection, "the cluster is stopping already\n", outputs);
             }
             return;
         }
         let is_sql = self.modules(ModuleKind::Ldm).is_empty() && self.config.management.is_none();
-        if is_sql && let Some(other) = self.found.first() {
+        if is_sql && let Some(other) = self.reach.found.first() {
             let wanted = Signal::FullStopWanted { reason: reason.to_owned() };
             return outputs.send(self.me(), Address::main(*other), wanted);
         }
         outputs.event(Severity::Warning, format!("the cluster stops as a whole: {reason}"));
         let now = self.now.monotonic;
         let step = Some(FullStopStep::EndSessions);
-        self.full_stops.leading = Some(Leading {
+        self.operators.full_stops.leading = Some(Leading {
             extent,
             connection,
             step,
@@ -153,14 +154,14 @@ impl MainModule {
 
     fn begin_step(&mut self, step: FullStopStep, outputs: &mut Outputs<Shared>) {
         let (now, view) = (self.now.monotonic, self.view.number);
-        let mut nodes = self.found.clone();
+        let mut nodes = self.reach.found.clone();
         nodes.push(self.config.node);
         if matches!(step, FullStopStep::Flush { .. }) {
             nodes.extend(self.view.in_sync(SlotId(0)));
         }
         nodes.sort_unstable();
         nodes.dedup();
-        let Some(leading) = &mut self.full_stops.leading else { return };
+        let Some(leading) = &mut self.operators.full_stops.leading else { return };
         (leading.step, leading.view, leading.missing) = (Some(step), view, nodes);
         (leading.until, leading.ask_at) = (now + STEP_PATIENCE, now);
         if let Some(connection) = leading.connection {
@@ -179,7 +180,7 @@ impl MainModule {
     /// Asks all that have not done the step, again and again.
     fn ask_for_step(&mut self, outputs: &mut Outputs<Shared>) {
         let now = self.now.monotonic;
-        let Some(leading) = &mut self.full_stops.leading else { return };
+        let Some(leading) = &mut self.operators.full_stops.leading else { return };
         leading.ask_at = now + ASK_EVERY;
         let Some(step) = leading.step else { return };
         let (extent, missing) = (leading.extent, leading.missing.clone());
@@ -203,7 +204,8 @@ impl MainModule {
         open: Epoch,
         outputs: &mut Outputs<Shared>,
     ) {
-        let Some(leading) = self.full_stops.leading.as_mut().filter(|leading| leading.step == Some(step))
+        let Some(leading) =
+            self.operators.full_stops.leading.as_mut().filter(|leading| leading.step == Some(step))
         else {
             return;
         };
@@ -215,17 +217,17 @@ impl MainModule {
     /// Goes on, if a step is done or has taken too long.
     pub(super) fn continue_full_stop(&mut self, outputs: &mut Outputs<Shared>) {
         let now = self.now.monotonic;
-        if let Some(part) = self.full_stops.part.as_ref().filter(|part| part.until <= now) {
+        if let Some(part) = self.operators.full_stops.part.as_ref().filter(|part| part.until <= now) {
             let text = "the cluster was about to stop, and the node that saw to it is gone: this node ends";
             outputs.event(Severity::Warning, text);
             return outputs.request(RequestToRuntime::Exit(part.exit_code.unwrap_or(0)));
         }
         let is_running = self.is_running();
-        let Some(leading) = &mut self.full_stops.leading else { return };
+        let Some(leading) = &mut self.operators.full_stops.leading else { return };
         let is_late = leading.until <= now;
         let view = self.view.number;
         // Nodes that are gone are not waited for. Whether those of the last step are members is another view's word.
-        let found = &self.found;
+        let found = &self.reach.found;
         let is_reached = |node: &NodeId| *node == self.config.node || found.contains(node);
         match leading.step {
             Some(FullStopStep::EndSessions | FullStopStep::AnswerCommits) => {
@@ -249,7 +251,7 @@ impl MainModule {
             Some(FullStopStep::Flush { .. }) | None if leading.view < view => {
                 let until = leading.until;
                 self.begin_step(FullStopStep::Flush { epoch: open }, outputs);
-                if let Some(leading) = &mut self.full_stops.leading {
+                if let Some(leading) = &mut self.operators.full_stops.leading {
                     // Views that follow each other do not make it longer.
                     leading.until = until;
                 }
@@ -268,7 +270,7 @@ impl MainModule {
     fn ask_for_record(&mut self, outputs: &mut Outputs<Shared>) {
         let me = self.config.node;
         let role = self.role_in_cluster(me);
-        let Some(leading) = &mut self.full_stops.leading else { return };
+        let Some(leading) = &mut self.operators.full_stops.leading else { return };
         (leading.step, leading.until) = (None, self.now.monotonic + STEP_PATIENCE);
         let (exit_code, flushed_in) = (leading.extent.exit_code(role), Some(leading.view));
         let step = LeaveStep::Stop { exit_code, flushed_in };
@@ -286,7 +288,7 @@ impl MainModule {
 
     fn end_all(&mut self, text: &str, outputs: &mut Outputs<Shared>) {
         self.begin_step(FullStopStep::End, outputs);
-        if let Some(leading) = self.full_stops.leading.take() {
+        if let Some(leading) = self.operators.full_stops.leading.take() {
             self.answer_full_stop(&leading, text, outputs);
         }
     }
@@ -298,10 +300,10 @@ impl MainModule {
 
     /// The newest view is that of a cluster that has stopped.
     pub(super) fn on_cluster_stopped(&mut self, view: &View, outputs: &mut Outputs<Shared>) {
-        let Some(leading) = self.full_stops.leading.take() else { return };
+        let Some(leading) = self.operators.full_stops.leading.take() else { return };
         let away = view.nodes.iter().map(|info| info.node);
         let away: Vec<NodeId> =
-            away.filter(|node| *node != self.config.node && !self.found.contains(node)).collect();
+            away.filter(|node| *node != self.config.node && !self.reach.found.contains(node)).collect();
         let mut text = match leading.extent {
             FullStop::Shutdown => "the cluster has stopped; nothing is lost\n",
             FullStop::Stop => "all data nodes have stopped; nothing is lost\n",
@@ -322,7 +324,7 @@ impl MainModule {
 
     /// The operator has gone: the stop goes on.
     pub(super) fn forget_full_stop(&mut self, connection: ConnectionId) {
-        if let Some(leading) = &mut self.full_stops.leading {
+        if let Some(leading) = &mut self.operators.full_stops.leading {
             leading.connection = leading.connection.filter(|waiting| *waiting != connection);
         }
     }
@@ -340,11 +342,11 @@ impl MainModule {
         if step == FullStopStep::End {
             return self.end_full_stop(exit_code, outputs);
         }
-        if let Some(part) = self.full_stops.part.as_mut().filter(|part| part.step == step) {
+        if let Some(part) = self.operators.full_stops.part.as_mut().filter(|part| part.step == step) {
             part.leader = leader;
             return self.answer_if_done(outputs);
         }
-        if self.full_stops.part.is_none() {
+        if self.operators.full_stops.part.is_none() {
             // A stop of this node alone ends with this one.
             self.stopping = None;
             outputs.event(
@@ -369,13 +371,13 @@ impl MainModule {
             self.epochs.on_signal(self.now, self.me(), EpochSignals::Wanted(epoch), outputs);
         }
         let until = self.now.monotonic + PATIENCE;
-        self.full_stops.part = Some(Part { leader, step, missing, exit_code, until });
+        self.operators.full_stops.part = Some(Part { leader, step, missing, exit_code, until });
         self.answer_if_done(outputs);
     }
 
     /// A module has done what it was asked for.
     pub(super) fn on_part_done(&mut self, module: Address, outputs: &mut Outputs<Shared>) {
-        if let Some(part) = &mut self.full_stops.part {
+        if let Some(part) = &mut self.operators.full_stops.part {
             part.missing.retain(|missing| *missing != module);
             self.answer_if_done(outputs);
         }
@@ -383,7 +385,7 @@ impl MainModule {
 
     /// Says that the step is done, if it is.
     pub(super) fn answer_if_done(&mut self, outputs: &mut Outputs<Shared>) {
-        let Some(part) = &self.full_stops.part else { return };
+        let Some(part) = &self.operators.full_stops.part else { return };
         let is_done = match part.step {
             FullStopStep::EndSessions | FullStopStep::AnswerCommits => part.missing.is_empty(),
             FullStopStep::Flush { epoch } => !self.writes_log() || self.epochs.flushed() >= epoch,
@@ -402,7 +404,7 @@ impl MainModule {
 
     /// The process ends, or takes no part any more.
     fn end_full_stop(&mut self, exit_code: Option<u8>, outputs: &mut Outputs<Shared>) {
-        self.full_stops.part = None;
+        self.operators.full_stops.part = None;
         match exit_code {
             Some(exit_code) => outputs.request(RequestToRuntime::Exit(exit_code)),
             None => {

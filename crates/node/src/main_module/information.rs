@@ -51,13 +51,13 @@ pub(super) struct Gathering {
 impl MainModule {
     /// `tls info`: the driver knows.
     pub(super) fn ask_for_tls(&mut self, connection: ConnectionId, outputs: &mut Outputs<Shared>) {
-        self.tls_questions.push(connection);
+        self.operators.tls_questions.push(connection);
         outputs.request(RequestToRuntime::Report);
     }
 
     fn answer_tls_questions(&mut self, report: &RuntimeReport, outputs: &mut Outputs<Shared>) {
         let Some(management) = &self.config.management else { return };
-        for connection in self.tls_questions.drain(..) {
+        for connection in self.operators.tls_questions.drain(..) {
             let text = management.tls_information(connection, report);
             write_answer(&text, outputs.buffer(connection));
         }
@@ -121,7 +121,8 @@ impl MainModule {
 
     fn gather(&mut self, from: Address, request: RequestId, table: InfoTable, missing: usize) -> RequestId {
         let own = self.new_request();
-        self.gatherings
+        self.requests
+            .gatherings
             .insert(own.0, Gathering { from, request, table, missing, has_report: false, rows: Vec::new() });
         own
     }
@@ -150,11 +151,11 @@ impl MainModule {
         rows: Vec<Vec<Value>>,
         outputs: &mut Outputs<Shared>,
     ) {
-        let Some(gathering) = self.gatherings.get_mut(&request.0) else { return };
+        let Some(gathering) = self.requests.gatherings.get_mut(&request.0) else { return };
         gathering.rows.extend(rows);
         gathering.missing -= 1;
         if gathering.missing == 0
-            && let Some(gathering) = self.gatherings.remove(&request.0)
+            && let Some(gathering) = self.requests.gatherings.remove(&request.0)
         {
             self.answer_info(gathering.from, gathering.request, gathering.rows, outputs);
         }
@@ -162,13 +163,14 @@ impl MainModule {
 
     /// A module of a lost node that asked does not wait any more.
     pub(super) fn fail_gatherings(&mut self, node: NodeId, _outputs: &mut Outputs<Shared>) {
-        self.gatherings.retain(|_, gathering| gathering.from.node != node);
+        self.requests.gatherings.retain(|_, gathering| gathering.from.node != node);
     }
 
     pub(super) fn on_runtime_report(&mut self, report: &RuntimeReport, outputs: &mut Outputs<Shared>) {
         let is_for_driver =
             |table: InfoTable| matches!(table.source(), InfoSource::Driver(_) | InfoSource::All(_));
         let waiting: Vec<(u64, InfoTable)> = self
+            .requests
             .gatherings
             .iter()
             .filter(|(_, gathering)| is_for_driver(gathering.table) && !gathering.has_report)
@@ -176,7 +178,7 @@ impl MainModule {
             .collect();
         for (request, table) in waiting {
             let rows = driver::report_rows(self.config.node, table, report);
-            if let Some(gathering) = self.gatherings.get_mut(&request) {
+            if let Some(gathering) = self.requests.gatherings.get_mut(&request) {
                 gathering.has_report = true;
             }
             self.on_info_done(RequestId(request), rows, outputs);
@@ -214,8 +216,8 @@ impl MainModule {
 
     /// Whether a node has a copy of the control log that counts, as far as this node knows.
     fn is_voter(&self, node: NodeId) -> Option<bool> {
-        let is_known = !self.voters.is_empty();
-        is_known.then(|| self.voters.iter().any(|voter| voter.node == node && voter.votes))
+        let is_known = !self.control.voters.is_empty();
+        is_known.then(|| self.control.voters.iter().any(|voter| voter.node == node && voter.votes))
     }
 
     /// In pages, then in bytes.

@@ -26,7 +26,7 @@ pub(super) struct MemoryReport {
 impl MainModule {
     /// When nodes have taken too long.
     pub(super) fn memory_report_deadline(&self) -> Option<Instant> {
-        self.memory_reports.iter().map(|report| report.until).min()
+        self.operators.memory_reports.iter().map(|report| report.until).min()
     }
 
     pub(super) fn ask_for_memory(
@@ -38,7 +38,7 @@ impl MainModule {
         self.forget_memory_report(connection);
         let mut asked = Vec::new();
         for node in nodes {
-            if !self.found.contains(node) {
+            if !self.reach.found.contains(node) {
                 asked.push((*node, Ok("not connected".to_owned())));
                 continue;
             }
@@ -48,13 +48,13 @@ impl MainModule {
             asked.push((*node, Err(request)));
         }
         let until = self.now.monotonic + ANSWER_PATIENCE;
-        self.memory_reports.push(MemoryReport { connection, nodes: asked, until });
+        self.operators.memory_reports.push(MemoryReport { connection, nodes: asked, until });
         self.tell_memory_reports(outputs);
     }
 
     /// Whether an answer is for one of them.
     pub(super) fn awaits_memory_report(&self, request: RequestId) -> bool {
-        let mut nodes = self.memory_reports.iter().flat_map(|report| &report.nodes);
+        let mut nodes = self.operators.memory_reports.iter().flat_map(|report| &report.nodes);
         nodes.any(|(_, said)| *said == Err(request))
     }
 
@@ -66,7 +66,7 @@ impl MainModule {
         outputs: &mut Outputs<Shared>,
     ) {
         let text = rows.iter().find_map(|row| usage(row)).unwrap_or_else(|| "it has told nothing".to_owned());
-        let nodes = self.memory_reports.iter_mut().flat_map(|report| &mut report.nodes);
+        let nodes = self.operators.memory_reports.iter_mut().flat_map(|report| &mut report.nodes);
         for (_, said) in nodes.filter(|(node, said)| *node == from && *said == Err(request)) {
             *said = Ok(text.clone());
         }
@@ -76,7 +76,7 @@ impl MainModule {
     /// Tells without those that are late.
     pub(super) fn end_memory_reports(&mut self, outputs: &mut Outputs<Shared>) {
         let now = self.now.monotonic;
-        for report in self.memory_reports.iter_mut().filter(|report| report.until <= now) {
+        for report in self.operators.memory_reports.iter_mut().filter(|report| report.until <= now) {
             for (_, said) in report.nodes.iter_mut().filter(|(_, said)| said.is_err()) {
                 *said = Ok("it does not answer".to_owned());
             }
@@ -86,16 +86,16 @@ impl MainModule {
 
     /// The client that asked has gone.
     pub(super) fn forget_memory_report(&mut self, connection: ConnectionId) {
-        self.memory_reports.retain(|report| report.connection != connection);
+        self.operators.memory_reports.retain(|report| report.connection != connection);
     }
 
     /// Answers the questions to which all nodes have said something.
     fn tell_memory_reports(&mut self, outputs: &mut Outputs<Shared>) {
         let is_complete = |report: &MemoryReport| report.nodes.iter().all(|(_, said)| said.is_ok());
-        let reports = std::mem::take(&mut self.memory_reports);
+        let reports = std::mem::take(&mut self.operators.memory_reports);
         let (complete, open): (Vec<MemoryReport>, Vec<MemoryReport>) =
             reports.into_iter().partition(is_complete);
-        self.memory_reports = open;
+        self.operators.memory_reports = open;
         for report in complete {
             let line = |(node, said): &(NodeId, Result<String, RequestId>)| {
                 said.as_ref().map_or_else(|_| String::new(), |said| format!("Node {node}: {said}\n"))

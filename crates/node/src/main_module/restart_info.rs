@@ -127,7 +127,7 @@ impl MainModule {
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let slots = self.view.slots_of_node(self.config.node);
         let mine = slots.filter(|id| self.view.joining(*id).contains(&self.config.node));
-        (count(self.copied.len()), count(mine.count()))
+        (count(self.entry.copied.len()), count(mine.count()))
     }
 
     pub(super) fn restart_rows(&self) -> Vec<Vec<Value>> {
@@ -139,7 +139,7 @@ impl MainModule {
         let (copied, slots) = self.copies();
         self.restart.copies = (copied, slots);
         let managers = self.view.nodes.iter().filter(|info| info.role == NodeRole::Management);
-        for node in managers.map(|info| info.node).filter(|node| self.found.contains(node)) {
+        for node in managers.map(|info| info.node).filter(|node| self.reach.found.contains(node)) {
             outputs.send(self.me(), Address::main(node), Signal::RestartProgress { copied, slots });
         }
     }

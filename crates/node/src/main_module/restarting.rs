@@ -33,7 +33,7 @@ pub(super) struct Asked {
 impl MainModule {
     /// When a node that was asked has taken too long.
     pub(super) fn asked_deadline(&self) -> Option<Instant> {
-        self.asked.iter().map(|asked| asked.until).min()
+        self.operators.restarts.iter().map(|asked| asked.until).min()
     }
 
     /// A node is to stop, or to start again, while the others go on.
@@ -55,7 +55,7 @@ impl MainModule {
         }
         let request = self.new_request();
         let until = self.now.monotonic + ANSWER_PATIENCE;
-        self.asked.push(Asked { request, connection, node, until });
+        self.operators.restarts.push(Asked { request, connection, node, until });
         outputs.send(self.me(), Address::main(node), Signal::RestartCheck { request, config });
     }
 
@@ -104,8 +104,9 @@ impl MainModule {
         refusal: Option<String>,
         outputs: &mut Outputs<Shared>,
     ) {
-        let place = self.asked.iter().position(|asked| asked.request == request && asked.node == from);
-        let Some(asked) = place.map(|place| self.asked.remove(place)) else { return };
+        let place =
+            self.operators.restarts.iter().position(|asked| asked.request == request && asked.node == from);
+        let Some(asked) = place.map(|place| self.operators.restarts.remove(place)) else { return };
         match refusal {
             None => self.stop_node(asked.connection, from, EXIT_LEFT_OUT, outputs),
             Some(why) => {
@@ -119,8 +120,9 @@ impl MainModule {
     /// Refuses to restart nodes that do not answer.
     pub(super) fn end_asked(&mut self, outputs: &mut Outputs<Shared>) {
         let now = self.now.monotonic;
-        let (late, asked) = std::mem::take(&mut self.asked).into_iter().partition(|asked| asked.until <= now);
-        self.asked = asked;
+        let (late, asked) =
+            std::mem::take(&mut self.operators.restarts).into_iter().partition(|asked| asked.until <= now);
+        self.operators.restarts = asked;
         let late: Vec<Asked> = late;
         for Asked { connection, node, .. } in late {
             let text =
@@ -131,7 +133,7 @@ impl MainModule {
 
     /// The client that asked has gone: nothing is done for it.
     pub(super) fn forget_asked(&mut self, connection: ConnectionId) {
-        self.asked.retain(|asked| asked.connection != connection);
+        self.operators.restarts.retain(|asked| asked.connection != connection);
     }
 }
 

@@ -137,7 +137,7 @@ impl MainModule {
         waiting.retain(|waiting| (waiting.from, waiting.request) != (from, request));
         waiting.push(Waiting { from, request, version, tables, used_for_ms });
         if self.schema.version >= version {
-            if self.rollout.is_none() {
+            if self.making.rollout.is_none() {
                 self.report_installed(outputs);
             }
             return;
@@ -278,7 +278,8 @@ impl MainModule {
         if mutants::is(Mutant::SqlNodesUnheard) {
             return SchemaVersion(u64::MAX);
         }
-        let is_reached = |info: &&NodeInfo| info.role == NodeRole::Sql && self.found.contains(&info.node);
+        let is_reached =
+            |info: &&NodeInfo| info.role == NodeRole::Sql && self.reach.found.contains(&info.node);
         let told =
             |info: &NodeInfo| self.schema_reading.told.get(&info.node).copied().unwrap_or(SchemaVersion(0));
         let relays = self.view.is_in_sync(self.config.node);
@@ -295,7 +296,7 @@ impl MainModule {
     ) {
         let told = self.schema_reading.told.entry(node).or_default();
         *told = version.max(*told);
-        if self.rollout.is_none() {
+        if self.making.rollout.is_none() {
             self.report_installed(outputs);
         }
     }
@@ -370,7 +371,7 @@ impl MainModule {
         outputs: &mut Outputs<Shared>,
     ) {
         let is_same = |backfill: &&mut Backfill| (backfill.table, backfill.index) == (table, index);
-        if let Some(backfill) = self.backfills.values_mut().find(is_same) {
+        if let Some(backfill) = self.requests.backfills.values_mut().find(is_same) {
             if !backfill.askers.contains(&(from, request)) {
                 backfill.askers.push((from, request));
             }
@@ -382,7 +383,9 @@ impl MainModule {
             outputs.send(self.me(), *ldm, Signal::BackfillRequest { request: own, table, index });
         }
         let askers = vec![(from, request)];
-        self.backfills.insert(own.0, Backfill { table, index, askers, missing: ldms.len(), refusal: None });
+        self.requests
+            .backfills
+            .insert(own.0, Backfill { table, index, askers, missing: ldms.len(), refusal: None });
         if ldms.is_empty() {
             self.end_backfill(own, outputs);
         }
@@ -394,7 +397,7 @@ impl MainModule {
         refusal: Option<Refusal>,
         outputs: &mut Outputs<Shared>,
     ) {
-        let Some(backfill) = self.backfills.get_mut(&request.0) else { return };
+        let Some(backfill) = self.requests.backfills.get_mut(&request.0) else { return };
         backfill.missing -= 1;
         backfill.refusal = backfill.refusal.take().or(refusal);
         if backfill.missing == 0 {
@@ -403,7 +406,9 @@ impl MainModule {
     }
 
     fn end_backfill(&mut self, request: RequestId, outputs: &mut Outputs<Shared>) {
-        let Some(Backfill { askers, refusal, .. }) = self.backfills.remove(&request.0) else { return };
+        let Some(Backfill { askers, refusal, .. }) = self.requests.backfills.remove(&request.0) else {
+            return;
+        };
         for (from, request) in askers {
             outputs.send(self.me(), from, Signal::BackfillDone { request, refusal: refusal.clone() });
         }
@@ -422,7 +427,7 @@ impl MainModule {
     }
 
     fn is_in_reach(&self, node: NodeId) -> bool {
-        self.found.contains(&node) && !self.lost.contains(&node)
+        self.reach.found.contains(&node) && !self.reach.lost.contains(&node)
     }
 
     /// Whether there is anybody to fetch the catalogue from.
@@ -468,7 +473,7 @@ impl MainModule {
         // As long as this node is in an older view, tables can be made and filled there without the asker, who would
         // take what is copied to it of such a table for rows of one that was dropped. From its view on commits wait for
         // its answers if it is a replica.
-        let mut is_early = self.map.view.number < view || self.rollout.is_some();
+        let mut is_early = self.map.view.number < view || self.making.rollout.is_some();
         if mutants::is(Mutant::SchemaBeforeView) {
             is_early = false;
         }
@@ -513,7 +518,7 @@ impl MainModule {
         self.schema = schema;
         self.changed(outputs);
         let install = hint(version);
-        for node in self.found.iter().filter(|node| self.view.is_in_sync(**node)) {
+        for node in self.reach.found.iter().filter(|node| self.view.is_in_sync(**node)) {
             outputs.send(self.me(), Address::main(*node), install.clone());
         }
     }
@@ -535,7 +540,7 @@ impl MainModule {
             return self.fetch_schema(outputs);
         }
         let wanted = self.schema_reading.waiting.iter().map(|waiting| waiting.version).max();
-        let is_entering = self.is_joining() && self.entered == ViewNumber(0);
+        let is_entering = self.is_joining() && self.entry.view == ViewNumber(0);
         if Some(version) < wanted && !is_entering {
             return;
         }
@@ -550,7 +555,7 @@ impl MainModule {
         if Some(version) >= wanted {
             self.schema_reading.is_fetching = false;
             // A node that is in reach and has not answered yet is asked again.
-            if !self.schema_reading.unheard.keys().any(|node| self.found.contains(node)) {
+            if !self.schema_reading.unheard.keys().any(|node| self.reach.found.contains(node)) {
                 self.schema_reading.read_at = None;
             }
         }

@@ -76,7 +76,8 @@ impl MainModule {
             self.sequences.queues.remove(&table);
             return;
         };
-        let primary = self.map.primary(SlotId(0)).filter(|primary| !self.given_up.contains(&primary.node));
+        let primary =
+            self.map.primary(SlotId(0)).filter(|primary| !self.reach.given_up.contains(&primary.node));
         let Some(primary) = primary else {
             return self.refuse_sequences(table, wanted, outputs);
         };

@@ -72,7 +72,7 @@ impl MainModule {
     ) {
         let me = self.config.node;
         outputs.event(Severity::Info, format!("stopping: {reason}"));
-        if self.full_stops.is_on_its_way() {
+        if self.operators.full_stops.is_on_its_way() {
             return;
         }
         if self.is_stopping_already(exit_code, may_stay, outputs) {
@@ -153,16 +153,16 @@ impl MainModule {
     /// Whether somebody who lives has each of this node's slots.
     fn has_heirs_left(&self) -> bool {
         let me = self.config.node;
-        let mut gone = self.lost.clone();
+        let mut gone = self.reach.lost.clone();
         gone.push(me);
         !self.view.is_in_sync(me) || succession::without(&self.view, &gone).is_some()
     }
 
     /// All members use a view in which this node leads nothing.
     fn is_led_by_others(&self) -> bool {
-        self.entered == self.view.number
+        self.entry.view == self.view.number
             && self.view.leaving.contains(&self.config.node)
-            && self.view.in_sync(SlotId(0)).iter().all(|member| self.installed.contains(member))
+            && self.view.in_sync(SlotId(0)).iter().all(|member| self.entry.installed.contains(member))
     }
 
     fn ask_all(&mut self, stage: Stage, kind: ModuleKind, signal: &Signal, outputs: &mut Outputs<Shared>) {
@@ -189,7 +189,7 @@ impl MainModule {
 
     /// A module has done what it was asked for.
     pub(super) fn on_stopped(&mut self, from: Address, outputs: &mut Outputs<Shared>) {
-        if self.full_stops.is_on_its_way() {
+        if self.operators.full_stops.is_on_its_way() {
             return self.on_part_done(from, outputs);
         }
         let me = self.config.node;
@@ -223,7 +223,7 @@ impl MainModule {
     /// This node's sessions have sent their signals to primaries of older views before: a node that is about to stop
     /// need not wait for more of them.
     pub(super) fn answer_last_words(&mut self, outputs: &mut Outputs<Shared>) {
-        if self.rollout.is_none() {
+        if self.making.rollout.is_none() {
             for ldm in std::mem::take(&mut self.last_words) {
                 outputs.send(self.me(), ldm, Signal::LastWordHeard);
             }

@@ -47,7 +47,7 @@ pub(crate) fn starting() -> MainModule {
 /// All modules use a newer view.
 fn enter(main: &mut MainModule, number: u64) {
     main.view = view(number);
-    main.entered = ViewNumber(number);
+    main.entry.view = ViewNumber(number);
     let empty = NodeMap::empty(ME, Arc::clone(&main.schema));
     let map = empty.with(Incarnation(1), Arc::clone(&main.view), Arc::clone(&main.schema), &[]);
     main.map = Arc::new(map);
@@ -106,7 +106,7 @@ fn sql_node() -> MainModule {
     });
     enter(&mut main, 1);
     main.incarnation = Incarnation(3);
-    main.found = vec![ME, OTHER];
+    main.reach.found = vec![ME, OTHER];
     main
 }
 
@@ -259,7 +259,7 @@ pub(crate) fn a_version_is_installed_when_the_sql_nodes_in_reach_have_it() {
     let mut view = View::clone(&main.view);
     view.nodes.push(fixtures::node(SQL.0, NodeRole::Sql));
     main.view = Arc::new(view);
-    main.found = vec![OTHER, SQL];
+    main.reach.found = vec![OTHER, SQL];
     assert_eq!(take(&mut main, OTHER, install(Vec::new())), [], "the job's node may not reach that SQL node");
     assert_eq!(take(&mut main, OTHER, install(Vec::new())), [], "it asks again");
     let answer = (Address::main(OTHER), installed(7, Vec::new()));
@@ -272,7 +272,7 @@ pub(crate) fn a_version_is_installed_when_the_sql_nodes_in_reach_have_it() {
     // A node that is lost and found again tells it anew; one that is away gets no rows, and is not waited for.
     main.schema_reading.forget_told(SQL);
     assert_eq!(take(&mut main, OTHER, install(Vec::new())), []);
-    main.found = vec![OTHER];
+    main.reach.found = vec![OTHER];
     assert_eq!(take(&mut main, OTHER, install(Vec::new())), [answer]);
 }
 

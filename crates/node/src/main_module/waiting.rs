@@ -80,7 +80,7 @@ impl MainModule {
         if let Some(management) = &mut self.config.management {
             management.set_report(me, report.clone(), outputs);
         }
-        for node in self.found.iter().filter(|node| self.is_manager(**node)) {
+        for node in self.reach.found.iter().filter(|node| self.is_manager(**node)) {
             outputs.send(self.me(), Address::main(*node), Signal::NodeReport(Box::new(report.clone())));
         }
         self.waiting.told = Some(report);
@@ -117,13 +117,13 @@ impl MainModule {
     /// The condition that this node waits for before rows can be read through it; `None` if they can.
     fn waits_for(&self) -> Option<String> {
         let is_manager = self.config.management.is_some();
-        let has_map = self.map.view.number.0 > 0 && self.rollout.is_none();
+        let has_map = self.map.view.number.0 > 0 && self.making.rollout.is_none();
         if self.is_open || (is_manager && has_map) {
             return None;
         }
         let is_let_in = self.incarnation != Incarnation(0) && self.view.number.0 > 0;
-        if !is_let_in && !self.awaited.is_empty() {
-            return Some(format!("the control plane: {}", self.awaited));
+        if !is_let_in && !self.control.awaited.is_empty() {
+            return Some(format!("the control plane: {}", self.control.awaited));
         }
         Some(if self.incarnation == Incarnation(0) {
             format!("a majority of voters to let it in{}", self.away())
@@ -169,7 +169,7 @@ impl MainModule {
     }
 
     fn not_found(&self, nodes: impl Iterator<Item = NodeId>) -> Vec<NodeId> {
-        nodes.filter(|node| *node != self.config.node && !self.found.contains(node)).collect()
+        nodes.filter(|node| *node != self.config.node && !self.reach.found.contains(node)).collect()
     }
 }
 

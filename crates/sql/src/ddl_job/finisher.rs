@@ -77,10 +77,10 @@ impl Finisher {
                 }
                 None => return,
             };
-            let has_left_ddl = env.module.has_left_ddl;
+            let has_left_ddl = env.module.left.has_ddl;
             let progress = run.step(&mut Cx { env, core: &mut self.core, statement: &self.statement });
             // A job that this run leaves is its own affair.
-            env.module.has_left_ddl = has_left_ddl;
+            env.module.left.has_ddl = has_left_ddl;
             match progress {
                 Ok(Progress::Wait) => {
                     // A request to a node after it was lost gets no answer from anybody else.

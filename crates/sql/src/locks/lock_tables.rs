@@ -65,7 +65,7 @@ impl LockTablesRun {
             }
         }
         places.sort_unstable();
-        let patience = Duration::from_secs(cx.core.variables.ddl_wait_timeout.into());
+        let patience = Duration::from_secs(cx.core.variables.timeouts.ddl_wait_s.into());
         let deadline = cx.env.now.monotonic + patience;
         Ok(Self { wanted: wanted.to_vec(), places, deadline, stage: Stage::Start })
     }

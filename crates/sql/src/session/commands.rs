@@ -73,7 +73,7 @@ impl Session {
     }
 
     fn on_query(&mut self, env: &mut Environment<'_>, text: &[u8]) {
-        let text = match planner::statement_text(text, self.core.variables.text_modes) {
+        let text = match planner::statement_text(text, self.core.variables.modes.text) {
             Ok(text) => text,
             Err(error) => return self.core.reply_error(env, &error),
         };
@@ -82,7 +82,7 @@ impl Session {
         if !text.contains(';') {
             return self.begin_text(env, text);
         }
-        let statements = planner::split_statements(text, self.core.variables.text_modes);
+        let statements = planner::split_statements(text, self.core.variables.modes.text);
         match statements.as_slice() {
             [] => self.begin_text(env, text),
             [only] => self.begin_text(env, only),

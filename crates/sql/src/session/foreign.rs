@@ -47,7 +47,7 @@ impl Session {
         };
         let texts = match &command {
             Command::Query { text, .. } | Command::StatementPrepare { text } => {
-                planner::foreign_text(text, set, self.core.variables.text_modes)
+                planner::foreign_text(text, set, self.core.variables.modes.text)
                     .map(|text| (text, String::new()))
             }
             Command::InitDatabase { name: database } => name(database).map(|name| (name, String::new())),

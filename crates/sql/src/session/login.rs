@@ -423,7 +423,7 @@ impl Session {
         match command {
             Command::Query { text, .. } => {
                 let text = String::from_utf8_lossy(text);
-                planner::split_statements(&text, self.core.variables.text_modes)
+                planner::split_statements(&text, self.core.variables.modes.text)
                     .into_iter()
                     .try_for_each(|text| self.check_text(env, text))
             }

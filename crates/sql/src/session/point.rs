@@ -43,8 +43,11 @@ impl PointSelect {
             return Ok(Answered::No);
         }
         let time_zone_offset_seconds = core.variables.time_zone_offset();
-        let settings =
-            Settings { now_us: env.now.wall.0, time_zone_offset_seconds, sql_mode: core.variables.sql_mode };
+        let settings = Settings {
+            now_us: env.now.wall.0,
+            time_zone_offset_seconds,
+            sql_mode: core.variables.modes.evaluation,
+        };
         let context = Context {
             parameters,
             connection_id: u64::from(core.client.id),
@@ -53,7 +56,7 @@ impl PointSelect {
             user: &core.user,
             ..Context::from_settings(settings)
         };
-        module.key.clear();
+        module.scratch.key.clear();
         let definition = &info.definition;
         let is_possible = access::append_key(
             &self.key,
@@ -61,7 +64,7 @@ impl PointSelect {
             definition.primary_key(),
             &info.primary_key,
             &context,
-            &mut module.key,
+            &mut module.scratch.key,
         )?;
         if context.warnings.count() > 0 {
             return Ok(Answered::No);
@@ -69,12 +72,12 @@ impl PointSelect {
         drop(context);
         let guard = Guard::enter();
         let row = if is_possible {
-            let slot = info.slot_of_key(&module.key);
+            let slot = info.slot_of_key(&module.scratch.key);
             if core.client.transaction.has_written(slot) {
                 return Ok(Answered::No);
             }
             let Some(reader) = module.site.map.reader(self.table, slot) else { return Ok(Answered::No) };
-            match reader.get(&guard, &module.key, Visibility::Committed) {
+            match reader.get(&guard, &module.scratch.key, Visibility::Committed) {
                 Lookup::Found(row) => Some(row),
                 Lookup::Absent => None,
                 Lookup::Undecided => return Ok(Answered::No),
@@ -92,7 +95,7 @@ impl PointSelect {
             format,
             columns: &cached.prepared.columns,
             time_zone: time_zone_offset_seconds,
-            scratch: &mut module.scratch,
+            scratch: &mut module.scratch.reply,
             count: 0,
             skip: 0,
             left: 1,

@@ -225,7 +225,7 @@ impl Session {
         if self.statements.len() + self.named_statements.count() >= STATEMENTS_MAX {
             return self.end_with_error(env, &too_many_statements());
         }
-        let text = match planner::statement_text(text, self.core.variables.text_modes) {
+        let text = match planner::statement_text(text, self.core.variables.modes.text) {
             Ok(text) => text,
             Err(error) => return self.end_with_error(env, &error),
         };

@@ -327,7 +327,7 @@ impl Session {
 
     /// Until when a SELECT may run: max_execution_time.
     fn watch_execution(&self, env: &mut Environment<'_>, statement: &Statement) -> Option<Instant> {
-        let time = self.core.variables.execution_time_ms_max;
+        let time = self.core.variables.timeouts.execution_ms_max;
         if time == 0 || !matches!(statement.cached.prepared.plan, Plan::Select(_)) {
             return None;
         }
@@ -349,16 +349,16 @@ impl Session {
         }
         let variables = &self.core.variables;
         let is_volatile = cached.prepared.is_volatile;
-        let volatile = is_volatile.then(|| Box::new(env.module.volatile(env.now, variables.is_strict)));
+        let volatile = is_volatile.then(|| Box::new(env.module.volatile(env.now, variables.modes.is_strict)));
         let table = if is_volatile { cached.prepared.plan.table().map(Arc::clone) } else { None };
         let run = executor::Statement {
             parameters,
             settings: Settings {
                 now_us: variables.timestamp.unwrap_or(env.now.wall.0),
                 time_zone_offset_seconds: variables.time_zone_offset(),
-                sql_mode: variables.sql_mode,
+                sql_mode: variables.modes.evaluation,
             },
-            is_strict: variables.is_strict,
+            is_strict: variables.modes.is_strict,
             connection_id: self.core.client.id,
             last_insert_id: self.core.client.last_insert_id,
             database: self.core.database.clone(),

@@ -116,7 +116,7 @@ impl Session {
 
     fn watch_reading(&mut self, env: &mut Environment<'_>) {
         self.timers.reading_since = Some((self.active_since, self.timers.received));
-        let timeout = Duration::from_secs(self.core.variables.net_read_timeout.into());
+        let timeout = Duration::from_secs(self.core.variables.timeouts.read_s.into());
         self.set_alarm(env, env.now.monotonic + timeout, AlarmKind::Reading);
     }
 
@@ -138,7 +138,7 @@ impl Session {
 
     /// The client takes its results more slowly than they come.
     pub(crate) fn on_blocked(&mut self, env: &mut Environment<'_>) {
-        let timeout = Duration::from_secs(self.core.variables.net_write_timeout.into());
+        let timeout = Duration::from_secs(self.core.variables.timeouts.write_s.into());
         let until = env.now.monotonic + timeout;
         self.timers.writing_until = Some((until, env.outputs.taken(self.core.connection)));
         if !self.timers.is_writing_watched {
@@ -181,7 +181,7 @@ impl Session {
     }
 
     fn idle_until(&self) -> Instant {
-        self.active_since + Duration::from_secs(self.core.variables.wait_timeout.into())
+        self.active_since + Duration::from_secs(self.core.variables.timeouts.idle_s.into())
     }
 
     pub(super) fn check_idle(&mut self, env: &mut Environment<'_>) {

@@ -6,7 +6,7 @@
 use super::SessionCore;
 use crate::environment::{Environment, ModuleState};
 use crate::statement_cache::{Bound, CachedStatement};
-use crate::variables::{self, SessionVariables};
+use crate::variables;
 use catalogue::Authentication;
 use expression::TypingContext;
 use planner::plan::{Prepared, Reach, SessionValue, Show};
@@ -57,12 +57,15 @@ impl SessionCore {
             database: self.database.as_deref(),
             user: (&self.account.0, &self.account.1),
             privileges: self.rights.set(),
-            typing: TypingContext { collation: self.variables.collation, sql_mode: self.variables.sql_mode },
-            only_full_group_by: self.variables.only_full_group_by,
+            typing: TypingContext {
+                collation: self.variables.collation,
+                sql_mode: self.variables.modes.evaluation,
+            },
+            only_full_group_by: self.variables.modes.only_full_group_by,
             server_collation: self.variables.server_collation,
             time_zone_offset_s: self.variables.time_zone_offset(),
             limits: &module.config.text_limits,
-            modes: self.variables.text_modes,
+            modes: self.variables.modes.text,
             surroundings: &facts,
         })
     }
@@ -91,7 +94,7 @@ impl SessionCore {
         normalized: &mut Normalized,
     ) -> Result<Arc<CachedStatement>, SqlError> {
         self.renew_rights(env.module);
-        let SessionVariables { text_modes, collation, .. } = self.variables;
+        let (text_modes, collation) = (self.variables.modes.text, self.variables.collation);
         planner::normalize_into(text, &env.module.config.text_limits, text_modes, collation, normalized)?;
         if normalized.is_cacheable {
             let (digest, markers) = (normalized.digest, normalized.text_with_markers.as_str());

@@ -90,7 +90,7 @@ pub(crate) fn show(
         Show::CreateTable { database, table } => {
             let table = known_table(context, database, table)?.definition;
             let shown = catalogue::show_create_table(table);
-            let has_ansi_quotes = context.variables.text_modes.ansi_quotes;
+            let has_ansi_quotes = context.variables.modes.text.ansi_quotes;
             vec![vec![
                 text(&table.name),
                 text(&if has_ansi_quotes { with_ansi_quotes(&shown) } else { shown }),

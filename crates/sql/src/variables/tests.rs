@@ -29,9 +29,9 @@ fn set_checks_names_values_and_permissions() {
 #[test]
 fn sql_mode_is_normalised_and_read() {
     let mut variables = SessionVariables::default();
-    assert!(variables.is_strict && !variables.sql_mode.strict);
+    assert!(variables.modes.is_strict && !variables.modes.evaluation.strict);
     assert_eq!(set(&mut variables, "sql_mode", "no_zero_date,NO_UNSIGNED_SUBTRACTION"), 0);
-    assert!(!variables.is_strict && variables.sql_mode.no_unsigned_subtraction);
+    assert!(!variables.modes.is_strict && variables.modes.evaluation.no_unsigned_subtraction);
     assert_eq!(set(&mut variables, "sql_mode", "NONSENSE"), 1231);
     assert_eq!(variables.set("sql_mode", Some(&Value::Double(4.0))).map_err(|error| error.code), Err(1232));
     assert_eq!(variables.set("sql_mode", Some(&Value::Null)).map_err(|error| error.code), Err(1231));
@@ -48,7 +48,7 @@ fn modes_of_texts_keep_plans_apart_and_clients_informed() {
     assert!(variables.status.contains(StatusFlags::NO_BACKSLASH_ESCAPES | StatusFlags::AUTOCOMMIT));
     let escapes = variables.bind_key;
     assert_eq!(set(&mut variables, "sql_mode", "ANSI_QUOTES"), 0);
-    assert!(variables.text_modes.ansi_quotes && !variables.text_modes.no_backslash_escapes);
+    assert!(variables.modes.text.ansi_quotes && !variables.modes.text.no_backslash_escapes);
     assert!(plain != escapes && escapes != variables.bind_key && plain != variables.bind_key);
 }
 

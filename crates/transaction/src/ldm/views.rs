@@ -27,7 +27,7 @@ impl Ldm {
         gone.extend(reborn.iter().filter(|node| !map.losses.contains_key(node)));
         let gives_up = map.given_up != self.map.given_up && !map.given_up.is_empty();
         if map.stays_after(&self.map) {
-            self.standing_down.main = None;
+            self.progress.standing_down.main = None;
         }
         let before = self.map.view.number;
         self.map = map;
@@ -46,7 +46,7 @@ impl Ldm {
             for slot in self.slots.iter_mut() {
                 slot.void.retain(|node, _| !gone.contains(node));
             }
-            self.standing_down.forget_listeners(&gone);
+            self.progress.standing_down.forget_listeners(&gone);
             self.abort_for_lost_nodes(&gone, outputs);
         }
         if has_begun {

@@ -29,7 +29,7 @@ fn data_node() -> MainModule {
     });
     main.view = Arc::new(fixtures::replicas(2));
     main.epochs.install(Now::default(), &fixtures::replicas(2), &mut Outputs::<Shared>::default());
-    main.found = vec![OTHER];
+    main.reach.found = vec![OTHER];
     main.is_open = true;
     main
 }

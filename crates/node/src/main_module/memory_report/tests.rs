@@ -24,7 +24,7 @@ fn manager() -> MainModule {
         start_check: None,
         configuration: Default::default(),
     });
-    main.found = vec![NodeId(1), NodeId(2)];
+    main.reach.found = vec![NodeId(1), NodeId(2)];
     main
 }
 

@@ -32,8 +32,8 @@
 //!   followed it.
 //! - Places of an older stream are never named in the new one: a publication that ends in a later view tells nobody
 //!   its place.
-//! - A transaction whose coordinator is lost has none ever after (`Decider::Recoverer`): a node that comes back under the same id
-//!   knows nothing of it.
+//! - A transaction whose coordinator is lost has none ever after (`Decider::Recoverer`): a node that comes back under
+//!   the same id knows nothing of it.
 //! - A joining member reports and is replicated to like any other: it lacks old rows (`copy`), not what is undecided.
 
 pub(in crate::ldm) mod gather;

@@ -57,8 +57,8 @@ impl Ldm {
             .slots
             .iter()
             .all(|slot| !slot.is_primary() && slot.role.hand_out().is_none() && slot.owed.is_empty());
-        let Some(main) = self.standing_down.main.filter(|_| is_done) else { return };
-        let (map, standing_down) = (&self.map, &mut self.standing_down);
+        let Some(main) = self.progress.standing_down.main.filter(|_| is_done) else { return };
+        let (map, standing_down) = (&self.map, &mut self.progress.standing_down);
         // Each time that something was said.
         for module in std::mem::take(&mut standing_down.told) {
             outputs.send(self.address, module, Signal::LastWord);

@@ -42,7 +42,7 @@ impl Slot {
             }
             signal => {
                 if from.kind == ModuleKind::Sql {
-                    context.standing_down.told.insert(from);
+                    context.progress.standing_down.told.insert(from);
                 }
                 if let Some(request) = returned(signal) {
                     context.send(from, Signal::Returned(Box::new(request)));
@@ -116,7 +116,7 @@ impl Slot {
         let open = self.open().into_iter();
         let open = open.filter_map(|transaction| self.held.get(&transaction)?.session);
         let sessions = waiting.into_iter().chain(open);
-        context.standing_down.told.extend(sessions.filter(|module| module.kind == ModuleKind::Sql));
+        context.progress.standing_down.told.extend(sessions.filter(|module| module.kind == ModuleKind::Sql));
         self.void_large(context);
     }
 
