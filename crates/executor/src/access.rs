@@ -56,18 +56,6 @@ fn fit_integer(number: i128, width: IntegerWidth, unsigned: bool) -> Fitted {
     Fitted { value, order: fitted.cmp(&number) }
 }
 
-fn is_string(sql_type: &SqlType) -> bool {
-    matches!(
-        sql_type,
-        SqlType::Char { .. }
-            | SqlType::VarChar { .. }
-            | SqlType::Text { .. }
-            | SqlType::Binary { .. }
-            | SqlType::VarBinary { .. }
-            | SqlType::Blob { .. }
-    )
-}
-
 fn is_number(value: &Value) -> bool {
     matches!(value, Value::Int(_) | Value::UInt(_) | Value::Double(_) | Value::Decimal(_))
 }
@@ -84,7 +72,7 @@ pub fn fit(value: Value, from: &SqlType, column: &ColumnDefinition, time_zone: i
         }
         _ => {}
     }
-    if matches!(value, Value::Bytes(_)) && is_string(to) {
+    if matches!(value, Value::Bytes(_)) && to.is_string() {
         // Strings keep their full length: the key of a longer one than the column takes is the key of no row.
         return Fitted { value, order: Ordering::Equal };
     }

@@ -39,6 +39,10 @@ macro_rules! functions {
         pub enum $topic { $($variant),+ }
 
         impl $topic {
+            /// All of the topic, in the order of their numbers on the wire.
+            #[cfg(test)]
+            pub(crate) const ALL: &[Self] = &[$(Self::$variant),+];
+
             /// The function of that upper-case name.
             #[must_use]
             pub fn by_name(name: &str) -> Option<Self> {

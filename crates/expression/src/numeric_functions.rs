@@ -116,42 +116,51 @@ fn whole_type(operand: Option<&Expression>) -> SqlType {
 
 impl NumericFunction {
     pub(crate) fn typed(self, arguments: Vec<Expression>, typing: &TypingContext) -> Typed {
+        let texts = |arguments: Vec<Expression>| arguments.into_iter().map(Expression::into_text).collect();
+        let numbers = |arguments: Vec<Expression>| -> Vec<Expression> {
+            arguments.into_iter().map(Expression::into_number).collect()
+        };
         match self {
             Self::Crc32 => {
-                let arguments = arguments.into_iter().map(Expression::into_text).collect();
-                let arguments = crate::text_functions::in_own_bytes(arguments);
-                return Typed::strict(arguments, BIGINT_UNSIGNED);
+                let arguments = crate::text_functions::in_own_bytes(texts(arguments));
+                Typed::strict(arguments, BIGINT_UNSIGNED)
             }
             Self::Convert | Self::Binary | Self::Octal => {
-                return Typed::nullable(arguments, text_type(64, typing.collation));
+                Typed::nullable(arguments, text_type(64, typing.collation))
             }
-            Self::InetToNumber => {
-                let arguments = arguments.into_iter().map(Expression::into_text).collect();
-                return Typed::nullable(arguments, BIGINT_UNSIGNED);
-            }
-            Self::InetToText => return Typed::nullable(arguments, text_type(31, typing.collation)),
-            Self::BitCount => return Typed::strict(arguments, BIGINT),
-            _ => {}
-        }
-        let arguments: Vec<Expression> = arguments.into_iter().map(Expression::into_number).collect();
-        match self {
+            Self::InetToNumber => Typed::nullable(texts(arguments), BIGINT_UNSIGNED),
+            Self::InetToText => Typed::nullable(arguments, text_type(31, typing.collation)),
+            Self::BitCount => Typed::strict(arguments, BIGINT),
             Self::Abs => {
+                let arguments = numbers(arguments);
                 let sql_type = same_class_type(arguments.first());
                 Typed::strict(arguments, sql_type)
             }
-            Self::Sign => Typed::strict(arguments, BIGINT),
+            Self::Sign => Typed::strict(numbers(arguments), BIGINT),
             Self::Ceiling | Self::Floor => {
+                let arguments = numbers(arguments);
                 let sql_type = whole_type(arguments.first());
                 Typed::strict(arguments, sql_type)
             }
             Self::Round | Self::Truncate => {
+                let arguments = numbers(arguments);
                 let sql_type = rounded_type(&arguments);
                 Typed::strict(arguments, sql_type)
             }
             Self::Pi | Self::Sine | Self::Cosine | Self::Tangent | Self::Degrees | Self::Radians => {
-                Typed::strict(arguments, SqlType::Double)
+                Typed::strict(numbers(arguments), SqlType::Double)
             }
-            _ => Typed::nullable(arguments, SqlType::Double),
+            Self::SquareRoot
+            | Self::Power
+            | Self::Exponential
+            | Self::NaturalLogarithm
+            | Self::Logarithm
+            | Self::Logarithm2
+            | Self::Logarithm10
+            | Self::Cotangent
+            | Self::ArcSine
+            | Self::ArcCosine
+            | Self::ArcTangent => Typed::nullable(numbers(arguments), SqlType::Double),
         }
     }
 }

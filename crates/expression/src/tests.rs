@@ -2,6 +2,7 @@
 //! forms, aggregates and the shapes that the planner relies on.
 
 mod aggregates;
+mod numbers;
 mod parser;
 mod random;
 mod shapes;

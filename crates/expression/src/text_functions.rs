@@ -123,7 +123,7 @@ impl TextFunction {
         arguments: Vec<Expression>,
         typing: &TypingContext,
     ) -> Result<Typed, TypeError> {
-        let name = self.name();
+        // How many arguments, from the first on, are texts that agree on a collation.
         let texts = match self {
             Self::Left | Self::Right | Self::Substring | Self::Repeat => 1,
             Self::Space | Self::Char | Self::Format => 0,
@@ -149,17 +149,32 @@ impl TextFunction {
             Self::Locate | Self::SubstringIndex | Self::Compare | Self::Instr | Self::FindInSet => 2,
             Self::LeftPad | Self::RightPad => return Self::typed_pad(self, arguments),
             Self::Insert => return Self::typed_insert(arguments),
-            _ => usize::MAX,
+            Self::Concat
+            | Self::ConcatWithSeparator
+            | Self::Length
+            | Self::CharacterLength
+            | Self::BitLength
+            | Self::Lower
+            | Self::Upper
+            | Self::Trim
+            | Self::LeftTrim
+            | Self::RightTrim
+            | Self::Replace
+            | Self::Reverse
+            | Self::Ascii
+            | Self::Ord
+            | Self::Unhex
+            | Self::ToBase64
+            | Self::FromBase64
+            | Self::Md5
+            | Self::Sha1
+            | Self::Sha2 => usize::MAX,
         };
         let arguments = with_texts(arguments, texts);
         let arguments = if self.works_on_bytes() { in_own_bytes(arguments) } else { arguments };
-        let collation = match self {
-            Self::Left | Self::Right | Self::Substring | Self::Repeat => {
-                aggregate_collation(arguments.iter().take(1), name)?
-            }
-            Self::SubstringIndex | Self::Locate => aggregate_collation(arguments.iter().take(2), name)?,
-            _ if texts == 0 => typing.collation,
-            _ => aggregate_collation(arguments.iter(), name)?,
+        let collation = match texts {
+            0 => typing.collation,
+            _ => aggregate_collation(arguments.iter().take(texts), self.name())?,
         };
         Ok(self.typed_result(arguments, collation, typing))
     }
@@ -468,9 +483,41 @@ impl<'a> Call<'a> {
                 Some(0)
             }
             TextFunction::Field => Some(self.field()?),
-            _ => Some(
+            TextFunction::Coercibility => Some(
                 self.arguments.first().map_or(6, |argument| i64::from(crate::typing::coercibility(argument))),
             ),
+            TextFunction::Concat
+            | TextFunction::ConcatWithSeparator
+            | TextFunction::Lower
+            | TextFunction::Upper
+            | TextFunction::Left
+            | TextFunction::Right
+            | TextFunction::Substring
+            | TextFunction::SubstringIndex
+            | TextFunction::Trim
+            | TextFunction::LeftTrim
+            | TextFunction::RightTrim
+            | TextFunction::LeftPad
+            | TextFunction::RightPad
+            | TextFunction::Repeat
+            | TextFunction::Replace
+            | TextFunction::Reverse
+            | TextFunction::Space
+            | TextFunction::Char
+            | TextFunction::CharUsing
+            | TextFunction::Elt
+            | TextFunction::Insert
+            | TextFunction::Quote
+            | TextFunction::Format
+            | TextFunction::Hex
+            | TextFunction::Unhex
+            | TextFunction::ToBase64
+            | TextFunction::FromBase64
+            | TextFunction::Md5
+            | TextFunction::Sha1
+            | TextFunction::Sha2
+            | TextFunction::Collation
+            | TextFunction::CharacterSet => None,
         })
     }
 

@@ -385,16 +385,7 @@ impl Expression {
 
     fn into_text_in(self, collation: Collation) -> Self {
         let localised = self.localised();
-        if matches!(
-            localised.sql_type,
-            SqlType::Char { .. }
-                | SqlType::VarChar { .. }
-                | SqlType::Binary { .. }
-                | SqlType::VarBinary { .. }
-                | SqlType::Text { .. }
-                | SqlType::Blob { .. }
-                | SqlType::Null
-        ) {
+        if localised.sql_type.is_string() || localised.sql_type == SqlType::Null {
             return localised;
         }
         let collation = collation_of(&localised.sql_type).unwrap_or(collation);

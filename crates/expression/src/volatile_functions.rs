@@ -277,14 +277,10 @@ impl Expression {
         let arguments: Vec<Self> = arguments.into_iter().map(Self::localised).collect();
         let is_of_row = function == VolatileFunction::Random
             && arguments.first().is_some_and(|seed| !seed.is_constant() && !seed.is_volatile());
-        let function = if is_of_row {
-            Function::OfRow(RowFunction::RandomFrom)
+        let (function, sql_type) = if is_of_row {
+            (Function::OfRow(RowFunction::RandomFrom), SqlType::Double)
         } else {
-            Function::Volatile(function, call)
-        };
-        let sql_type = match function {
-            Function::Volatile(function, _) => function.sql_type(),
-            _ => SqlType::Double,
+            (Function::Volatile(function, call), function.sql_type())
         };
         Ok(Self::new(Node::Function { function, arguments: arguments.into() }, sql_type, false))
     }

@@ -513,17 +513,7 @@ fn hash_form(domain: Domain, left: &SqlType, right: &SqlType) -> Option<HashForm
             SqlType::Integer { .. } | SqlType::Decimal { .. } | SqlType::Double | SqlType::Float
         )
     };
-    let is_string = |sql_type: &SqlType| {
-        matches!(
-            sql_type,
-            SqlType::Char { .. }
-                | SqlType::VarChar { .. }
-                | SqlType::Text { .. }
-                | SqlType::Binary { .. }
-                | SqlType::VarBinary { .. }
-                | SqlType::Blob { .. }
-        )
-    };
+
     let is_instant = |sql_type: &SqlType| {
         matches!(sql_type, SqlType::Date | SqlType::DateTime { .. } | SqlType::Timestamp { .. })
     };
@@ -531,7 +521,7 @@ fn hash_form(domain: Domain, left: &SqlType, right: &SqlType) -> Option<HashForm
         Domain::Number if both(is_integer) => Some(HashForm::Integer),
         Domain::Number if both(is_exact) => Some(HashForm::Exact),
         Domain::Number if both(is_number) && (is_double(left) || is_double(right)) => Some(HashForm::Double),
-        Domain::Text(collation) if both(is_string) => Some(HashForm::Text(collation)),
+        Domain::Text(collation) if both(SqlType::is_string) => Some(HashForm::Text(collation)),
         Domain::DateTime if both(is_instant) => Some(HashForm::Instant),
         Domain::Time if both(|sql_type| matches!(sql_type, SqlType::Time { .. })) => Some(HashForm::Duration),
         Domain::Number | Domain::Text(_) | Domain::DateTime | Domain::Time => None,

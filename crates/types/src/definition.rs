@@ -245,6 +245,33 @@ impl SqlType {
         }
     }
 
+    /// Whether its values are strings, of characters or bytes; ENUM and SET are none, and JSON is none.
+    #[must_use]
+    pub fn is_string(&self) -> bool {
+        match self {
+            SqlType::Char { .. }
+            | SqlType::VarChar { .. }
+            | SqlType::Text { .. }
+            | SqlType::Binary { .. }
+            | SqlType::VarBinary { .. }
+            | SqlType::Blob { .. } => true,
+            SqlType::Null
+            | SqlType::Integer { .. }
+            | SqlType::Float
+            | SqlType::Double
+            | SqlType::Decimal { .. }
+            | SqlType::Bit { .. }
+            | SqlType::Enum { .. }
+            | SqlType::Set { .. }
+            | SqlType::Date
+            | SqlType::Time { .. }
+            | SqlType::DateTime { .. }
+            | SqlType::Timestamp { .. }
+            | SqlType::Year
+            | SqlType::Json => false,
+        }
+    }
+
     /// True if a column can be of this type: precision, scale, fraction and members are in their limits.
     #[must_use]
     pub fn is_valid_column(&self) -> bool {
