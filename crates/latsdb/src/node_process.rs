@@ -152,6 +152,7 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> R
         file_count: redo.files(memory.config().region(Region::DataMemory).maximum),
         flush_interval: redo.flush_interval,
         buffer: memory.config().region(Region::RedoBuffer).reserved,
+        write_speed_max: redo.write_speed_max,
         is_initial: start.is_initial,
     });
     let settings = NodeSettings { control_log, redo, start_check, authority, ..settings(config, text, me) };

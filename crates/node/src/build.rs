@@ -160,7 +160,7 @@ pub fn build(
             ModuleKind::Query => NodeModule::query(*address, Query::new(*address, Arc::clone(&empty))),
             ModuleKind::Disk => match &settings.redo {
                 Some(redo) => {
-                    let config = disk_config(settings, redo, &addresses, memory, &room);
+                    let config = disk_config(settings, redo, &addresses, memory, (&room, &epoch));
                     NodeModule::disk(*address, DiskModule::new(config))
                 }
                 None => continue,
@@ -204,12 +204,15 @@ fn disk_config(
     redo: &RedoSettings,
     modules: &[Address],
     memory: &Arc<MemoryManager>,
-    room: &Arc<RedoRoom>,
+    (room, epoch): (&Arc<RedoRoom>, &Arc<NodeEpoch>),
 ) -> DiskConfig {
+    let of_kind = |kind: ModuleKind| modules.iter().copied().filter(|module| module.kind == kind).collect();
     DiskConfig {
         node: settings.node,
         cluster: settings.cluster.clone(),
-        ldms: modules.iter().copied().filter(|module| module.kind == ModuleKind::Ldm).collect(),
+        ldms: of_kind(ModuleKind::Ldm),
+        queries: of_kind(ModuleKind::Query),
+        node_epoch: Arc::clone(epoch),
         memory: Arc::clone(memory),
         redo: redo.clone(),
         room: Arc::clone(room),

@@ -20,9 +20,11 @@
 //! Deliberately not here: the form of the log (`durability`), which disk a restart begins from (`membership`), and when
 //! an epoch is durable in the whole cluster (`transaction::epochs`).
 
+pub(crate) mod checkpoint;
 mod restore;
 mod start;
 
+use checkpoint::{CheckpointConfig, Checkpoints};
 use durability::{
     CheckpointReader, Found, LogEnd, LogIdentity, LogLevel, LogSize, ManifestScan, Manifests, Mark, Position,
     Replay, Rewrite, Scan, SealedBlock, Writer,
@@ -30,6 +32,7 @@ use durability::{
 use memory::MemoryManager;
 use protocol::control::GroupId;
 use protocol::disk::{DiskAnswer, DiskError, DiskOperation, FileName};
+use protocol::epoch::NodeEpoch;
 use protocol::module::EXIT_DISK;
 use protocol::redo_room::RedoRoom;
 use protocol::restart::RestoreOrder;
@@ -54,6 +57,10 @@ pub struct DiskConfig {
     pub cluster: String,
     /// The ldms of the node.
     pub ldms: Vec<Address>,
+    /// Its modules of committed reads.
+    pub queries: Vec<Address>,
+    /// The highest epoch that the node has heard of.
+    pub node_epoch: Arc<NodeEpoch>,
     /// Memory of rows that are restored.
     pub memory: Arc<MemoryManager>,
     /// The settings of the log.
@@ -73,6 +80,8 @@ pub struct RedoSettings {
     pub flush_interval: Duration,
     /// RedoBuffer: bytes that may wait for the disk before writes wait for them.
     pub buffer: u64,
+    /// MaxDiskWriteSpeed: bytes a second that checkpoints may write.
+    pub write_speed_max: u64,
     /// The files on disk belong to an earlier cluster, and go.
     pub is_initial: bool,
 }
@@ -152,6 +161,7 @@ pub struct DiskModule {
     is_joining: bool,
     flush_at: Option<Instant>,
     retry_at: Option<Instant>,
+    checkpoints: Checkpoints,
     /// Bytes that `RedoRoom` counts for this module.
     counted: u64,
     has_failed: bool,
@@ -162,8 +172,18 @@ impl DiskModule {
     #[must_use]
     pub fn new(config: DiskConfig) -> Self {
         let whole = config.ldms.iter().map(|ldm| (*ldm, Epoch(0))).collect();
+        let checkpoints = Checkpoints::new(CheckpointConfig {
+            node: config.node,
+            cluster: config.cluster.clone(),
+            ldms: config.ldms.clone(),
+            queries: config.queries.clone(),
+            node_epoch: Arc::clone(&config.node_epoch),
+            space: config.redo.file_size * config.redo.file_count,
+            speed_max: config.redo.write_speed_max,
+        });
         Self {
             config,
+            checkpoints,
             phase: Phase::Starting,
             ticket: 0,
             manifests: Manifests::default(),
@@ -192,7 +212,8 @@ impl DiskModule {
     /// When the log is flushed next.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        earlier(self.flush_at, self.retry_at).filter(|_| !self.has_failed)
+        let of_log = earlier(self.flush_at, self.retry_at);
+        earlier(of_log, self.checkpoints.deadline()).filter(|_| !self.has_failed)
     }
 
     /// Handles everything but signals and shared objects.
@@ -229,7 +250,8 @@ impl DiskModule {
                 self.wanted = self.wanted.max(epoch);
                 self.flush_wanted();
             }
-            Signal::EpochDurable { durable, .. } => {
+            Signal::EpochDurable { flushed, durable, .. } => {
+                self.checkpoints.on_durable(flushed, durable);
                 if let Some(writer) = &mut self.writer {
                     writer.set_durable(durable);
                 }
@@ -246,12 +268,27 @@ impl DiskModule {
         match shared {
             Shared::Redo { blocks, whole } => self.on_redo(now, from, blocks, whole),
             Shared::Tables(map) => self.on_tables(map, outputs),
-            Shared::Map(map) => self.on_map(&map),
+            Shared::Map(map) => {
+                self.checkpoints.install(&map);
+                self.on_map(&map);
+            }
+            Shared::FragmentsListed(listed) => {
+                if let Some(writer) = &self.writer {
+                    self.checkpoints.on_listed(from, listed, writer.next());
+                }
+            }
+            Shared::Scanned(scan, piece) => {
+                if let Some(writer) = &self.writer {
+                    self.checkpoints.on_scanned(now, scan, piece, writer);
+                }
+            }
             Shared::Installed { .. }
             | Shared::Readers { .. }
             | Shared::Account(_)
             | Shared::Catalogue(_)
-            | Shared::Fragments(_) => {}
+            | Shared::Fragments(_)
+            | Shared::ListFragments
+            | Shared::Scan(_) => {}
         }
         self.end_call(now, outputs);
     }
@@ -259,6 +296,7 @@ impl DiskModule {
     /// Requests of the writer go to the disk, and epochs that are on disk are told.
     fn end_call(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
         let Some(writer) = &mut self.writer else { return };
+        self.checkpoints.go_on(now, self.is_joining, writer, outputs);
         while let Some(request) = writer.poll() {
             outputs.disk(request);
         }
@@ -299,6 +337,7 @@ impl DiskModule {
 
     /// The log goes on with a new file.
     fn begin_log(&mut self, founding: GroupId, restart: RestartPoint, end: LogEnd) {
+        self.checkpoints.begin(founding, self.life);
         let redo = &self.config.redo;
         let identity = LogIdentity {
             cluster: self.config.cluster.clone(),
@@ -318,7 +357,9 @@ impl DiskModule {
 
     /// An ldm hands over what it has published.
     fn on_redo(&mut self, now: Now, from: Address, blocks: Vec<SealedBlock>, whole: Option<Epoch>) {
-        self.config.room.remove(blocks.iter().map(|block| block.size() as u64).sum());
+        let bytes = blocks.iter().map(|block| block.size() as u64).sum();
+        self.config.room.remove(bytes);
+        self.checkpoints.note_logged(now, bytes);
         match &mut self.writer {
             Some(writer) => blocks.into_iter().for_each(|block| {
                 writer.push(block);
@@ -341,7 +382,8 @@ impl DiskModule {
     /// Marks the newest epoch that is whole at all ldms.
     fn mark_whole(&mut self, now: Now) {
         let whole = self.whole.values().min().copied().unwrap_or(Epoch(0));
-        let Some(writer) = self.writer.as_mut().filter(|_| whole > self.marked && !self.is_joining) else {
+        let may_count = !self.is_joining && self.checkpoints.is_clear();
+        let Some(writer) = self.writer.as_mut().filter(|_| whole > self.marked && may_count) else {
             return;
         };
         self.marked = whole;
@@ -416,6 +458,7 @@ impl DiskModule {
         let end = found.end_at(None);
         self.life = map.incarnation;
         self.is_joining = !view.is_in_sync(self.config.node);
+        self.checkpoints.clear();
         self.begin_log(view.founding, view.restart, end);
         let Some(writer) = &mut self.writer else { return };
         writer.release(Position(1));
@@ -424,14 +467,38 @@ impl DiskModule {
         }
     }
 
-    /// All ldms use this map: a member that was joining may be in sync.
+    /// All ldms use this map: a member that was joining may be in sync. It is so in the log once nothing of an earlier
+    /// log can come back.
     fn on_map(&mut self, map: &NodeMap) {
-        if !self.is_joining || !map.view.is_in_sync(self.config.node) {
+        if !self.is_joining || !map.view.is_in_sync(self.config.node) || !self.checkpoints.is_clear() {
             return;
         }
         self.is_joining = false;
         if let Some(writer) = &mut self.writer {
             writer.mark(Mark::Joined);
+        }
+    }
+
+    /// The disk has answered the checkpoints.
+    fn on_checkpoint_done(
+        &mut self,
+        now: Now,
+        ticket: u64,
+        result: Result<DiskAnswer, DiskError>,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let was_clear = self.checkpoints.is_clear();
+        if let Err(failure) = self.checkpoints.on_done(now, ticket, result) {
+            return self.fail(EXIT_DISK, &failure.0, outputs);
+        }
+        if let Some(writer) = &mut self.writer {
+            self.checkpoints.go_on(now, self.is_joining, writer, outputs);
+        }
+        if !was_clear && self.checkpoints.is_clear() {
+            if let Some(map) = self.checkpoints.map() {
+                self.on_map(&map);
+            }
+            self.mark_whole(now);
         }
     }
 }

@@ -456,11 +456,11 @@ impl MainModule {
     }
 
     fn on_epoch(&mut self, now: Now, from: Address, signal: EpochSignals, outputs: &mut Outputs<Shared>) {
-        let known = self.epochs.durable();
+        let known = (self.epochs.flushed_by_all(), self.epochs.durable());
         self.epochs.on_signal(now, from, signal, outputs);
-        let (restart, durable) = (self.view.restart.number, self.epochs.durable());
-        if durable > known {
-            let flushed = self.epochs.flushed_by_all();
+        let restart = self.view.restart.number;
+        let (flushed, durable) = (self.epochs.flushed_by_all(), self.epochs.durable());
+        if (flushed, durable) != known {
             self.tell_disk(Signal::EpochDurable { restart, flushed, durable }, outputs);
         }
         self.answer_if_done(outputs);
@@ -761,7 +761,14 @@ impl MainModule {
             Shared::Installed { version } => self.on_installed(from, version, outputs),
             Shared::Map(_) => self.enter_view(outputs),
             Shared::Catalogue(schema) => self.schema = schema,
-            Shared::Tables(_) | Shared::Account(_) | Shared::Redo { .. } | Shared::Fragments(_) => {}
+            Shared::Tables(_)
+            | Shared::Account(_)
+            | Shared::Redo { .. }
+            | Shared::Fragments(_)
+            | Shared::ListFragments
+            | Shared::FragmentsListed(_)
+            | Shared::Scan(_)
+            | Shared::Scanned(..) => {}
         }
     }
 

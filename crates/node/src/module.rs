@@ -361,7 +361,11 @@ impl NodeModule {
             | Shared::Account(_)
             | Shared::Redo { .. }
             | Shared::Catalogue(_)
-            | Shared::Fragments(_) => (None, false),
+            | Shared::Fragments(_)
+            | Shared::ListFragments
+            | Shared::FragmentsListed(_)
+            | Shared::Scan(_)
+            | Shared::Scanned(..) => (None, false),
         };
         if let Some(map) = &installed {
             // Epochs of a restart are above all from before.
@@ -375,9 +379,13 @@ impl NodeModule {
                 }
             }
             Block::Ldm(ldm) => ldm.on_shared(now, shared, outputs),
-            Block::Query(query) => {
-                if let Shared::Map(map) = shared {
-                    query.install(map);
+            Block::Query(query) =>
+            {
+                #[expect(clippy::wildcard_enum_match_arm, reason = "objects for other modules")]
+                match shared {
+                    Shared::Map(map) => query.install(map),
+                    Shared::Scan(scan) => query.scan(from, scan, budget, outputs),
+                    _ => {}
                 }
             }
             Block::Main(main) => main.on_shared(now, from, shared, outputs),

@@ -25,10 +25,18 @@ pub enum Mutant {
     StepWaitsForNobody,
     /// A data node reports a version as installed that an SQL node in its reach has not.
     SqlNodesUnheard,
+    /// A manifest is written though a restart may still cut below its epoch.
+    ManifestBeforeDurable,
+    /// The position of a checkpoint is taken when its rows have been read.
+    PositionAfterScan,
+    /// The files of old checkpoints go before the manifests name the new ones.
+    DropBeforeDurable,
+    /// A node that joins writes manifests.
+    ManifestWhileJoining,
 }
 
 /// All of them.
-pub const ALL: [Mutant; 10] = [
+pub const ALL: [Mutant; 14] = [
     Mutant::NotFenced,
     Mutant::EarlySignalsDropped,
     Mutant::LeftOutHeard,
@@ -39,16 +47,24 @@ pub const ALL: [Mutant; 10] = [
     Mutant::RevokeNotAwaited,
     Mutant::StepWaitsForNobody,
     Mutant::SqlNodesUnheard,
+    Mutant::ManifestBeforeDurable,
+    Mutant::PositionAfterScan,
+    Mutant::DropBeforeDurable,
+    Mutant::ManifestWhileJoining,
 ];
 
 /// The bugs that no seed catches soon, and a test does: `bugs`.
-pub const DIRECTED: [Mutant; 6] = [
+pub const DIRECTED: [Mutant; 10] = [
     Mutant::LeftOutHeard,
     Mutant::NodeEpochNotRaised,
     Mutant::SettledByOne,
     Mutant::AnswersBehind,
     Mutant::SchemaBeforeView,
     Mutant::SqlNodesUnheard,
+    Mutant::ManifestBeforeDurable,
+    Mutant::PositionAfterScan,
+    Mutant::DropBeforeDurable,
+    Mutant::ManifestWhileJoining,
 ];
 
 stdx::plantable!(Mutant);

@@ -2,6 +2,8 @@
 //! over storage's read handles. Sessions use it for local reads, `query` modules and `ldm`s for reads that came by
 //! signal.
 //!
+//! `PieceScan` reads the rows of a fragment for its checkpoint.
+//!
 //! `NodeMap` is how a session finds a slot: by a reader on this node, or by the address of a module that has one.
 //!
 //! Deliberately not here: locks, transactions and who may read when (`transaction`), and SQL text (`sql`).
@@ -10,6 +12,7 @@ pub mod account_news;
 pub mod batch;
 pub mod module;
 pub mod node_map;
+pub mod piece_scan;
 pub mod read;
 pub mod readers;
 pub mod write;
@@ -18,7 +21,8 @@ pub use account_news::{AccountName, AccountNews};
 pub use batch::{BatchRow, BatchShape, RowBatchReader, RowBatchWriter};
 pub use expression::context::{Raised, Warnings};
 pub use module::Query;
-pub use node_map::{NodeMap, PublishedReader, RestoredFragment, Shared, TableAccessInfo};
+pub use node_map::{ListedFragment, NodeMap, PublishedReader, RestoredFragment, Shared, TableAccessInfo};
+pub use piece_scan::{PieceScan, PieceStep};
 pub use read::{ReadRun, ReadStep, RowEvaluator, RowSink, bounds_of, read_row, remaining};
 pub use readers::Readers;
 pub use write::{

@@ -3,11 +3,13 @@
 //! It owns no rows: it reads through the node map's readers. A row whose outcome is not known here is answered
 //! `Undecided`; the session asks the primary.
 //!
+//! It also reads fragments for their checkpoints, when `disk` sends it a scan.
+//!
 //! Invariant: a read begins only while this node may read (`protocol::lease`); what it goes on with later is newer
 //! still.
 
 use crate::batch::BatchShape;
-use crate::{NodeMap, ReadRun, ReadStep, RowBatchWriter, Shared};
+use crate::{NodeMap, PieceScan, PieceStep, ReadRun, ReadStep, RowBatchWriter, Shared};
 use protocol::program::Refusal;
 use protocol::signal::{ReadBatch, ReadDone, ReadRequest};
 use protocol::{Address, Budget, Envelope, Outputs, Signal};
@@ -28,6 +30,8 @@ pub struct Query {
     address: Address,
     map: Arc<NodeMap>,
     jobs: FixedMap<u64, Pending>,
+    /// Scans for checkpoints, and who wants them.
+    scans: FixedMap<u64, (Address, Box<PieceScan>)>,
     next_job: u64,
 }
 
@@ -35,7 +39,7 @@ impl Query {
     /// The query module at `address`.
     #[must_use]
     pub fn new(address: Address, map: Arc<NodeMap>) -> Self {
-        Self { address, map, jobs: FixedMap::default(), next_job: 0 }
+        Self { address, map, jobs: FixedMap::default(), scans: FixedMap::default(), next_job: 0 }
     }
 
     /// Installs a newer map.
@@ -73,9 +77,31 @@ impl Query {
             Signal::Continue(job) => {
                 if let Some(pending) = self.jobs.remove(&job) {
                     self.step(pending, budget, outputs);
+                } else if let Some((from, scan)) = self.scans.remove(&job) {
+                    self.scan(from, scan, budget, outputs);
                 }
             }
         }
+    }
+
+    /// Goes on with a scan for a checkpoint up to the next piece.
+    pub fn scan(
+        &mut self,
+        from: Address,
+        mut scan: Box<PieceScan>,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let piece = match scan.step(budget) {
+            PieceStep::Spent => {
+                self.next_job += 1;
+                self.scans.insert(self.next_job, (from, scan));
+                return outputs.send(self.address, self.address, Signal::Continue(self.next_job));
+            }
+            PieceStep::Sealed(piece) => Some(piece),
+            PieceStep::End(piece) => piece,
+        };
+        outputs.share(self.address, from, Shared::Scanned(scan, piece));
     }
 
     fn refuse(&self, to: Address, request: &ReadRequest, refusal: Refusal, outputs: &mut Outputs<Shared>) {

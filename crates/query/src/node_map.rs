@@ -4,8 +4,8 @@
 //! uses the newest map it was given and keeps it alive by its `Arc`. Invariant: the parts of one map fit each other:
 //! every table of the schema has its access info, and readers are only there for tables of the schema.
 
-use crate::{AccountNews, Readers};
-use durability::SealedBlock;
+use crate::{AccountNews, PieceScan, Readers};
+use durability::{SealedBlock, SealedPiece};
 use protocol::lease::Lease;
 use protocol::program::ROW_SIZE_MAX;
 use protocol::{Address, ModuleKind, NodeInfo, NodeRole, View};
@@ -50,6 +50,29 @@ pub enum Shared {
     Catalogue(Arc<Schema>),
     /// disk -> ldm: the rows that were restored, before the first tables.
     Fragments(Vec<RestoredFragment>),
+    /// disk -> ldm: hand over what you have logged, then say which fragments you have.
+    ListFragments,
+    /// ldm -> disk, behind its blocks: everything that is counted here is in them or in earlier ones.
+    FragmentsListed(Vec<ListedFragment>),
+    /// disk -> query: put the next rows of a fragment into a piece.
+    Scan(Box<PieceScan>),
+    /// query -> disk: the scan, and the piece.
+    Scanned(Box<PieceScan>, Option<SealedPiece>),
+}
+
+/// A fragment of an ldm, for checkpoints.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ListedFragment {
+    /// Its table.
+    pub table: TableId,
+    /// Its slot.
+    pub slot: SlotId,
+    /// Rows that were published in it since it was made in this life.
+    pub commits: u64,
+    /// About how many rows it has.
+    pub rows: u64,
+    /// Bytes of its rows in memory.
+    pub bytes: u64,
 }
 
 /// A fragment that was restored from the disk of this node.

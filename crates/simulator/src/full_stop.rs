@@ -20,6 +20,7 @@ use crate::workload::lists::Lists;
 use crate::workload::numbers::Numbers;
 use crate::world::World;
 use node::RedoSettings;
+use protocol::disk::{DiskLane, DiskOperation};
 use protocol::signal::{ChecksumRequest, RequestId};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -39,6 +40,33 @@ const RECORDED: &str = "stop is to be recorded";
 /// Rows compared of one fragment; workloads make far fewer.
 const ROWS_MAX: u32 = 4_000;
 
+/// Virtual milliseconds that are waited for a moment.
+const MOMENT_MS: u64 = 400;
+
+/// The step of a checkpoint in which the cluster stops.
+#[derive(Clone, Copy)]
+enum Moment {
+    Any,
+    Pieces,
+    Sync,
+    Manifest,
+    Removal,
+}
+
+impl Moment {
+    const ALL: [Self; 5] = [Self::Any, Self::Pieces, Self::Sync, Self::Manifest, Self::Removal];
+
+    fn is(self, operation: &DiskOperation) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Pieces => matches!(operation, DiskOperation::Write { .. }),
+            Self::Sync => matches!(operation, DiskOperation::Sync { .. }),
+            Self::Manifest => matches!(operation, DiskOperation::Replace { .. }),
+            Self::Removal => matches!(operation, DiskOperation::Remove { .. }),
+        }
+    }
+}
+
 /// The newest committed version of each row that any replica has: its epoch, and a hash of its bytes.
 type Versions = BTreeMap<(TableId, SlotId, Box<[u8]>), (Epoch, u64)>;
 
@@ -54,6 +82,7 @@ pub fn run_full_stop_seed(seed: u64, lines: usize) -> Outcome {
         file_count: 10_000,
         flush_interval: Duration::from_millis(5 + prng.below(60)),
         buffer: [64 << 10, 8 << 20][prng.index(2)],
+        write_speed_max: u64::MAX,
         is_initial: false,
     });
     let mut world = World::new(seed, shape, lines);
@@ -98,6 +127,8 @@ fn drive(world: &mut World, prng: &mut Prng) -> Result<(), String> {
         world.run_until(prng.below(1_500), |_| false);
         let flushed = newest(&versions(world));
         world.run_until(FLUSHED_MS + prng.below(200), |_| false);
+        let moment = Moment::ALL[prng.index(Moment::ALL.len())];
+        world.run_until(MOMENT_MS, |world| world.is_at(DiskLane::Bulk, |operation| moment.is(operation)));
         stop_and_come_back(world, prng, flushed)?;
     }
     let is_done = |world: &mut World| world.clients()[first..].iter().all(Client::is_finished);

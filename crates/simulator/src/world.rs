@@ -741,6 +741,14 @@ impl World {
         self.disks.entry(node).or_default()
     }
 
+    /// Whether some disk is doing such an operation now.
+    #[must_use]
+    pub fn is_at(&self, lane: DiskLane, is_meant: impl Fn(&DiskOperation) -> bool) -> bool {
+        let under_way =
+            |disk: &Disk| disk.under_way(lane).is_some_and(|request| is_meant(&request.operation));
+        self.disks.values().any(under_way)
+    }
+
     /// The disk of a node does nothing for so many nanoseconds.
     pub fn stall_disk(&mut self, node: NodeId, nanoseconds: u64) {
         let until = self.now + nanoseconds;

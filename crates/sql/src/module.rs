@@ -368,7 +368,11 @@ impl SqlModule {
             | Shared::Readers { .. }
             | Shared::Redo { .. }
             | Shared::Catalogue(_)
-            | Shared::Fragments(_) => return,
+            | Shared::Fragments(_)
+            | Shared::ListFragments
+            | Shared::FragmentsListed(_)
+            | Shared::Scan(_)
+            | Shared::Scanned(..) => return,
         };
         let is_new_view = map.view.number > self.state.site.map.view.number;
         let is_new_schema = map.schema.version > self.state.site.map.schema.version;

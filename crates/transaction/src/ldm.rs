@@ -359,11 +359,15 @@ impl Ldm {
             Shared::Tables(map) => self.install_tables(map, outputs),
             Shared::Map(map) => self.install_map(map, outputs),
             Shared::Fragments(fragments) => self.redo.keep_restored(fragments),
+            Shared::ListFragments => self.parts(outputs).1.list_fragments(),
             Shared::Readers { .. }
             | Shared::Installed { .. }
             | Shared::Account(_)
             | Shared::Redo { .. }
-            | Shared::Catalogue(_) => {}
+            | Shared::Catalogue(_)
+            | Shared::FragmentsListed(_)
+            | Shared::Scan(_)
+            | Shared::Scanned(..) => {}
         }
         self.resume_waits(outputs);
         self.watch_markers();

@@ -13,6 +13,8 @@ pub struct RedoConfig {
     pub files: Option<u64>,
     /// `TimeBetweenGlobalCheckpoints`.
     pub flush_interval: Duration,
+    /// `MaxDiskWriteSpeed`, bytes a second.
+    pub write_speed_max: u64,
 }
 
 /// Blocks of the log are padded to a multiple of this.
@@ -40,6 +42,10 @@ impl RedoConfig {
             file_size: file_size / BLOCK_UNIT * BLOCK_UNIT,
             files: (files > 0).then(|| files.saturating_mul(parts)),
             flush_interval: Duration::from_millis(values.number("TimeBetweenGlobalCheckpoints")),
+            write_speed_max: match values.number("MaxDiskWriteSpeed") {
+                0 => u64::MAX,
+                speed => speed,
+            },
         })
     }
 

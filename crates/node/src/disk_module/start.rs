@@ -12,6 +12,7 @@
 //!
 //! Deliberately not here: the rows in memory (`restore`), and the log of a node that runs.
 
+use super::checkpoint::Checkpoints;
 use super::restore::Loader;
 use super::{BUILD, DiskModule, NextLog, Phase, Restoring};
 use durability::{CheckpointError, Found, LogReader, ManifestScan, Mark, Scan, ScanError};
@@ -41,6 +42,9 @@ impl DiskModule {
         result: Result<DiskAnswer, DiskError>,
         outputs: &mut Outputs<Shared>,
     ) {
+        if Checkpoints::is_own(ticket) {
+            return self.on_checkpoint_done(now, ticket, result, outputs);
+        }
         if matches!(self.phase, Phase::Running) {
             return self.on_written(now, ticket, result, outputs);
         }
@@ -81,6 +85,7 @@ impl DiskModule {
 
     /// The files of the node are known.
     fn on_files(&mut self, files: Vec<(FileName, u64)>) {
+        self.checkpoints.find(&files);
         if self.config.redo.is_initial {
             let names = || files.iter().map(|(name, _)| *name).filter(|name| *name != FileName::ControlLog);
             // A removal may be undone by a loss of power.

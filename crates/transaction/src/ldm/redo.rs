@@ -1,7 +1,7 @@
 //! The log of a module: every row that it publishes, in the order in which it publishes them.
 //!
 //! Rows go into an open block. A block that is full goes to the module `disk` of the node, as it does before the
-//! module says that an epoch is whole here. A node without a log (an SQL node, a node with `Diskless`) appends nothing.
+//! module says that an epoch is whole here, and before it lists its fragments for checkpoints. A node without a log (an SQL node, a node with `Diskless`) appends nothing.
 //!
 //! **The order of a row's entries.** A replay lets an entry take the place of one of a lower or of the same epoch, and
 //! knows nothing of a row that it has deleted. So the entries of a row have to stand in the order of its versions. At a
@@ -22,7 +22,7 @@ use protocol::Address;
 use protocol::program::WriteOperation;
 use protocol::redo_room::{RedoRoom, Room};
 use protocol::signal::WriteRequest;
-use query::{RestoredFragment, Shared};
+use query::{ListedFragment, RestoredFragment, Shared};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stdx::FixedMap;
@@ -208,14 +208,41 @@ impl Context<'_> {
     /// Hands over the blocks that are full. With `whole` it is everything that was logged since the last time. Then
     /// all rows that were ever decided here with an epoch up to `whole` are in it, or were handed over before.
     pub(super) fn hand_over_redo(&mut self, whole: Option<Epoch>) {
-        let Some(log) = self.redo.log() else { return };
-        let mut blocks = std::mem::take(&mut log.full);
         if whole.is_some() {
-            blocks.extend(log.open.seal());
+            self.seal_redo();
         }
+        let Some(log) = self.redo.log() else { return };
+        let blocks = std::mem::take(&mut log.full);
         log.room.add(blocks.iter().map(|block| block.size() as u64).sum());
         let disk = Address::disk(self.address.node);
         self.outputs.share(self.address, disk, Shared::Redo { blocks, whole });
+    }
+
+    /// Ends the open block.
+    fn seal_redo(&mut self) {
+        if let Some(log) = self.redo.log() {
+            log.full.extend(log.open.seal());
+        }
+    }
+
+    /// Hands over everything that was logged, then says which fragments there are. So what is published later than it
+    /// is said here is logged behind these blocks, and nothing else.
+    pub(super) fn list_fragments(&mut self) {
+        self.seal_redo();
+        self.hand_over_redo(None);
+        let state = |(place, fragment): (&(TableId, SlotId), &Fragment)| {
+            let statistics = fragment.statistics();
+            ListedFragment {
+                table: place.0,
+                slot: place.1,
+                commits: fragment.tally.commits,
+                rows: statistics.rows,
+                bytes: statistics.data_bytes,
+            }
+        };
+        let listed = self.fragments.iter().map(state).collect();
+        let disk = Address::disk(self.address.node);
+        self.outputs.share(self.address, disk, Shared::FragmentsListed(listed));
     }
 }
 
