@@ -33,10 +33,12 @@ pub enum Mutant {
     DropBeforeDurable,
     /// A node that joins writes manifests.
     ManifestWhileJoining,
+    /// Files of the log are used again before the manifests need no more of it.
+    TrimBeforeManifest,
 }
 
 /// All of them.
-pub const ALL: [Mutant; 14] = [
+pub const ALL: [Mutant; 15] = [
     Mutant::NotFenced,
     Mutant::EarlySignalsDropped,
     Mutant::LeftOutHeard,
@@ -51,10 +53,11 @@ pub const ALL: [Mutant; 14] = [
     Mutant::PositionAfterScan,
     Mutant::DropBeforeDurable,
     Mutant::ManifestWhileJoining,
+    Mutant::TrimBeforeManifest,
 ];
 
 /// The bugs that no seed catches soon, and a test does: `bugs`.
-pub const DIRECTED: [Mutant; 10] = [
+pub const DIRECTED: [Mutant; 11] = [
     Mutant::LeftOutHeard,
     Mutant::NodeEpochNotRaised,
     Mutant::SettledByOne,
@@ -65,6 +68,7 @@ pub const DIRECTED: [Mutant; 10] = [
     Mutant::PositionAfterScan,
     Mutant::DropBeforeDurable,
     Mutant::ManifestWhileJoining,
+    Mutant::TrimBeforeManifest,
 ];
 
 stdx::plantable!(Mutant);

@@ -77,9 +77,12 @@ pub fn run_full_stop_seed(seed: u64, lines: usize) -> Outcome {
     let mut prng = Prng::new(seed ^ hash64(b"full stop"));
     (shape.late, shape.cramped, shape.scant) = (None, None, None);
     shape.memory = 64 << 20;
+    // Most logs are so small that they go round: only checkpoints make room.
+    let (file_size, file_count) =
+        [(64 << 10, 12), (64 << 10, 30), (256 << 10, 6), (4 << 20, 100)][prng.index(4)];
     shape.redo = Some(RedoSettings {
-        file_size: [64 << 10, 256 << 10, 4 << 20][prng.index(3)],
-        file_count: 10_000,
+        file_size,
+        file_count,
         flush_interval: Duration::from_millis(5 + prng.below(60)),
         buffer: [64 << 10, 8 << 20][prng.index(2)],
         write_speed_max: u64::MAX,

@@ -27,7 +27,7 @@ mod fragments;
 
 use crate::mutants::{self, Mutant};
 use durability::pace::{self, FragmentState, Limits, Next};
-use durability::{FragmentCheckpoint, Manifest, PiecePlace, Position, SealedPiece, Writer};
+use durability::{FragmentCheckpoint, Manifest, Manifests, PiecePlace, Position, SealedPiece, Writer};
 use fragments::Fragments;
 use protocol::control::GroupId;
 use protocol::disk::{DiskAnswer, DiskError, DiskLane, DiskOperation, DiskRequest, FileName};
@@ -220,6 +220,11 @@ impl Checkpoints {
         }
     }
 
+    /// The node was restored from these.
+    pub(super) fn restore(&mut self, manifests: &Manifests) {
+        manifests.manifests().for_each(|manifest| self.fragments.restore(manifest));
+    }
+
     /// This life goes on with the log.
     pub(super) fn begin(&mut self, founding: GroupId, life: Incarnation) {
         (self.founding, self.life) = (founding, life);
@@ -371,11 +376,11 @@ impl Checkpoints {
                 Step::Listing(missing) => missing.is_empty() && self.plan(now, writer, outputs),
                 Step::Resting => self.is_rested(now, writer) && self.read(now, outputs),
                 Step::Reading(_) => false,
-                Step::Writing if self.job.is_read => self.await_epoch(outputs),
+                Step::Writing if self.job.is_read => self.await_epoch(writer, outputs),
                 Step::Writing => self.end_step(Step::Resting),
                 Step::Awaiting(epoch) => self.is_durable(*epoch) && self.replace(*epoch, writer),
                 Step::Replacing => self.remove(),
-                Step::Removing => self.end_job(now),
+                Step::Removing => self.end_job(now, writer),
             };
             if !goes_on {
                 return;
@@ -429,7 +434,7 @@ impl Checkpoints {
     }
 
     /// All fragments are listed: chooses those that are written.
-    fn plan(&mut self, now: Now, writer: &Writer, outputs: &mut Outputs<Shared>) -> bool {
+    fn plan(&mut self, now: Now, writer: &mut Writer, outputs: &mut Outputs<Shared>) -> bool {
         self.step = Step::Idle;
         let Some(map) = self.map.clone() else { return false };
         let Lists { positions, fragments } = std::mem::take(&mut self.lists);
@@ -457,7 +462,7 @@ impl Checkpoints {
         let is_read = left.is_empty();
         self.job = Job { left, file: self.next_file, is_read, ..Job::default() };
         self.next_file += 1;
-        if is_read { self.await_epoch(outputs) } else { self.end_step(Step::Resting) }
+        if is_read { self.await_epoch(writer, outputs) } else { self.end_step(Step::Resting) }
     }
 
     /// Whether the rest behind the last piece is over. It is looked at again soon: the log fills meanwhile.
@@ -554,10 +559,13 @@ impl Checkpoints {
     }
 
     /// Everything is on disk: nothing that was read or omitted is newer than the epoch of the node now.
-    fn await_epoch(&mut self, outputs: &mut Outputs<Shared>) -> bool {
+    fn await_epoch(&mut self, writer: &mut Writer, outputs: &mut Outputs<Shared>) -> bool {
         let epoch = self.config.node_epoch.current();
         for (slot, checkpoint, commits) in &self.job.done {
             self.fragments.put(*slot, *checkpoint, *commits);
+        }
+        if mutants::is(Mutant::TrimBeforeManifest) {
+            writer.release(self.fragments.least());
         }
         if mutants::is(Mutant::DropBeforeDurable) {
             let gone = self.files.iter().copied().filter(|file| !self.fragments.is_current(*file));
@@ -633,7 +641,11 @@ impl Checkpoints {
         self.end_step(Step::Removing)
     }
 
-    fn end_job(&mut self, now: Now) -> bool {
+    /// The log is not needed before what the manifests need of it.
+    fn end_job(&mut self, now: Now, writer: &mut Writer) -> bool {
+        if let Some(needed) = self.fragments.needed() {
+            writer.release(needed);
+        }
         if self.job.offset == 0 {
             self.speed.next_at = self.speed.next_at.max(now.monotonic + LOOK_AGAIN);
         }

@@ -299,6 +299,7 @@ impl DiskModule {
         let main = Address::main(self.config.node);
         outputs.share(self.me(), main, Shared::Catalogue(restored.schema));
         self.fragments = Some(restored.fragments);
+        self.checkpoints.restore(&self.manifests);
         self.begin_log(next.founding, order.restart, next.end);
         if let Some(writer) = &mut self.writer {
             let cut = order.restart.cut;

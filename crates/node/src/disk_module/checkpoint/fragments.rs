@@ -6,6 +6,7 @@
 //! Invariants:
 //! - a fragment's checkpoint and the log from its position on are all that was ever published in it;
 //! - `is_on_disk` says of a file whether some manifest on disk may name it, whatever a write under way has done;
+//! - `needed` is at most the least position that some manifest on disk has, and `None` until all slots have one.
 //!
 //! Deliberately not here: requests to the disk, and when (`checkpoint`).
 
@@ -65,6 +66,24 @@ pub(super) struct Fragments {
 }
 
 impl Fragments {
+    /// A manifest that the node was restored from.
+    pub(super) fn restore(&mut self, manifest: &Manifest) {
+        let known = |checkpoint: &FragmentCheckpoint| {
+            let bytes = checkpoint.length;
+            (checkpoint.table, Known { checkpoint: *checkpoint, commits: None, bytes, is_changed: true })
+        };
+        let of_slot = OfSlot {
+            position: Position(manifest.position),
+            fragments: manifest.fragments.iter().map(known).collect(),
+            on_disk: Some(OnDisk {
+                needed: manifest.required(),
+                files: files_of(manifest),
+                is_certain: true,
+            }),
+        };
+        self.slots.insert(manifest.slot, of_slot);
+    }
+
     /// The ldms have listed their fragments: those of a slot at a position. What they count is in the log before it,
     /// and what they do not is behind it. Nothing was committed in an epoch above `epoch` by then. A fragment that is
     /// not listed is gone if its table is.
@@ -207,6 +226,15 @@ impl Fragments {
     pub(super) fn is_current(&self, file: u64) -> bool {
         let mut fragments = self.slots.values().flat_map(|of_slot| of_slot.fragments.values());
         fragments.any(|known| known.checkpoint.pieces > 0 && known.checkpoint.file == file)
+    }
+
+    /// The first block that the manifests on disk need; none, if some slot may have no manifest.
+    pub(super) fn needed(&self) -> Option<Position> {
+        let certain = |of_slot: &OfSlot| {
+            of_slot.on_disk.as_ref().filter(|on_disk| on_disk.is_certain).map(|on_disk| on_disk.needed)
+        };
+        let positions: Option<Vec<Position>> = self.slots.values().map(certain).collect();
+        positions?.into_iter().min()
     }
 }
 

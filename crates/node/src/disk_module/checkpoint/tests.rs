@@ -2,7 +2,7 @@
 //! was committed up to the epoch that the manifests ask for.
 
 use super::{CheckpointConfig, Checkpoints};
-use durability::{CheckpointReader, Entry, Manifest, OpenBlock, Position, Writer};
+use durability::{CheckpointReader, Entry, Manifest, ManifestScan, OpenBlock, Position, Writer};
 use durability::{LogEnd, LogIdentity, LogSize};
 use memory::{Guard, MemoryConfig, MemoryManager};
 use protocol::control::GroupId;
@@ -63,20 +63,24 @@ fn view(is_restorable: bool) -> View {
     view
 }
 
+fn config(epoch: &Arc<NodeEpoch>) -> CheckpointConfig {
+    CheckpointConfig {
+        node: NODE,
+        cluster: "shop".to_owned(),
+        ldms: vec![LDM],
+        queries: vec![Address::new(NODE, ModuleKind::Query, 0)],
+        node_epoch: Arc::clone(epoch),
+        space: 8 * FILE_SIZE,
+        speed_max: u64::MAX,
+    }
+}
+
 impl Node {
     fn new(view: View) -> Self {
         let memory = MemoryManager::new(MemoryConfig::with_data_memory(64 << 20));
         let epoch = Arc::new(NodeEpoch::default());
         epoch.raise(Epoch(10));
-        let config = CheckpointConfig {
-            node: NODE,
-            cluster: "shop".to_owned(),
-            ldms: vec![LDM],
-            queries: vec![Address::new(NODE, ModuleKind::Query, 0)],
-            node_epoch: Arc::clone(&epoch),
-            space: 8 * FILE_SIZE,
-            speed_max: u64::MAX,
-        };
+        let config = config(&epoch);
         let identity = LogIdentity {
             cluster: "shop".to_owned(),
             founding: GroupId(3),
@@ -397,6 +401,63 @@ pub(crate) fn old_files_go_when_the_manifests_name_others() {
     let kept = node.pieces();
     assert!(kept.len() < both.len() && kept.iter().any(|file| !first.contains(file)), "{both:?}, {kept:?}");
     node.check();
+}
+
+/// Whether all blocks that a restart needs are in files that are not used again.
+fn keeps_what_is_needed(node: &Node) -> bool {
+    let needed = node.manifests().iter().map(Manifest::required).min().unwrap_or(Position(1));
+    node.writer.held_from(needed) <= node.writer.held_bytes()
+}
+
+#[test]
+pub(crate) fn the_log_is_released_when_the_manifests_are_there() {
+    let mut node = durable();
+    for round in 1..20 {
+        node.epoch.raise(Epoch((1 << 41) + round));
+        node.fill(5);
+        (0..4).for_each(|_| node.wait(2_000));
+        assert!(keeps_what_is_needed(&node), "round {round}");
+        let held = node.writer.held_bytes();
+        node.checkpoints.on_durable(Epoch(1 << 42), Epoch((1 << 41) + round));
+        (0..8).for_each(|_| node.wait(2_000));
+        assert!(keeps_what_is_needed(&node), "round {round}");
+        assert!(node.writer.held_bytes() < held, "round {round}: {held}");
+        // In the first round it had all rows.
+        assert!(round == 1 || held < 16 * FILE_SIZE, "round {round}: {held}");
+        node.check();
+    }
+    assert!(node.writer.next() > Position(19 * 5 * FILE_SIZE / PAGE), "it went round often");
+}
+
+/// The node comes back from its manifests: what they hold of the log it holds, too.
+#[test]
+fn a_node_that_was_restored_goes_on_with_its_manifests() {
+    let mut node = durable();
+    (0..4).for_each(|_| node.job());
+    let mut scan = ManifestScan::new("shop", NODE, &[]);
+    assert_eq!(scan.poll(), None);
+    let files: Vec<(FileName, u64)> =
+        node.files.iter().map(|(name, bytes)| (*name, bytes.len() as u64)).collect();
+    let mut scan = ManifestScan::new("shop", NODE, &files);
+    while let Some(DiskOperation::Read { file, .. }) = scan.poll() {
+        assert!(scan.on_done(Ok(DiskAnswer::Bytes(node.files[&file].clone()))).is_ok());
+    }
+    let manifests = scan.finish();
+    let required = manifests.required();
+    node.checkpoints = Checkpoints::new(config(&node.epoch));
+    node.checkpoints.find(&files);
+    node.checkpoints.restore(&manifests);
+    node.checkpoints.begin(GroupId(3), Incarnation(2));
+    node.install(view(true), &[HOT, COLD]);
+    node.checkpoints.on_durable(Epoch(1 << 40), Epoch(1 << 40));
+    node.check();
+    for _ in 0..4 {
+        node.job();
+        assert!(keeps_what_is_needed(&node));
+        node.check();
+    }
+    assert!(node.manifests().iter().all(|manifest| manifest.required() > required));
+    assert!(node.pieces().iter().all(|number| !files.contains(&(FileName::Piece(*number), 0))));
 }
 
 #[test]

@@ -239,7 +239,10 @@ impl Start {
             cluster: CLUSTER.to_owned(),
             ldms: vec![Address::new(NODE, protocol::ModuleKind::Ldm, 0)],
             memory: MemoryManager::new(MemoryConfig::with_data_memory(32 << 20)),
+            queries: Vec::new(),
+            node_epoch: Arc::default(),
             redo: RedoSettings {
+                write_speed_max: u64::MAX,
                 file_size: FILE_SIZE,
                 file_count: 100,
                 flush_interval: Duration::from_millis(50),
