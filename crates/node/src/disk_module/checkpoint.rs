@@ -230,8 +230,8 @@ impl Checkpoints {
         (self.founding, self.life) = (founding, life);
     }
 
-    /// The log begins anew: what is on disk does not count, and is void before anything in the new log counts. A loss of
-    /// power may undo that a file was removed, not that it is empty.
+    /// The log begins anew: the files on disk do not count, and are void before anything in the new log counts. A loss
+    /// of power may undo that a file was removed, not that it is empty.
     pub(super) fn clear(&mut self) {
         let names = |found: &BTreeSet<SlotId>| found.iter().map(|slot| FileName::Manifest(*slot)).collect();
         let manifests: Vec<FileName> = names(&self.found);

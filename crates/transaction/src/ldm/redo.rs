@@ -1,7 +1,8 @@
 //! The log of a module: every row that it publishes, in the order in which it publishes them.
 //!
-//! Rows go into an open block. A block that is full goes to the module `disk` of the node, as it does before the
-//! module says that an epoch is whole here, and before it lists its fragments for checkpoints. A node without a log (an SQL node, a node with `Diskless`) appends nothing.
+//! Rows go into an open block. A block that is full goes to the module `disk` of the node. So does the open one, before
+//! the module says that an epoch is whole here, and before it lists its fragments for checkpoints. A node without a log
+//! (an SQL node, a node with `Diskless`) appends nothing.
 //!
 //! **The order of a row's entries.** A replay lets an entry take the place of one of a lower or of the same epoch, and
 //! knows nothing of a row that it has deleted. So the entries of a row have to stand in the order of its versions. At a

@@ -1,7 +1,7 @@
 //! The checkpoints that the fragments of a node have, in memory and as the manifests on disk have them.
 //!
-//! What is known in memory is ahead of the disk: a fragment that did not change gets the position of the newest list,
-//! and a new checkpoint counts as soon as its file is synced. The manifests follow when the epoch is durable.
+//! Memory is ahead of the disk. A fragment that did not change gets the position of the newest list. A new checkpoint
+//! counts as soon as its file is synced. The manifests follow when the epoch is durable.
 //!
 //! Invariants:
 //! - a fragment's checkpoint and the log from its position on are all that was ever published in it;
@@ -84,9 +84,9 @@ impl Fragments {
         self.slots.insert(manifest.slot, of_slot);
     }
 
-    /// The ldms have listed their fragments: those of a slot at a position. What they count is in the log before it,
-    /// and what they do not is behind it. Nothing was committed in an epoch above `epoch` by then. A fragment that is
-    /// not listed is gone if its table is.
+    /// The ldms have listed their fragments: those of a slot at a position. Commits that they count are in the log
+    /// before it, and all others are behind it. Nothing was committed in an epoch above `epoch` by then. A fragment
+    /// that is not listed is gone if its table is.
     pub(super) fn list(
         &mut self,
         positions: &BTreeMap<SlotId, Position>,

@@ -1,5 +1,6 @@
-//! The checkpoints of a node with two fragments, whose log goes round: what is on disk at any moment is everything that
-//! was committed up to the epoch that the manifests ask for.
+//! The checkpoints of a node with two fragments, whose log goes round. At any moment the files on disk have everything
+//! that was committed.
+#![expect(clippy::wildcard_enum_match_arm, reason = "objects, operations and files of others")]
 
 use super::{CheckpointConfig, Checkpoints};
 use durability::{CheckpointReader, Entry, Manifest, ManifestScan, OpenBlock, Position, Writer};
@@ -27,6 +28,8 @@ const PAGE: u64 = 4_096;
 const FILE_SIZE: u64 = 8 * PAGE;
 
 type Rows = BTreeMap<Vec<u8>, (Epoch, Vec<u8>)>;
+/// An entry of the log: its block, table, key, epoch and row.
+type Logged = (Option<Position>, TableId, Vec<u8>, Epoch, Option<Vec<u8>>);
 
 struct Node {
     checkpoints: Checkpoints,
@@ -35,7 +38,7 @@ struct Node {
     fragments: BTreeMap<TableId, Fragment>,
     epoch: Arc<NodeEpoch>,
     /// Everything that was logged, with the block that it is in; entries of the open block have none yet.
-    logged: Vec<(Option<Position>, TableId, Vec<u8>, Epoch, Option<Vec<u8>>)>,
+    logged: Vec<Logged>,
     files: BTreeMap<FileName, Vec<u8>>,
     /// Those that were replaced by nothing.
     emptied: BTreeSet<FileName>,
@@ -45,7 +48,7 @@ struct Node {
     outputs: Outputs<Shared>,
     /// Scans wait for the test.
     is_slow: bool,
-    scans: Vec<Box<PieceScan>>,
+    scans: Vec<PieceScan>,
     wanted: Option<Epoch>,
     is_joining: bool,
 }
@@ -195,7 +198,7 @@ impl Node {
                         let listed = self.listed();
                         self.checkpoints.on_listed(LDM, listed, self.writer.next());
                     }
-                    Shared::Scan(scan) => self.scans.push(scan),
+                    Shared::Scan(scan) => self.scans.push(*scan),
                     _ => panic!("an object for nobody"),
                 }
             }
@@ -224,7 +227,7 @@ impl Node {
                 PieceStep::End(piece) => break piece,
             }
         };
-        self.checkpoints.on_scanned(self.now, scan, piece, &self.writer);
+        self.checkpoints.on_scanned(self.now, Box::new(scan), piece, &self.writer);
         true
     }
 
@@ -281,7 +284,7 @@ impl Node {
         self.files.keys().filter_map(piece).collect()
     }
 
-    /// What a restart has of a table: its checkpoint, and the log from its position on.
+    /// The rows of a table that a restart has: its checkpoint, and the log from its position on.
     fn restored(&mut self, id: TableId) -> Rows {
         self.seal();
         let manifests = self.manifests();
@@ -374,7 +377,7 @@ pub(crate) fn a_manifest_waits_until_its_epoch_is_durable() {
         assert_eq!((node.wanted, node.manifests().len()), (Some(Epoch(10)), 0));
         node.checkpoints.on_durable(Epoch(10), Epoch(9));
         node.wait(1);
-        // What all have flushed is enough if nobody of the group is restorable: the manifest is what is lacking.
+        // An epoch that all have flushed is enough if nobody of the group is restorable: the manifest is lacking.
         assert_eq!(node.manifests().is_empty(), is_restorable);
         node.checkpoints.on_durable(Epoch(10), Epoch(10));
         node.wait(1);
