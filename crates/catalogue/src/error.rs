@@ -1,6 +1,7 @@
 //! The errors of DDL: MySQL's numbers and texts, each in one place.
 
 use crate::TableName;
+use crate::show::ENGINE;
 use protocol::SqlError;
 
 /// Characters of a database, table, column or index name.
@@ -32,6 +33,8 @@ errors! {
     wrong_index_name(name: &str) = 1280 "Incorrect index name '{name}'";
     comment_too_long(of: &str, limit: usize) = 1629 "Comment for {of} is too long (max = {limit})";
     table_comment_too_long(table: &str, limit: usize) = 1628 "Comment for table '{table}' is too long (max = {limit})";
+    wrong_modifier(option: &str) =
+        1478 "Table storage engine '{ENGINE}' does not support the create option 'NDB_TABLE={option}'";
 
     no_columns() = 1113 "A table must have at least 1 column";
     too_many_columns() = 1117 "Too many columns";

@@ -19,8 +19,8 @@ use protocol::SqlError;
 use types::{
     COLUMN_COUNT_MAX, Collation, ColumnDefinition, ColumnFlags, ColumnIndex, DateMode, Decimal, DefaultValue,
     IndexDefinition, IndexId, IndexKind, IndexState, IntegerWidth, KeyPart, NumberFormat, Schema, SlotTerms,
-    SqlType, StoreMode, TableDefinition, TableId, TableKind, TableSlots, Value, equal_without_case,
-    store_in_column,
+    SqlType, StoreMode, TableDefinition, TableId, TableKind, TableModifiers, TableSlots, Value,
+    equal_without_case, store_in_column,
 };
 
 /// Characters of a column's comment.
@@ -142,6 +142,7 @@ pub(crate) fn check_table_comment(table: &TableName, comment: &str) -> Result<()
     if comment.chars().count() > TABLE_COMMENT_MAX {
         return Err(error::table_comment_too_long(&table.name, TABLE_COMMENT_MAX));
     }
+    TableModifiers::of_comment(comment).map_err(error::wrong_modifier)?;
     Ok(())
 }
 

@@ -83,6 +83,8 @@ pub struct TransactionClient {
     tables: Option<TransactionId>,
     /// Its only request carries the commit: what became of it is asked, whatever happens to its primary.
     carries_commit: bool,
+    /// It has changed a table whose commits are answered when they are durable.
+    asks_durable: bool,
     participants: BTreeMap<SlotId, Held>,
     /// Tables whose rows it has changed or locked, in the version that the statement was bound to.
     uses: Vec<Use>,
@@ -237,6 +239,17 @@ impl TransactionClient {
         self.carries_commit = true;
     }
 
+    /// A statement of it is about to change a table whose commits are answered when they are durable.
+    pub fn ask_durable(&mut self) {
+        self.asks_durable = true;
+    }
+
+    /// Whether it has changed such a table.
+    #[inline]
+    pub fn asks_durable(&self) -> bool {
+        self.asks_durable
+    }
+
     /// It cannot commit any more.
     #[inline]
     pub fn is_doomed(&self) -> bool {
@@ -359,6 +372,7 @@ impl TransactionClient {
         self.is_read_only = false;
         self.marks &= TABLES_LOCKED;
         self.carries_commit = false;
+        self.asks_durable = false;
         self.participants.clear();
         self.uses.clear();
         self.savepoints.clear();

@@ -356,6 +356,7 @@ fn globals(config: &ClusterConfig, me: &NodeConfig, mysql: &MysqlConfig) -> Glob
     let all = [
         ("bind_address", address.map(|address| address.ip().to_string()).unwrap_or_default()),
         ("connect_timeout", mysql.connect_timeout_s.to_string()),
+        ("durability", config.durability.name().to_owned()),
         ("hostname", me.host.clone()),
         ("latsdb_diskless", if config.keeps_rows() { "OFF" } else { "ON" }.to_owned()),
         ("max_allowed_packet", mysql.max_allowed_packet.to_string()),

@@ -27,7 +27,7 @@ mod parameters;
 mod redo;
 
 pub use parameters::{Effect, Kind, PARAMETERS, Parameter, Sections};
-pub use redo::RedoConfig;
+pub use redo::{Durability, RedoConfig};
 
 use ini::{Entry, Section};
 use memory::MemoryOverrides;
@@ -36,6 +36,7 @@ use protocol::layout::{CpuShare, Layout, LayoutRequest};
 use protocol::{ModuleKind, NodeRole};
 use std::collections::{BTreeMap, BTreeSet};
 use stdx::Duration;
+use transaction::epochs::TIME_BETWEEN_EPOCHS_MIN;
 use types::NodeId;
 
 /// The first `ServerPort` that is given out.
@@ -83,8 +84,10 @@ pub struct ClusterConfig {
     pub partitions_per_node: usize,
     /// `SlotsPerNode`; 0: by the CPUs of the nodes that found the cluster.
     pub slots_per_node: u16,
-    /// `TimeBetweenEpochs`.
+    /// `TimeBetweenEpochs`; no pause under `Durability=fsync`.
     pub time_between_epochs: Duration,
+    /// `Durability`: no session or table has less.
+    pub durability: Durability,
     /// `HeartbeatIntervalDbDb`.
     pub heartbeat_interval: Duration,
     /// `ReplicaAnswerTimeout`; zero: no node has to leave for late answers.
@@ -471,11 +474,35 @@ impl Reader {
         first
     }
 
+    /// Commits cannot wait for disks that no log is on.
+    fn durability(&mut self, nodes: &[(NodeId, NodeValues<'_>)]) -> Durability {
+        let durability = Durability::numbered(self.shared("Durability", nodes));
+        let mut data = nodes.iter().filter(|(_, values)| values.role == NodeRole::Data);
+        let diskless = data.find(|(_, values)| values.number("Diskless") != 0);
+        if let Some((node, values)) = diskless.filter(|_| durability > Durability::Memory) {
+            let line = values.own.get("Durability").map_or(values.line, |set| set.line);
+            let name = durability.name();
+            self.error(
+                line,
+                format!(
+                    "Durability={name} needs a redo log on all data nodes: set Diskless=0 for node {node}"
+                ),
+            );
+        }
+        durability
+    }
+
     fn assemble(&mut self, system: &Values<'_>, nodes: &[(NodeId, NodeValues<'_>)]) -> Option<ClusterConfig> {
         let replicas = narrow(self.shared("NoOfReplicas", nodes));
         let partitions_per_node = narrow(self.shared("PartitionsPerNode", nodes));
         let slots_per_node = u16::try_from(self.shared("SlotsPerNode", nodes)).unwrap_or(u16::MAX);
-        let time_between_epochs = Duration::from_millis(self.shared("TimeBetweenEpochs", nodes));
+        let durability = self.durability(nodes);
+        let time_between_epochs = match durability {
+            Durability::Fsync => TIME_BETWEEN_EPOCHS_MIN,
+            Durability::Memory | Durability::Epoch => {
+                Duration::from_millis(self.shared("TimeBetweenEpochs", nodes))
+            }
+        };
         let heartbeat_interval = Duration::from_millis(self.shared("HeartbeatIntervalDbDb", nodes));
         let answer_timeout = Duration::from_millis(self.shared("ReplicaAnswerTimeout", nodes));
         let data_count = nodes.iter().filter(|(_, values)| values.role == NodeRole::Data).count();
@@ -505,6 +532,7 @@ impl Reader {
             partitions_per_node,
             slots_per_node,
             time_between_epochs,
+            durability,
             heartbeat_interval,
             answer_timeout,
             nodes,

@@ -18,7 +18,7 @@
 #[cfg(test)]
 mod tests;
 
-use planner::plan::Prepared;
+use planner::plan::{Plan, Prepared};
 use std::sync::Arc;
 use stdx::FixedMap;
 use types::{CharacterSet, Collation, Schema, SchemaVersion};
@@ -33,6 +33,8 @@ pub(crate) struct CachedStatement {
     pub(crate) point: Option<crate::point_select::PointSelect>,
     /// The character set of its results, if that is not UTF-8.
     pub(crate) results: Option<CharacterSet>,
+    /// It changes a table whose commits are answered when they are durable.
+    pub(crate) asks_durable: bool,
 }
 
 impl CachedStatement {
@@ -42,7 +44,18 @@ impl CachedStatement {
         let narrow = results.and_then(Collation::narrow_set);
         // A row that is transcoded is not copied from storage to the client.
         let point = if narrow.is_none() { crate::point_select::PointSelect::of(&prepared) } else { None };
-        Self { prepared, column_frames, point, results: narrow }
+        let asks_durable = asks_durable(&prepared.plan);
+        Self { prepared, column_frames, point, results: narrow, asks_durable }
+    }
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "nothing else changes rows of a table")]
+fn asks_durable(plan: &Plan) -> bool {
+    match plan {
+        Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) => {
+            plan.table().is_some_and(|table| table.awaits_durable())
+        }
+        _ => false,
     }
 }
 

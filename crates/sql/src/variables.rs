@@ -22,6 +22,7 @@ mod table;
 mod tests;
 mod user;
 
+use table::DURABILITY;
 pub(crate) use table::{Definition, Kind, TABLE, VERSION, definition};
 pub(crate) use user::UserVariables;
 
@@ -196,7 +197,26 @@ pub(crate) fn globals(configured: &Globals, set: &BTreeMap<String, GlobalVariabl
             globals.insert(definition.name, value.clone());
         }
     }
+    let configured = configured.get("durability").map_or("memory", String::as_str);
+    // What was set may be older than the configuration.
+    let set = globals.get("durability").map(String::as_str).filter(|_| !is_diskless(&globals));
+    let strongest = set.into_iter().chain([configured]).max_by_key(|mode| strength(mode));
+    let strongest = strongest.unwrap_or(configured).to_owned();
+    globals.extend([("durability", strongest), (CONFIGURED_DURABILITY, configured.to_owned())]);
     globals
+}
+
+/// The data nodes keep no redo log.
+fn is_diskless(globals: &Globals) -> bool {
+    globals.get("latsdb_diskless").is_none_or(|value| value != "OFF")
+}
+
+/// The variable that says what config.ini says.
+const CONFIGURED_DURABILITY: &str = "latsdb_durability";
+
+/// The order of the values of `durability`.
+fn strength(mode: &str) -> usize {
+    DURABILITY.iter().position(|known| *known == mode).unwrap_or(0)
 }
 
 fn check_settable(definition: &Definition) -> Result<(), SqlError> {
@@ -421,7 +441,8 @@ impl SessionVariables {
                 format!("Variable '{name}' is a SESSION variable and can't be used with SET GLOBAL");
             return Err(SqlError::new(1228, message));
         }
-        let default = definition.value_of(definition.default);
+        let configured = self.globals.get(CONFIGURED_DURABILITY).filter(|_| name == "durability");
+        let default = definition.value_of(configured.map_or(definition.default, String::as_str));
         let value = self.checked(definition, value.unwrap_or(&default))?;
         let text = match (definition.kind, value) {
             (_, Value::Null) => return Err(wrong_value(name, &Value::Null)),
@@ -505,23 +526,25 @@ impl SessionVariables {
         }
     }
 
-    /// `durability` needs a redo log; `fsync` is the configuration's, and then nobody has less.
+    /// `durability` needs a redo log. Nobody has less than the configuration says, and only it can say `fsync`.
     fn check_durability(&self, chosen: &Value) -> Result<(), SqlError> {
-        let is_wanted = |mode| shown(chosen) == mode;
-        if !is_wanted("memory") && self.is_diskless() {
+        let configured = self.globals.get(CONFIGURED_DURABILITY).map_or("memory", String::as_str);
+        let mode = shown(chosen);
+        if mode != "memory" && self.is_diskless() {
             return Err(SqlError::unsupported(
                 "durability other than 'memory' while data nodes are Diskless",
             ));
         }
-        if is_wanted("fsync") != self.globals.get("durability").is_some_and(|mode| mode == "fsync") {
+        let is_less = strength(&mode) < strength(configured);
+        if is_less || mode == "fsync" && configured != "fsync" {
             return Err(wrong_value("durability", chosen));
         }
         Ok(())
     }
 
-    /// The data nodes keep no redo log.
+    /// The data nodes keep no redo log: there is nothing to wait for.
     pub(crate) fn is_diskless(&self) -> bool {
-        self.globals.get("latsdb_diskless").is_none_or(|value| value != "OFF")
+        is_diskless(&self.globals)
     }
 
     /// Brings the fields in line with a value that was checked.

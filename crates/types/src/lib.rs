@@ -19,6 +19,7 @@ pub mod row;
 pub mod schema;
 pub mod sql_type;
 pub mod store;
+mod table_modifiers;
 mod table_slots;
 pub mod temporal;
 pub mod text;
@@ -53,6 +54,7 @@ pub use store::{
     IncorrectKind, Severity, StoreError, StoreMode, Stored, TemporalKind, implicit_default,
     is_stored_unchanged, store, store_in_column, store_with_warning,
 };
+pub use table_modifiers::TableModifiers;
 pub use table_slots::{RankCounts, SlotPosition, SlotTerms, TableSlots};
 pub use temporal::{Date, DateMode, DateTime, Interval, Parsed, Time, WeekMode};
 pub use text::{format_double, format_float, format_number, format_text, parse_double};

@@ -7,6 +7,7 @@
 //! **Invariants** (tested): names are unique; defaults can be read by their kind; every parameter without effect says
 //! why.
 
+use super::redo::Durability;
 use std::fmt::Write;
 
 const MIB: u64 = 1024 * 1024;
@@ -90,6 +91,8 @@ pub enum Kind {
     Port,
     /// One of [`SPIN_METHODS`].
     SpinMethod,
+    /// One of [`Durability::NAMES`].
+    Durability,
 }
 
 /// Whether a parameter does anything.
@@ -157,6 +160,12 @@ impl Kind {
             Kind::SpinMethod => spin_method(text)
                 .map(|_| 0)
                 .ok_or_else(|| SPIN_METHODS.map(|(spelling, _)| spelling).join(", ")),
+            Kind::Durability => Durability::NAMES
+                .into_iter()
+                .zip(0..)
+                .find(|(name, _)| name.eq_ignore_ascii_case(text))
+                .map(|(_, number)| number)
+                .ok_or_else(|| Durability::NAMES.join(", ")),
         }
     }
 }
@@ -294,6 +303,7 @@ pub static PARAMETERS: &[Parameter] = &[
     parameter("DiskPageBufferMemory", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Reserve for disk columns, which are not there yet; 0: none."),
     parameter("RedoBuffer", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Memory for what waits to be written to the redo log; 0: automatic."),
     parameter("Diskless", Sections::DATA, Kind::Flag, "1", Effect::Used, "1: no redo log is kept, and a full stop of the cluster loses all rows."),
+    parameter("Durability", Sections::DATA, Kind::Durability, "memory", Effect::Used, "When a commit is acknowledged: memory, when all replicas have it in memory; epoch, when it is on their disks; fsync, the same with epochs that are closed and flushed without pause. No session or table has less."),
     parameter("FragmentLogFileSize", Sections::DATA, Kind::Size(4 * MIB, 1024 * MIB), "64M", Effect::Used, "Size of one file of the redo log."),
     parameter("NoOfFragmentLogFiles", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::Used, "Files of the redo log, times NoOfFragmentLogParts; 0: as much as DataMemory, 1 GiB at least and 64 GiB at most."),
     parameter("MaxDiskWriteSpeed", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Bytes a second that checkpoints write at most; 0: as many as the disk takes."),

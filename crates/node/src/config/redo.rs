@@ -11,10 +11,40 @@ pub struct RedoConfig {
     pub file_size: u64,
     /// `NoOfFragmentLogParts` times `NoOfFragmentLogFiles`; None: as the memory of rows wants it.
     pub files: Option<u64>,
-    /// `TimeBetweenGlobalCheckpoints`.
+    /// `TimeBetweenGlobalCheckpoints`; zero under `Durability=fsync`.
     pub flush_interval: Duration,
     /// `MaxDiskWriteSpeed`, bytes a second.
     pub write_speed_max: u64,
+}
+
+/// `Durability`: when commits are acknowledged.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Durability {
+    /// When all replicas have them in memory.
+    Memory,
+    /// When they are on their disks, too.
+    Epoch,
+    /// The same, with epochs that are closed and flushed without pause.
+    Fsync,
+}
+
+impl Durability {
+    /// As they are written, in this order.
+    pub(super) const NAMES: [&'static str; 3] = ["memory", "epoch", "fsync"];
+
+    pub(super) fn numbered(number: u64) -> Self {
+        match number {
+            0 => Self::Memory,
+            1 => Self::Epoch,
+            _ => Self::Fsync,
+        }
+    }
+
+    /// As it is written.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
 }
 
 /// Blocks of the log are padded to a multiple of this.
@@ -38,10 +68,16 @@ impl RedoConfig {
             0 => parameters::default_number("FragmentLogFileSize"),
             size => size,
         };
+        let flush_interval = match Durability::numbered(values.number("Durability")) {
+            Durability::Fsync => Duration::ZERO,
+            Durability::Memory | Durability::Epoch => {
+                Duration::from_millis(values.number("TimeBetweenGlobalCheckpoints"))
+            }
+        };
         Some(Self {
             file_size: file_size / BLOCK_UNIT * BLOCK_UNIT,
             files: (files > 0).then(|| files.saturating_mul(parts)),
-            flush_interval: Duration::from_millis(values.number("TimeBetweenGlobalCheckpoints")),
+            flush_interval,
             write_speed_max: match values.number("MaxDiskWriteSpeed") {
                 0 => u64::MAX,
                 speed => speed,

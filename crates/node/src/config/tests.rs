@@ -247,6 +247,34 @@ fn the_table_keeps_its_invariants() {
 }
 
 #[test]
+fn durability_needs_a_log_and_fsync_leaves_no_pause() {
+    let text = |parameters: &str| {
+        format!("[ndbd default]\nNoOfReplicas=1\n{parameters}\n[ndb_mgmd]\nHostName=a\n[ndbd]\nHostName=a\n")
+    };
+    let paces = |parameters: &str| {
+        let config = parse(&text(parameters));
+        let redo = config.nodes_of(NodeRole::Data).next().and_then(|node| node.redo.clone());
+        let paces = [config.time_between_epochs, redo.map_or(Duration::ZERO, |redo| redo.flush_interval)];
+        (config.durability, paces.map(|pace| pace.as_millis()))
+    };
+    assert_eq!(paces("Diskless=0"), (Durability::Memory, [10, 50]));
+    assert_eq!(paces("Diskless=0\nDurability=Epoch"), (Durability::Epoch, [10, 50]));
+    let fsync = "Diskless=0\nDurability=fsync\nTimeBetweenEpochs=100\nTimeBetweenGlobalCheckpoints=2000";
+    assert_eq!(paces(fsync), (Durability::Fsync, [1, 0]));
+    assert_eq!(paces("Diskless=1\nDurability=memory"), (Durability::Memory, [10, 0]));
+    check(
+        &text("Durability=epoch"),
+        &[
+            "config.ini line 3: Durability=epoch needs a redo log on all data nodes: set Diskless=0 for node 2",
+        ],
+    );
+    check(
+        &text("Durability=always"),
+        &["config.ini line 3: Durability=always: expected memory, epoch, fsync"],
+    );
+}
+
+#[test]
 fn any_text_is_a_configuration_or_a_report() {
     let mut random = stdx::Prng::new(7);
     let pieces = [

@@ -162,6 +162,9 @@ pub(super) struct Running {
     is_killed: bool,
     /// Its table has a version that it may not meet.
     is_outdated: bool,
+    /// It is answered when everything that the session has committed is durable: the session wants that, a table that
+    /// it or its transaction has changed, or it is DDL.
+    asks_durable: bool,
     /// KILL QUERY came while its commit was on its way: the question to the participant whether it can be undone.
     stop: Option<RequestId>,
 }
@@ -181,9 +184,10 @@ impl Running {
         }
     }
 
-    /// The reason for which it waits, if it is DDL or LOCK TABLES.
+    /// The reason for which it waits, if it is DDL or LOCK TABLES, or for a disk.
     pub(super) fn waits_for(&self) -> Option<String> {
         match &self.stage {
+            Some(Stage::Durable(_)) => Some("waiting for handler commit".to_owned()),
             Some(Stage::Execute(Execution::Ddl(run))) => run.waits_for(),
             Some(Stage::Execute(Execution::LockTables(run))) => Some(run.waits_for()),
             Some(Stage::UserLocks { run: Some(run), .. }) => Some(run.waits_for().to_owned()),
@@ -309,6 +313,7 @@ impl Session {
                     calls_user_locks,
                     nap: None,
                     until: self.watch_execution(env, &statement),
+                    asks_durable: self.core.variables.awaits_durable || statement.cached.asks_durable,
                     statement,
                     is_killed: false,
                     is_outdated: false,
@@ -427,7 +432,7 @@ impl Session {
         running: &mut Running,
         completion: &Completion,
     ) -> Option<Step> {
-        if self.core.variables.awaits_durable && self.awaits_durable(env, running, completion) {
+        if running.asks_durable && self.awaits_durable(env, running, completion) {
             return None;
         }
         self.reply_completion(env, completion, &running.statement);

@@ -107,7 +107,7 @@ const fn begin(definition: Definition) -> Definition {
 }
 
 /// How much a commit waits for before it is answered, the least first. Sessions choose between the first two.
-const DURABILITY: [&str; 3] = ["memory", "epoch", "fsync"];
+pub(super) const DURABILITY: [&str; 3] = ["memory", "epoch", "fsync"];
 const YEAR_SECONDS: u64 = 31_536_000;
 const CHARSET: Kind = Kind::CharacterSet;
 const COLLATION: Kind = Kind::Collation;
@@ -211,6 +211,7 @@ pub(crate) const TABLE: &[Definition] = &[
     fixed_number("large_page_size", "0"),
     session(set_number("last_insert_id", "0", 0, u64::MAX)),
     fixed_bool("latsdb_diskless", "ON"),
+    fixed("latsdb_durability", "memory"),
     set_bool("latsdb_stale_reads", "OFF"),
     set("lc_messages", "en_US", Kind::Locale),
     set("lc_time_names", "en_US", Kind::Locale),

@@ -490,7 +490,8 @@ impl Harness {
         });
     }
 
-    fn change_schema(&mut self, change: impl FnOnce(&mut types::Schema)) {
+    /// Some DDL was done.
+    pub(super) fn change_schema(&mut self, change: impl FnOnce(&mut types::Schema)) {
         let map = &self.map;
         let mut schema = (*map.schema).clone();
         schema.version = SchemaVersion(schema.version.0 + 1);

@@ -17,6 +17,7 @@ impl Session {
         running: &mut Running,
         then: AfterCommit,
     ) -> Option<Step> {
+        running.asks_durable |= self.core.client.transaction.asks_durable();
         match start_commit(&mut self.core.client, &mut env.executor()) {
             CommitStart::Nothing => self.after_commit(env, running, then),
             CommitStart::Sent(commit) => {

@@ -1,5 +1,8 @@
-//! The end of a statement that has committed, or has ended a transaction, under `durability = epoch`: it is answered
-//! when its epoch is durable. Locks are gone long before, and others see its rows.
+//! The end of a statement that has committed, or has ended a transaction, and asks for durability: it is answered when
+//! its epoch is durable. Locks are gone long before, and others see its rows.
+//!
+//! The session may ask (`durability`), or a table that the transaction has changed (`NDB_TABLE=DURABILITY=epoch`). DDL
+//! always does. Where data nodes keep no log, nobody waits.
 //!
 //! Reads never wait. A client that has waited for [`DURABLE_TIMEOUT`] hears 1180: the commit stands, but a full stop of
 //! the cluster might take it still.
@@ -33,7 +36,8 @@ impl Session {
     ) -> bool {
         let epoch = self.core.client.transaction.epoch_seen;
         let is_open = self.core.client.transaction.is_open();
-        if completion.is_result_set || is_open || env.module.durable.is_durable(epoch) {
+        let is_done = completion.is_result_set || is_open || env.module.durable.is_durable(epoch);
+        if is_done || self.core.variables.is_diskless() {
             return false;
         }
         if env.module.durable.wait(epoch, self.core.client.id) {

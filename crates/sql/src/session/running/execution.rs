@@ -109,6 +109,9 @@ impl Session {
             return self.report(env, &error);
         }
         self.core.client.transaction.start_statement();
+        if running.statement.cached.asks_durable {
+            self.core.client.transaction.ask_durable();
+        }
         match self.execution_of(env, running) {
             Ok(execution) => {
                 running.stage = Some(Stage::Execute(execution));
@@ -236,6 +239,7 @@ impl Session {
                 Some(Step::Spent)
             }
             Ok(Progress::Done(completion)) => {
+                running.asks_durable |= matches!(execution, Execution::Ddl(_));
                 if let Some(assigned) = running.assigned.take()
                     && let Err(error) = self.assign(env, *assigned)
                 {
