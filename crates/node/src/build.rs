@@ -118,7 +118,8 @@ pub fn build(
     // A node without rows needs nobody's leave.
     let lease = Arc::new(if settings.role == NodeRole::Data { Lease::default() } else { Lease::unlimited() });
     let epoch = Arc::new(NodeEpoch::default());
-    let room = Arc::new(RedoRoom::new(settings.redo.as_ref().map_or(0, |redo| redo.buffer)));
+    let buffer = settings.redo.as_ref().map_or(0, |redo| redo.buffer);
+    let room = Arc::new(RedoRoom::new(buffer, count(ModuleKind::Ldm)));
     let empty = Arc::new(NodeMap::empty(settings.node, Arc::new(catalogue::bootstrap())));
     let mut modules: Vec<(Address, NodeModule)> = Vec::with_capacity(addresses.len() + 1);
     for address in &addresses {
@@ -166,7 +167,7 @@ pub fn build(
                 None => continue,
             },
             ModuleKind::Main | ModuleKind::Membership => {
-                NodeModule::main(*address, main_module(settings, &addresses, memory, &lease))
+                NodeModule::main(*address, main_module(settings, &addresses, memory, &lease, &room))
             }
         };
         modules.push((*address, module.with_epoch(&epoch)));
@@ -224,6 +225,7 @@ fn main_module(
     modules: &[Address],
     memory: &Arc<MemoryManager>,
     lease: &Arc<Lease>,
+    room: &Arc<RedoRoom>,
 ) -> MainModule {
     let management = (settings.role == NodeRole::Management).then(|| {
         Management::new(
@@ -246,6 +248,7 @@ fn main_module(
         time_between_epochs: settings.time_between_epochs,
         memory: Arc::clone(memory),
         management,
+        redo: settings.redo.is_some().then(|| Arc::clone(room)),
         lease: Arc::clone(lease),
         reporting: settings.reporting.clone(),
         start_check: settings.start_check.clone(),

@@ -21,6 +21,7 @@
 //! an epoch is durable in the whole cluster (`transaction::epochs`).
 
 pub(crate) mod checkpoint;
+mod marks;
 mod restore;
 mod start;
 
@@ -29,6 +30,7 @@ use durability::{
     CheckpointReader, Found, LogEnd, LogIdentity, LogLevel, LogSize, ManifestScan, Manifests, Mark, Position,
     Replay, Rewrite, Scan, SealedBlock, Writer,
 };
+use marks::Marks;
 use memory::MemoryManager;
 use protocol::control::GroupId;
 use protocol::disk::{DiskAnswer, DiskError, DiskOperation, FileName};
@@ -162,8 +164,7 @@ pub struct DiskModule {
     flush_at: Option<Instant>,
     retry_at: Option<Instant>,
     checkpoints: Checkpoints,
-    /// Bytes that `RedoRoom` counts for this module.
-    counted: u64,
+    marks: Marks,
     has_failed: bool,
 }
 
@@ -200,7 +201,7 @@ impl DiskModule {
             is_joining: false,
             flush_at: None,
             retry_at: None,
-            counted: 0,
+            marks: Marks::default(),
             has_failed: false,
         }
     }
@@ -246,12 +247,16 @@ impl DiskModule {
             Signal::JoinAccepted { incarnation } => self.life = incarnation,
             Signal::Restore(order) => self.on_restore(order, outputs),
             Signal::Continue(_) => self.build(outputs),
-            Signal::DurableWanted { epoch } => {
-                self.wanted = self.wanted.max(epoch);
-                self.flush_wanted();
+            Signal::EpochClosed { epoch, is_awaited, closed_at_us, .. } => {
+                self.marks.close(epoch, closed_at_us);
+                if is_awaited {
+                    self.wanted = self.wanted.max(epoch);
+                    self.flush_wanted();
+                }
             }
             Signal::EpochDurable { flushed, durable, .. } => {
                 self.checkpoints.on_durable(flushed, durable);
+                self.marks.end(durable);
                 if let Some(writer) = &mut self.writer {
                     writer.set_durable(durable);
                 }
@@ -301,12 +306,13 @@ impl DiskModule {
             outputs.disk(request);
         }
         let (buffered, room) = (writer.buffered_bytes() as u64, &self.config.room);
-        if buffered > self.counted {
-            room.add(buffered - self.counted);
+        if buffered > self.marks.counted {
+            room.add(buffered - self.marks.counted);
         } else {
-            room.remove(self.counted - buffered);
+            room.remove(self.marks.counted - buffered);
         }
-        self.counted = buffered;
+        self.marks.counted = buffered;
+        room.set_exposed(self.marks.exposed(writer.pushed_bytes()), buffered);
         room.set_percent(percent_of(writer.level()));
         if writer.level() == LogLevel::Exhausted && self.retry_at.is_none() {
             self.retry_at = Some(now.monotonic + RETRY);
@@ -387,7 +393,9 @@ impl DiskModule {
             return;
         };
         self.marked = whole;
-        writer.mark(Mark::Whole { epoch: whole, closed_at_us: now.wall.0 });
+        let closed_at_us = self.marks.closed_at_us(whole).unwrap_or(now.wall.0);
+        writer.mark(Mark::Whole { epoch: whole, closed_at_us });
+        self.marks.mark(whole, writer.pushed_bytes());
         self.flush_wanted();
     }
 

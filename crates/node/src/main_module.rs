@@ -36,6 +36,7 @@ use memory_report::MemoryReport;
 use protocol::control::{RecoveryOrder, VoterPlace};
 use protocol::lease::Lease;
 use protocol::module::Counts;
+use protocol::redo_room::RedoRoom;
 use protocol::signal::{NodeReport, RequestId};
 use protocol::{
     Address, ConnectionAction, ConnectionId, Envelope, Input, ModuleKind, Outputs, ReceiveBuffer,
@@ -73,6 +74,8 @@ pub struct MainConfig {
     pub memory: Arc<MemoryManager>,
     /// On management nodes: the management protocol.
     pub management: Option<Management>,
+    /// The numbers of the node's redo log; none: it keeps none.
+    pub redo: Option<Arc<RedoRoom>>,
     /// The lease under which `membership` lets the other modules read.
     pub lease: Arc<Lease>,
     /// The report of this node to management nodes, if there is one.
@@ -350,6 +353,7 @@ impl MainModule {
             | Signal::Voters { .. }
             | Signal::ControlPlaneAwaited { .. }
             | Signal::VotersRecovered { .. }
+            | Signal::EpochStamped { .. }
             | Signal::EpochWhole { .. }
             | Signal::Flushed { .. }
             | Signal::Restore(_)
@@ -378,6 +382,7 @@ impl MainModule {
             | Signal::EpochOpen { .. }
             | Signal::EpochDrained { .. }
             | Signal::EpochClosed { .. }
+            | Signal::EpochStamped { .. }
             | Signal::EpochWhole { .. }
             | Signal::Flushed { .. }
             | Signal::EpochFlushed { .. }

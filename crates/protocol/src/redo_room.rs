@@ -1,14 +1,14 @@
-//! How much of a node's redo log waits for its disk, and how full the log is: numbers that the ldms and the module
-//! `disk` of a node share.
+//! How much of a node's redo log waits for its disk, how much of it a full stop would take, and how full the log is:
+//! numbers that the ldms and the modules `disk` and `main` of a node share.
 //!
 //! Nobody who publishes rows waits for room: an outcome that is known has to be carried out. So what makes more to
 //! publish waits instead: a write in its statement, before it has a version that will be logged.
 //!
-//! Invariant: `waiting` counts the bytes of all blocks that an ldm has handed over and that are not written.
+//! Invariant: `waiting` counts the bytes of all blocks that an ldm has filled and that are not written.
 //!
 //! Deliberately not here: who makes room (`durability`, `node`).
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
 /// The name of what is full, for people.
 pub const REDO_LOG: &str = "redo log";
@@ -34,13 +34,49 @@ pub struct RedoRoom {
     waiting: AtomicU64,
     waiting_max: u64,
     percent: AtomicU32,
+    /// Bytes that the log has got and that are not durable in the cluster, less those of them that wait.
+    exposed: AtomicI64,
+    /// By ldm: bytes of the block that it has not handed over.
+    open: Box<[OpenBytes]>,
 }
 
+/// A number that one ldm writes often: it has a cache line for itself.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct OpenBytes(AtomicU64);
+
 impl RedoRoom {
-    /// An empty log, of which so many bytes may wait to be written.
+    /// An empty log of so many ldms, of which so many bytes may wait to be written.
     #[must_use]
-    pub fn new(waiting_max: u64) -> Self {
-        Self { waiting: AtomicU64::new(0), waiting_max, percent: AtomicU32::new(0) }
+    pub fn new(waiting_max: u64, ldms: u8) -> Self {
+        Self {
+            waiting: AtomicU64::new(0),
+            waiting_max,
+            percent: AtomicU32::new(0),
+            exposed: AtomicI64::new(0),
+            open: (0..ldms).map(|_| OpenBytes::default()).collect(),
+        }
+    }
+
+    /// The block that an ldm has not handed over has so many bytes.
+    #[inline]
+    pub fn set_open(&self, ldm: u8, bytes: u64) {
+        if let Some(open) = self.open.get(usize::from(ldm)) {
+            open.0.store(bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// So many bytes of the log are not durable in the cluster, and so many of its bytes wait.
+    pub fn set_exposed(&self, bytes: u64, waiting: u64) {
+        let signed = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
+        self.exposed.store(signed(bytes) - signed(waiting), Ordering::Relaxed);
+    }
+
+    /// Bytes of the log that a stop of all nodes would take.
+    #[must_use]
+    pub fn lost_bytes(&self) -> u64 {
+        let open: u64 = self.open.iter().map(|open| open.0.load(Ordering::Relaxed)).sum();
+        open + self.waiting().saturating_add_signed(self.exposed.load(Ordering::Relaxed))
     }
 
     /// Whether a write may be done; `is_last` for what is refused last: deletes, and changes of the catalogue.
@@ -57,7 +93,7 @@ impl RedoRoom {
         }
     }
 
-    /// An ldm hands over so many bytes.
+    /// An ldm has filled a block of so many bytes.
     pub fn add(&self, bytes: u64) {
         self.waiting.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -85,7 +121,7 @@ mod tests {
 
     #[test]
     fn writes_wait_for_the_disk_and_deletes_are_refused_last() {
-        let room = RedoRoom::new(100);
+        let room = RedoRoom::new(100, 1);
         let told = || (room.of_write(false), room.of_write(true));
         assert_eq!(told(), (Room::Free, Room::Free));
         room.add(101);
@@ -98,5 +134,20 @@ mod tests {
         assert_eq!(told(), (Room::Full, Room::Full));
         room.set_percent(89);
         assert_eq!(told(), (Room::Free, Room::Free));
+    }
+
+    #[test]
+    fn what_is_not_durable_is_open_or_waits_or_is_on_this_disk_only() {
+        let room = RedoRoom::new(100, 2);
+        assert_eq!(room.lost_bytes(), 0);
+        (0..2).for_each(|ldm| room.set_open(ldm, 10));
+        room.add(500);
+        assert_eq!(room.lost_bytes(), 520);
+        room.set_exposed(3_000, 400);
+        assert_eq!(room.lost_bytes(), 3_120, "of 500 that wait the log has got 400");
+        room.set_open(1, 0);
+        room.remove(500);
+        room.set_exposed(3_000, 0);
+        assert_eq!(room.lost_bytes(), 3_010);
     }
 }

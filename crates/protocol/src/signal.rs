@@ -355,7 +355,7 @@ pub enum Signal {
     },
 
     // ---- epochs: main <-> main, main <-> ldm and tc (the rest is at the end) ---------------------------------------
-    /// A member stamped something in this epoch: it wants to be closed.
+    /// main of a member -> main of the master: something was stamped in this epoch, and it wants to be closed.
     #[signal(to = main, fence = strict)]
     EpochWanted {
         /// The epoch.
@@ -373,14 +373,19 @@ pub enum Signal {
         /// The opened epoch.
         epoch: Epoch,
     },
-    /// From the master, and from a main to its ldms: everything in `epoch` and below is applied at every replica, and
-    /// decided at its primary. (That stays so in newer views.)
-    #[signal(to(main, ldm), fence = older)]
+    /// From the master, and from a main to its ldms and its disk: everything in `epoch` and below is applied at every
+    /// replica, and decided at its primary. (That stays so in newer views.) If it is awaited, a log that has it whole
+    /// is flushed at once.
+    #[signal(to(main, ldm, disk), fence = older)]
     EpochClosed {
         /// The closed epoch.
         epoch: Epoch,
         /// Somebody waits for it to be durable.
         is_awaited: bool,
+        /// The time, by the master's clock.
+        closed_at_us: u64,
+        /// For how long it, or an epoch that was closed with it, had a stamp by then; none: nothing was stamped.
+        stamped_for_us: Option<u64>,
     },
 
     // ---- catalogue: the node that runs a DDL job -> main of every member --------------------------------------------
@@ -684,6 +689,14 @@ pub enum Signal {
     },
 
     // ---- whole and durable epochs -----------------------------------------------------------------------------------
+    /// ldm -> its main: it has stamped something in this epoch, which wants to be closed.
+    #[signal(to = main, fence = strict)]
+    EpochStamped {
+        /// The epoch.
+        epoch: Epoch,
+        /// The time of the first stamp, by the node's monotonic clock.
+        at_ns: u64,
+    },
     /// ldm -> its main: `epoch` is closed, and nothing up to it is undecided here: all of it is known.
     #[signal(to = main, fence = none)]
     EpochWhole {
@@ -716,8 +729,8 @@ pub enum Signal {
         durable: Epoch,
     },
     /// session -> its main -> main of the master: somebody waits for this to be durable. `EpochDurable` answers, at
-    /// each step until it is. main -> disk of its node: flush the log as soon as it has whole(`epoch`).
-    #[signal(to(main, disk), fence = older)]
+    /// each step until it is.
+    #[signal(to = main, fence = older)]
     DurableWanted {
         /// The epoch.
         epoch: Epoch,

@@ -8,21 +8,24 @@
 //! - the cut is not below what was committed long before the stop: it was flushed;
 //! - nothing at all is lost if an ordered stop came so far that it is to be recorded. If no node was killed, all disks
 //!   count: no node is copied to;
+//! - everything that was acknowledged as durable is there, tables that were made among it, and no more is lost than
+//!   `ndbinfo.durability` said;
 //! - replicas are equal, with epochs, and indexes match; transfers have kept the sum of the bank.
 //!
 //! Invariant: a run depends on its seed only.
 
-use crate::check::cluster;
+use crate::check::cluster::{self, Contents};
 use crate::client::Client;
-use crate::scenario::{Outcome, Scenario, run_statements, text_of_panic};
+use crate::scenario::{Outcome, Scenario, run_statements, scripts, text_of_panic};
 use crate::workload::bank::{ACCOUNT_COUNT, Bank, FIRST_BALANCE};
 use crate::workload::lists::Lists;
 use crate::workload::numbers::Numbers;
+use crate::workload::promises::{Figure, Promise, Promises, Watcher};
 use crate::world::World;
 use node::RedoSettings;
 use protocol::disk::{DiskLane, DiskOperation};
-use protocol::signal::{ChecksumRequest, RequestId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use stdx::{Duration, Prng, hash64};
 use types::{Epoch, SlotId, TableId};
@@ -37,8 +40,6 @@ const STOP_MS: u64 = 40_000;
 const KILLED_MS: u64 = 800;
 /// Counted when all members have flushed, and the stop is to be recorded.
 const RECORDED: &str = "stop is to be recorded";
-/// Rows compared of one fragment; workloads make far fewer.
-const ROWS_MAX: u32 = 4_000;
 
 /// Virtual milliseconds that are waited for a moment.
 const MOMENT_MS: u64 = 400;
@@ -88,8 +89,9 @@ pub fn run_full_stop_seed(seed: u64, lines: usize) -> Outcome {
         write_speed_max: u64::MAX,
         is_initial: false,
     });
+    let data_nodes = shape.data_nodes;
     let mut world = World::new(seed, shape, lines);
-    let driven = catch_unwind(AssertUnwindSafe(|| drive(&mut world, &mut prng)));
+    let driven = catch_unwind(AssertUnwindSafe(|| drive(&mut world, &mut prng, data_nodes)));
     let broken = |panic: Box<dyn std::any::Any + Send>| Err(text_of_panic(panic.as_ref()));
     let failure = driven.unwrap_or_else(broken).err();
     let failure = world.suspicion.take().or(failure);
@@ -104,7 +106,7 @@ pub fn run_full_stop_seed(seed: u64, lines: usize) -> Outcome {
     }
 }
 
-fn drive(world: &mut World, prng: &mut Prng) -> Result<(), String> {
+fn drive(world: &mut World, prng: &mut Prng, data_nodes: u16) -> Result<(), String> {
     if !world.run_until(START_MS, |world| world.is_open()) {
         return Err("the cluster did not start".to_owned());
     }
@@ -113,10 +115,13 @@ fn drive(world: &mut World, prng: &mut Prng) -> Result<(), String> {
     setup.extend(Bank::setup());
     setup.extend(Lists::setup());
     setup.extend(Numbers::setup());
+    setup.extend(Promises::setup());
     run_statements(world, nodes[0], setup)?;
     let first = world.clients().len();
     for client in 0..2_u64 {
-        let scripts: [Box<dyn crate::client::Script>; 3] = [
+        let scripts: [Box<dyn crate::client::Script>; 5] = [
+            Box::new(Promises::new(nodes.clone(), client, 400)),
+            Box::new(Watcher::new(nodes.clone(), data_nodes, 400)),
             Box::new(Bank::new(nodes.clone(), 400)),
             Box::new(Lists::new(nodes.clone(), client, 400)),
             Box::new(Numbers::new(nodes.clone(), 400)),
@@ -126,13 +131,15 @@ fn drive(world: &mut World, prng: &mut Prng) -> Result<(), String> {
             world.run_client(client);
         }
     }
+    let mut kept = Kept::default();
     for _ in 0..1 + prng.below(3) {
         world.run_until(prng.below(1_500), |_| false);
         let flushed = newest(&versions(world));
         world.run_until(FLUSHED_MS + prng.below(200), |_| false);
         let moment = Moment::ALL[prng.index(Moment::ALL.len())];
         world.run_until(MOMENT_MS, |world| world.is_at(DiskLane::Bulk, |operation| moment.is(operation)));
-        stop_and_come_back(world, prng, flushed)?;
+        let stopped_at = stop_and_come_back(world, prng, flushed)?;
+        kept.check(world, stopped_at)?;
     }
     let is_done = |world: &mut World| world.clients()[first..].iter().all(Client::is_finished);
     if !world.run_until(START_MS, is_done) {
@@ -210,8 +217,10 @@ fn stop(world: &mut World, prng: &mut Prng) -> Result<Stopped, String> {
     Ok(stopped)
 }
 
-fn stop_and_come_back(world: &mut World, prng: &mut Prng, flushed: Epoch) -> Result<(), String> {
+/// Gives the time at which no node was left.
+fn stop_and_come_back(world: &mut World, prng: &mut Prng, flushed: Epoch) -> Result<u64, String> {
     let Stopped { before, is_lossless, is_whole } = stop(world, prng)?;
+    let stopped_at = world.now();
     let flushed = if is_lossless { newest(&before) } else { flushed };
     world.run_until(1 + prng.below(3_000), |_| false);
     let copies = world.count_of("copied");
@@ -227,32 +236,99 @@ fn stop_and_come_back(world: &mut World, prng: &mut Prng, flushed: Epoch) -> Res
     if restart.cut < flushed {
         return Err(format!("epoch {flushed} was committed long ago, the cut is {}", restart.cut));
     }
-    compare(&before, &versions(world), (restart.cut, restart.first))
+    compare(&before, &versions(world), (restart.cut, restart.first))?;
+    Ok(stopped_at)
 }
 
 /// Everything that is committed in memory.
 fn versions(world: &World) -> Versions {
     let mut found = Versions::new();
-    for ldm in world.ldms() {
-        for (table, slot) in ldm.fragments() {
-            let request = ChecksumRequest {
-                request: RequestId(0),
-                slot,
-                table: table.id,
-                after: None,
-                limit: ROWS_MAX,
-            };
-            let hashes: BTreeMap<Box<[u8]>, u64> = ldm.checksum(&request).rows.into_iter().collect();
-            for (key, epoch) in ldm.committed_epochs(table.id, slot) {
-                let hash = hashes.get(&key).copied().unwrap_or(0);
-                let newest = found.entry((table.id, slot, key)).or_insert((epoch, hash));
-                if epoch > newest.0 {
-                    *newest = (epoch, hash);
+    let contents = Contents::of(world);
+    for ((table, slot), digests) in contents.replicas {
+        let stamps = contents.epochs.get(&(table, slot)).into_iter().flatten();
+        for (digest, stamps) in digests.into_iter().zip(stamps) {
+            let hashes: BTreeMap<Box<[u8]>, u64> = digest.into_iter().collect();
+            for (key, epoch) in stamps {
+                let hash = hashes.get(key).copied().unwrap_or(0);
+                let newest = found.entry((table, slot, key.clone())).or_insert((*epoch, hash));
+                if *epoch > newest.0 {
+                    *newest = (*epoch, hash);
                 }
             }
         }
     }
     found
+}
+
+/// The promises that were looked at already.
+#[derive(Default)]
+struct Kept {
+    /// Those that a stop has taken, as it may.
+    lost: BTreeSet<String>,
+    /// When the cluster was back after the last stop.
+    since: u64,
+}
+
+/// A lost row takes so many bytes of a log, and more.
+const ROW_SIZE_MIN: u64 = 8;
+/// Clocks of nodes go as much faster or slower, in per cent, and signals are on their way for so long.
+const CLOCK_PERCENT: u64 = 1;
+const SIGNAL_NS: u64 = 2_000_000;
+
+impl Kept {
+    /// After a stop of all: everything that was promised is there.
+    fn check(&mut self, world: &mut World, stopped_at: u64) -> Result<(), String> {
+        let (promises, figures) = (promises(world)?, figures(world, self.since..stopped_at));
+        let there = there(world)?;
+        let lost: Vec<Promise> = promises
+            .into_iter()
+            .filter(|promise| !there.contains(&promise.name) && !self.lost.contains(&promise.name))
+            .collect();
+        let has_to_be_there = |promise: &&Promise| promise.is_durable || promise.acknowledged_at > stopped_at;
+        if let Some(broken) = lost.iter().find(has_to_be_there) {
+            return Err(format!("{broken:?} is lost after the stop at {stopped_at}"));
+        }
+        for figure in figures {
+            let lost_ns = figure.lost_ms * 1_000_000;
+            let since = figure.asked_at.saturating_sub(lost_ns + lost_ns * CLOCK_PERCENT / 100 + SIGNAL_NS);
+            if let Some(older) = lost.iter().find(|promise| promise.acknowledged_at < since) {
+                return Err(format!("{older:?} is lost, though ndbinfo.durability said {figure:?}"));
+            }
+            let before =
+                lost.iter().filter(|promise| promise.acknowledged_at < figure.asked_at).count() as u64;
+            if before * ROW_SIZE_MIN > figure.lost_bytes {
+                return Err(format!("{before} rows are lost, though ndbinfo.durability said {figure:?}"));
+            }
+        }
+        self.lost.extend(lost.into_iter().map(|promise| promise.name));
+        self.since = world.now();
+        Ok(())
+    }
+}
+
+/// All that were made.
+fn promises(world: &World) -> Result<Vec<Promise>, String> {
+    if let Some(failure) = scripts::<Promises>(world).find_map(|script| script.failure.clone()) {
+        return Err(failure);
+    }
+    Ok(scripts::<Promises>(world).flat_map(|script| script.promises.iter().cloned()).collect())
+}
+
+/// What was shown in this time.
+fn figures(world: &World, during: Range<u64>) -> Vec<Figure> {
+    let figures = scripts::<Watcher>(world).flat_map(|script| script.figures.iter().copied());
+    figures.filter(|figure| during.contains(&figure.asked_at)).collect()
+}
+
+/// The names of all promises that are there now.
+fn there(world: &mut World) -> Result<BTreeSet<String>, String> {
+    let node = world.sql_nodes()[0];
+    let mut there = BTreeSet::new();
+    for text in Promises::check() {
+        let rows = run_statements(world, node, vec![text])?;
+        there.extend(rows.into_iter().filter_map(|row| row.into_iter().next()?));
+    }
+    Ok(there)
 }
 
 fn newest(versions: &Versions) -> Epoch {

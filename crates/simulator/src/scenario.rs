@@ -19,6 +19,7 @@ use crate::world::{Disruption, FaultPoint, Shape};
 use std::collections::BTreeMap;
 use types::NodeId;
 
+pub(crate) use judge::scripts;
 pub use kinds::KINDS;
 pub use run::{run, run_in_detail, run_seed};
 pub(crate) use run::{run_statements, text_of_panic};

@@ -10,6 +10,7 @@
 //! - `disturbance`: clients that kill others' statements and connections, or hold locks for long.
 //! - `locks`: clients that keep each other out, by SKIP LOCKED, LOCK TABLES and GET_LOCK.
 //! - `holders`: transactions that stay open for long while the schema changes.
+//! - `promises`: rows and tables whose commits are to survive a stop of all nodes, or may be lost for a while.
 //! - `schema`: indexes and tables made and dropped while rows change, for DDL.
 
 pub mod bank;
@@ -19,6 +20,7 @@ pub mod holders;
 pub mod lists;
 pub mod locks;
 pub mod numbers;
+pub mod promises;
 pub mod registers;
 pub mod schema;
 pub mod setup;

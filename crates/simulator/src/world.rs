@@ -20,7 +20,7 @@ use crate::timed::Timed;
 use crate::transcript::Transcript;
 use membership::detector::DetectorConfig;
 use memory::{MemoryConfig, MemoryManager};
-use node::{NodeModule, NodeSettings, RedoSettings, build};
+use node::{Globals, NodeModule, NodeSettings, RedoSettings, build};
 use protocol::control::RecoveryOrder;
 use protocol::disk::{DiskLane, DiskOperation, DiskRequest};
 use protocol::layout::{CpuShare, Layout, LayoutRequest};
@@ -472,7 +472,7 @@ impl World {
             max_connections: 100,
             connect_timeout_s: None,
             has_tls: false,
-            globals: Arc::default(),
+            globals: Arc::new(self.globals()),
             marker_time: MARKER_TIME,
             sizes: self.shape.sizes,
             lock_wait_timeout_max: None,
@@ -500,6 +500,12 @@ impl World {
         }
         let clock = Clock::drawn(start);
         self.nodes.insert(node, Node { role, is_open: false, start, clock, slots });
+    }
+
+    /// What config.ini says to clients.
+    fn globals(&self) -> Globals {
+        let keeps_rows = self.shape.redo.is_some();
+        keeps_rows.then(|| ("latsdb_diskless", "OFF".to_owned())).into_iter().collect()
     }
 
     /// How much a node gets in the life that begins now.

@@ -7,8 +7,8 @@
 //! so at all of its ldms.
 //!
 //! Each view closes one epoch at least. A view voids the rounds of the one before, and may have come between a member
-//! and the word that an epoch is closed. After that nothing is opened while nothing was stamped: members say
-//! `EpochWanted` when they stamp into an epoch for the first time.
+//! and the word that an epoch is closed. After that nothing is opened while nothing was stamped: modules say
+//! `EpochStamped` when they stamp into an epoch for the first time, and members `EpochWanted`.
 //!
 //! Invariants: epochs are opened in order, one at a time. closed(e) is said only when every in-sync data node has
 //! drained e. The open epoch never goes back, across masters too: a new master opens the highest it knows + 1.
@@ -70,19 +70,16 @@ struct Round {
 /// The signals that `EpochMember` understands.
 #[derive(Clone, Copy, Debug)]
 pub enum EpochSignals {
-    /// A module or member stamped in this epoch.
+    /// A member stamped in this epoch.
     Wanted(Epoch),
+    /// A module of this node did, first at that time.
+    Stamped(Epoch, Instant),
     /// The master opened this epoch.
     Open(Epoch),
     /// The sender drained everything below this epoch.
     Drained(Epoch),
-    /// The master closed this epoch.
-    Closed {
-        /// The epoch.
-        epoch: Epoch,
-        /// Somebody waits for it to be durable.
-        is_awaited: bool,
-    },
+    /// The master closed an epoch.
+    Closed(Closed),
     /// An ldm of this node has everything of this epoch and of those below.
     Whole(Epoch),
     /// The log of this node has it on disk, and all before it.
@@ -109,6 +106,22 @@ pub enum EpochSignals {
     DurableWanted(Epoch),
 }
 
+/// The word that an epoch is closed, as `EpochClosed` has it.
+#[derive(Clone, Copy, Debug)]
+pub struct Closed {
+    epoch: Epoch,
+    is_awaited: bool,
+    closed_at_us: u64,
+    stamped_for_us: Option<u64>,
+}
+
+impl Closed {
+    fn signal(self) -> Signal {
+        let Self { epoch, is_awaited, closed_at_us, stamped_for_us } = self;
+        Signal::EpochClosed { epoch, is_awaited, closed_at_us, stamped_for_us }
+    }
+}
+
 impl EpochSignals {
     /// The meaning of a signal for epochs, if it has any.
     #[must_use]
@@ -116,9 +129,12 @@ impl EpochSignals {
     pub fn of(envelope: &Envelope) -> Option<Self> {
         Some(match envelope.signal {
             Signal::EpochWanted { epoch } => Self::Wanted(epoch),
+            Signal::EpochStamped { epoch, at_ns } => Self::Stamped(epoch, Instant(at_ns)),
             Signal::EpochOpen { epoch } => Self::Open(epoch),
             Signal::EpochDrained { epoch } => Self::Drained(epoch),
-            Signal::EpochClosed { epoch, is_awaited } => Self::Closed { epoch, is_awaited },
+            Signal::EpochClosed { epoch, is_awaited, closed_at_us, stamped_for_us } => {
+                Self::Closed(Closed { epoch, is_awaited, closed_at_us, stamped_for_us })
+            }
             Signal::EpochWhole { epoch } => Self::Whole(epoch),
             Signal::Flushed { epoch } => Self::Flushed(epoch),
             Signal::EpochFlushed { epoch, durable } => Self::FlushedBy { epoch, durable },
@@ -221,13 +237,14 @@ impl EpochMember {
     /// Handles a signal of the epoch protocol.
     pub fn on_signal<S>(&mut self, now: Now, from: Address, signal: EpochSignals, outputs: &mut Outputs<S>) {
         match signal {
-            EpochSignals::Wanted(epoch) => self.on_wanted(now, epoch, outputs),
+            EpochSignals::Wanted(epoch) => self.on_wanted(now, (epoch, now.monotonic), outputs),
+            EpochSignals::Stamped(epoch, at) => self.on_wanted(now, (epoch, at), outputs),
             EpochSignals::Open(epoch) => self.on_open(epoch, outputs),
             EpochSignals::Drained(epoch) if from.node == self.node && from != self.me() => {
                 self.on_module_drained(now, from, epoch, outputs);
             }
             EpochSignals::Drained(epoch) => self.on_member_drained(now, from.node, epoch, outputs),
-            EpochSignals::Closed { epoch, is_awaited } => self.on_closed(epoch, is_awaited, outputs),
+            EpochSignals::Closed(closed) => self.on_closed(now, closed, outputs),
             EpochSignals::Whole(epoch) => {
                 if let Some(whole) = self.whole.get_mut(&from) {
                     *whole = epoch.max(*whole);
@@ -244,13 +261,13 @@ impl EpochMember {
         }
     }
 
-    fn on_wanted<S>(&mut self, now: Now, epoch: Epoch, outputs: &mut Outputs<S>) {
+    fn on_wanted<S>(&mut self, now: Now, (epoch, at): (Epoch, Instant), outputs: &mut Outputs<S>) {
         self.adopt(epoch);
+        self.durability.note_stamp(epoch, at);
         if epoch <= self.wanted || epoch <= self.closed {
             return;
         }
         self.wanted = epoch;
-        self.durability.note_stamp(epoch, now.monotonic);
         match self.master {
             Some(master) if master != self.node => {
                 outputs.send(self.me(), Address::main(master), Signal::EpochWanted { epoch });
@@ -282,14 +299,12 @@ impl EpochMember {
         self.closed_in_view == Epoch(0) || self.wanted > self.closed_in_view
     }
 
-    /// An epoch is closed: the ldms of this node say when they have all of it, and its log is flushed then.
-    fn on_closed<S>(&mut self, epoch: Epoch, is_awaited: bool, outputs: &mut Outputs<S>) {
-        self.closed = self.closed.max(epoch);
-        if let Some(disk) = self.disk.filter(|_| is_awaited) {
-            outputs.send(self.me(), disk, Signal::DurableWanted { epoch });
-        }
-        for ldm in self.whole.keys() {
-            outputs.send(self.me(), *ldm, Signal::EpochClosed { epoch, is_awaited });
+    /// An epoch is closed: the ldms of this node say when they have all of it, and its log gets its mark then.
+    fn on_closed<S>(&mut self, now: Now, closed: Closed, outputs: &mut Outputs<S>) {
+        self.closed = self.closed.max(closed.epoch);
+        self.durability.note_closed(closed, now.monotonic);
+        for module in self.disk.iter().chain(self.whole.keys()) {
+            outputs.send(self.me(), *module, closed.signal());
         }
     }
 
@@ -343,17 +358,23 @@ impl EpochMember {
         if !round.missing.is_empty() {
             return;
         }
-        let closed = Epoch(epoch.0 - 1);
+        let epoch = Epoch(epoch.0 - 1);
         self.round = None;
-        self.closed_in_view = closed;
+        self.closed_in_view = epoch;
         let is_awaited = self.durability.is_awaited();
         if is_awaited {
-            self.durability.hurry(closed);
+            self.durability.hurry(epoch);
         }
+        let closed = Closed {
+            epoch,
+            is_awaited,
+            closed_at_us: now.wall.0,
+            stamped_for_us: self.durability.stamped_for_us(self.closed, epoch, now.monotonic),
+        };
         for node in self.data_nodes.iter().filter(|node| **node != self.node) {
-            outputs.send(self.me(), Address::main(*node), Signal::EpochClosed { epoch: closed, is_awaited });
+            outputs.send(self.me(), Address::main(*node), closed.signal());
         }
-        self.on_closed(closed, is_awaited, outputs);
+        self.on_closed(now, closed, outputs);
         self.schedule(now);
     }
 }

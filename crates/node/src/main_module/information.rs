@@ -250,8 +250,7 @@ impl MainModule {
         data.map(row).collect()
     }
 
-    /// This node: how long it lives, and how far it is.
-    /// The epochs of a data node, and for how long there is something that a full stop would take.
+    /// The epochs of a data node, for how long there is something that a full stop would take, and how much of its log.
     fn durability_rows(&self) -> Vec<Vec<Value>> {
         if self.modules(ModuleKind::Ldm).is_empty() {
             return Vec::new();
@@ -262,10 +261,14 @@ impl MainModule {
             [epochs.closed(), epochs.whole(), epochs.flushed(), epochs.flushed_by_all(), epochs.durable()];
         let mut row = vec![Value::UInt(self.config.node.0.into()), Value::UInt(epochs.restart().0.into())];
         row.extend(known.map(|epoch| Value::UInt(epoch.0)));
-        row.push(Value::UInt(lost.map_or(0, |lost| u64::try_from(lost.as_millis()).unwrap_or(u64::MAX))));
+        // A part of a millisecond counts as a whole one: no less is told than would be lost.
+        let lost_ms = lost.map_or(0, |lost| lost.as_nanos().div_ceil(1_000_000));
+        row.push(Value::UInt(u64::try_from(lost_ms).unwrap_or(u64::MAX)));
+        row.push(self.config.redo.as_ref().map_or(Value::Null, |redo| Value::UInt(redo.lost_bytes())));
         vec![row]
     }
 
+    /// This node: how long it lives, and how far it is.
     fn state_rows(&self) -> Vec<Vec<Value>> {
         let own = self.node_rows().into_iter().find(|row| row[1] == row[0]);
         // reporting node, node, type, host, status, view, incarnation, closed epoch, voter

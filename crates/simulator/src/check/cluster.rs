@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use types::{Epoch, IndexId, IndexState, SlotId, TableId, TableKind};
 
 /// Rows compared of one fragment; workloads make far fewer.
-const ROWS_MAX: u32 = 2_000;
+const ROWS_MAX: u32 = 4_000;
 
 /// Primary keys and hashes of the rows of a fragment.
 pub type Digest = Vec<(Box<[u8]>, u64)>;
@@ -28,30 +28,38 @@ pub struct Contents {
     pub unique_tables: BTreeMap<TableId, (TableId, IndexId)>,
 }
 
-/// Compares what is in the world's data nodes.
-pub fn check(world: &World) -> Result<(), String> {
-    let mut contents = Contents::default();
-    for ldm in world.ldms() {
-        for (table, slot) in ldm.fragments() {
-            let request = ChecksumRequest {
-                request: RequestId(0),
-                slot,
-                table: table.id,
-                after: None,
-                limit: ROWS_MAX,
-            };
-            let done = ldm.checksum(&request);
-            stdx::require!(done.end, "more rows than the checker compares");
-            let epochs = ldm.committed_epochs(table.id, slot);
-            contents.epochs.entry((table.id, slot)).or_default().push(epochs);
-            contents.index_errors.extend(done.index_errors);
-            contents.replicas.entry((table.id, slot)).or_default().push(done.rows);
-            if let TableKind::UniqueIndex { base, index } = table.kind {
-                contents.unique_tables.insert(table.id, (base, index));
+impl Contents {
+    /// Everything that is in the world's data nodes.
+    #[must_use]
+    pub fn of(world: &World) -> Self {
+        let mut contents = Self::default();
+        for ldm in world.ldms() {
+            for (table, slot) in ldm.fragments() {
+                let request = ChecksumRequest {
+                    request: RequestId(0),
+                    slot,
+                    table: table.id,
+                    after: None,
+                    limit: ROWS_MAX,
+                };
+                let done = ldm.checksum(&request);
+                stdx::require!(done.end, "more rows than the checker compares");
+                let epochs = ldm.committed_epochs(table.id, slot);
+                contents.epochs.entry((table.id, slot)).or_default().push(epochs);
+                contents.index_errors.extend(done.index_errors);
+                contents.replicas.entry((table.id, slot)).or_default().push(done.rows);
+                if let TableKind::UniqueIndex { base, index } = table.kind {
+                    contents.unique_tables.insert(table.id, (base, index));
+                }
             }
         }
+        contents
     }
-    differing(&contents).map_or(Ok(()), Err)
+}
+
+/// Compares what is in the world's data nodes.
+pub fn check(world: &World) -> Result<(), String> {
+    differing(&Contents::of(world)).map_or(Ok(()), Err)
 }
 
 /// An index that a DDL job has begun and nobody has ended.

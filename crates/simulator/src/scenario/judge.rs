@@ -72,7 +72,8 @@ fn check_promises(world: &World, first: usize) -> Result<(), String> {
     Ok(())
 }
 
-fn scripts<T: 'static>(world: &World) -> impl Iterator<Item = &T> {
+/// The scripts of a kind.
+pub(crate) fn scripts<T: 'static>(world: &World) -> impl Iterator<Item = &T> {
     world.clients().iter().filter_map(|client| client.script().as_any().downcast_ref::<T>())
 }
 

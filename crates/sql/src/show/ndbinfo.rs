@@ -103,6 +103,7 @@ const DURABILITY: &[Column] = &[
     column("flushed_by_all_epoch", Kind::UnsignedBigInt),
     column("durable_epoch", Kind::UnsignedBigInt),
     column("lost_ms", Kind::UnsignedBigInt),
+    nullable("lost_bytes", Kind::UnsignedBigInt),
 ];
 
 const COUNTERS: &[Column] = &[

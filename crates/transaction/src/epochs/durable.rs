@@ -17,8 +17,8 @@
 //!
 //! Deliberately not here: the log itself, and when it is flushed without anybody waiting (module `disk`).
 
-use super::EpochMember;
 use super::exposure::Exposure;
+use super::{Closed, EpochMember};
 use crate::mutants::{self, Mutant};
 use protocol::{Address, Outputs, Signal, View};
 use std::collections::BTreeMap;
@@ -59,9 +59,24 @@ pub(super) struct Durability {
 }
 
 impl Durability {
-    /// Something was stamped in an epoch for the first time.
-    pub(super) fn note_stamp(&mut self, epoch: Epoch, now: Instant) {
-        self.exposure.note(epoch, now);
+    /// Something was stamped in an epoch at this time.
+    pub(super) fn note_stamp(&mut self, epoch: Epoch, at: Instant) {
+        if epoch > self.durable {
+            self.exposure.note(epoch, at);
+        }
+    }
+
+    /// An epoch is closed: what others have stamped in it is known now.
+    pub(super) fn note_closed(&mut self, closed: Closed, now: Instant) {
+        if let Some(us) = closed.stamped_for_us {
+            self.note_stamp(closed.epoch, Instant(now.0.saturating_sub(us.saturating_mul(1_000))));
+        }
+    }
+
+    /// For how long the epochs above `before`, up to `closed`, have had a stamp; none: there is none.
+    pub(super) fn stamped_for_us(&self, before: Epoch, closed: Epoch, now: Instant) -> Option<u64> {
+        let since = self.exposure.first_of(before, closed)?;
+        Some(u64::try_from(now.since(since).as_micros()).unwrap_or(u64::MAX))
     }
 
     /// The highest epoch that somebody waits for.
@@ -127,7 +142,7 @@ impl EpochMember {
         self.durability.restart
     }
 
-    /// Since when this node has something that a full stop would take; none: it has nothing.
+    /// Since when there is something that a full stop would take; none: there is nothing.
     #[must_use]
     pub fn exposed_since(&self) -> Option<Instant> {
         self.durability.exposure.since()

@@ -1,7 +1,10 @@
-//! How much a full stop would take now: since when there is something on this node that is not durable.
+//! How much a full stop would take now: since when there is something in the cluster that is not durable.
 //!
-//! Invariant: the moment that is told is never later than the true one. Where too many epochs are not durable, the
-//! oldest that are known stand for the others.
+//! A node hears at once what its own modules stamp, and the master what all do. The others hear of it when the epoch is
+//! closed, with the time that has passed since.
+//!
+//! Invariant: the moment that is told is not later than that of the oldest stamp which this node has heard of, but for
+//! the way of the signal. Where too many epochs are not durable, the oldest that are known stand for the others.
 
 use std::collections::VecDeque;
 use stdx::Instant;
@@ -19,15 +22,25 @@ pub(super) struct Exposure {
 }
 
 impl Exposure {
-    /// Something was stamped in this epoch, the first time.
-    pub(super) fn note(&mut self, epoch: Epoch, now: Instant) {
+    /// Something was stamped in this epoch at this time.
+    pub(super) fn note(&mut self, epoch: Epoch, since: Instant) {
         if let Some((_, last)) = &mut self.unremembered {
             *last = epoch.max(*last);
-        } else if self.stamped.len() < REMEMBERED_MAX {
-            self.stamped.push_back((epoch, now));
-        } else {
-            self.unremembered = Some((now, epoch));
+            return;
         }
+        let place = self.stamped.partition_point(|(other, _)| *other < epoch);
+        let has_room = self.stamped.len() < REMEMBERED_MAX;
+        match self.stamped.get_mut(place) {
+            Some((other, known)) if *other == epoch => *known = since.min(*known),
+            _ if has_room => self.stamped.insert(place, (epoch, since)),
+            _ => self.unremembered = Some((since, epoch)),
+        }
+    }
+
+    /// The moment of the first stamp that is known of the epochs above `after`, up to `last`.
+    pub(super) fn first_of(&self, after: Epoch, last: Epoch) -> Option<Instant> {
+        let newest = self.stamped.iter().rev().take_while(|(epoch, _)| *epoch > after);
+        newest.filter(|(epoch, _)| *epoch <= last).map(|(_, since)| *since).min()
     }
 
     /// Everything up to this epoch is durable.

@@ -40,6 +40,8 @@ pub(super) struct Redo {
 
 /// The part of the node's log that this module is about to hand over.
 pub(super) struct Log {
+    /// The number of the ldm.
+    instance: u8,
     open: OpenBlock,
     /// Blocks that are full.
     full: Vec<SealedBlock>,
@@ -69,7 +71,7 @@ impl Redo {
     /// Of the ldm with this number, on a node that keeps a log.
     pub(super) fn with_log(instance: u8, room: Arc<RedoRoom>) -> Self {
         let open = OpenBlock::new(u16::from(instance));
-        let log = Log { open, full: Vec::new(), room, overtaking: BTreeMap::new() };
+        let log = Log { instance, open, full: Vec::new(), room, overtaking: BTreeMap::new() };
         Self { log: Some(Box::new(log)), ..Self::default() }
     }
 
@@ -123,8 +125,10 @@ impl Log {
     #[inline]
     fn append(&mut self, (table, slot): (TableId, SlotId), key: &[u8], row: Option<&[u8]>, epoch: Epoch) {
         if let Some(full) = self.open.append(&Entry { slot, table, epoch, key, row }) {
+            self.room.add(full.size() as u64);
             self.full.push(full);
         }
+        self.room.set_open(self.instance, self.open.size() as u64);
     }
 
     /// A row that a transaction publishes.
@@ -214,15 +218,17 @@ impl Context<'_> {
         }
         let Some(log) = self.redo.log() else { return };
         let blocks = std::mem::take(&mut log.full);
-        log.room.add(blocks.iter().map(|block| block.size() as u64).sum());
         let disk = Address::disk(self.address.node);
         self.outputs.share(self.address, disk, Shared::Redo { blocks, whole });
     }
 
     /// Ends the open block.
     fn seal_redo(&mut self) {
-        if let Some(log) = self.redo.log() {
-            log.full.extend(log.open.seal());
+        let Some(log) = self.redo.log() else { return };
+        if let Some(block) = log.open.seal() {
+            log.room.add(block.size() as u64);
+            log.room.set_open(log.instance, 0);
+            log.full.push(block);
         }
     }
 

@@ -13,6 +13,7 @@ use super::Context;
 use crate::mutants::{self, Mutant};
 use protocol::{Address, Signal};
 use std::collections::BTreeMap;
+use stdx::Instant;
 use types::Epoch;
 
 /// The epochs that a module knows of.
@@ -20,8 +21,9 @@ use types::Epoch;
 pub(super) struct Stamps {
     /// The highest epoch heard of.
     pub(super) current: Epoch,
-    /// The last epoch that `main` was told about.
+    /// The last epoch that `main` was told about, and the time of its first stamp.
     pub(super) wanted: Epoch,
+    pub(super) wanted_at: Instant,
     /// Undecided transactions by epoch stamp, of primaries and backups.
     pub(super) undecided: BTreeMap<Epoch, u32>,
     /// The epoch that was opened, while older ones are not drained.
@@ -37,6 +39,7 @@ impl Default for Stamps {
         Self {
             current: Epoch(1),
             wanted: Epoch(0),
+            wanted_at: Instant(0),
             undecided: BTreeMap::new(),
             draining: None,
             closed: Epoch(0),
@@ -85,7 +88,8 @@ impl Context<'_> {
         *self.stamps.undecided.entry(epoch).or_insert(0) += 1;
         if epoch > self.stamps.wanted {
             self.stamps.wanted = epoch;
-            self.send(Address::main(self.address.node), Signal::EpochWanted { epoch });
+            self.stamps.wanted_at = self.now.monotonic;
+            self.tell_wanted();
         }
     }
 
@@ -139,9 +143,13 @@ impl Context<'_> {
     /// Rounds of the old view are void; what they wanted is wanted still, and a closed epoch stays closed.
     pub(super) fn restart_epochs(&mut self) {
         self.stamps.draining = None;
-        let epoch = self.stamps.wanted;
-        if epoch > Epoch(0) {
-            self.send(Address::main(self.address.node), Signal::EpochWanted { epoch });
+        if self.stamps.wanted > Epoch(0) {
+            self.tell_wanted();
         }
+    }
+
+    fn tell_wanted(&mut self) {
+        let (epoch, at_ns) = (self.stamps.wanted, self.stamps.wanted_at.0);
+        self.send(Address::main(self.address.node), Signal::EpochStamped { epoch, at_ns });
     }
 }

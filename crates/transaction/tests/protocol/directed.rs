@@ -520,6 +520,11 @@ fn whole(heard: &[Signal]) -> Vec<u64> {
     heard.iter().filter_map(epoch).collect()
 }
 
+/// The master has closed this epoch.
+fn closed(epoch: u64) -> Signal {
+    Signal::EpochClosed { epoch: Epoch(epoch), is_awaited: false, closed_at_us: 0, stamped_for_us: None }
+}
+
 #[test]
 fn a_backup_has_an_epoch_whole_when_it_has_heard_the_outcomes() {
     let mut all = Nodes::new(2);
@@ -530,16 +535,14 @@ fn a_backup_has_an_epoch_whole_when_it_has_heard_the_outcomes() {
     // Its primary has nothing of epoch 1 to decide any more: the master closes it.
     for node in [1, 2] {
         all.send(Address::main(NodeId(node)), ldm(node), Signal::EpochOpen { epoch: Epoch(2) });
-        let closed = Signal::EpochClosed { epoch: Epoch(1), is_awaited: false };
-        all.send(Address::main(NodeId(node)), ldm(node), closed);
+        all.send(Address::main(NodeId(node)), ldm(node), closed(1));
     }
     assert_eq!(whole(&all.run_but(is_decided_to(2))), [1], "of node 1: node 2 does not know the outcome");
     assert_eq!(all.committed(2, &[row]), []);
     assert_eq!(whole(&all.run()), [1], "of node 2");
     all.assert_committed(&[row], &[row]);
     // A view comes between a main and its ldm: what is closed is closed.
-    let closed = Signal::EpochClosed { epoch: Epoch(2), is_awaited: false };
-    all.send(Address::main(NodeId(2)), ldm(2), closed);
+    all.send(Address::main(NodeId(2)), ldm(2), closed(2));
     all.hand_over_to(2);
     all.install_at(&[1, 2]);
     assert_eq!(whole(&all.run()), [2]);

@@ -180,7 +180,8 @@ impl Mains {
     /// An `ldm` stamps in the newest epoch that its node knows.
     fn stamp(&mut self, node: u16) -> Epoch {
         let epoch = self.epochs(node).open();
-        self.say(ldm(node), Signal::EpochWanted { epoch });
+        let at_ns = self.now.monotonic.0;
+        self.say(ldm(node), Signal::EpochStamped { epoch, at_ns });
         epoch
     }
 
@@ -229,8 +230,8 @@ fn what_was_stamped_is_closed_and_whole_and_then_it_is_quiet() {
     let epoch = all.stamp(3);
     all.run();
     assert!(all.whole().iter().all(|whole| *whole >= epoch), "{:?}", all.whole());
-    // By an ldm and to the master: wanted. Of three nodes: opened, drained, closed, and whole at each ldm.
-    assert_eq!(all.delivered - before, 2 + 3 * 2 + (3 + 2) + 2 + 3 * 2);
+    // By an ldm and to the master: wanted. Of three nodes: opened, drained, closed (also to logs), whole at each ldm.
+    assert_eq!(all.delivered - before, 2 + 3 * 2 + (3 + 2) + 2 + 3 + 3 * 2);
     let before = all.delivered;
     all.run();
     assert_eq!(all.delivered, before);
@@ -270,12 +271,15 @@ fn a_closed_epoch_stays_closed_in_a_newer_view() {
 #[test]
 pub(crate) fn an_epoch_is_durable_when_all_members_have_flushed_it() {
     let mut all = Mains::at_rest(3);
+    let stamped_at = all.now.monotonic;
     let epoch = all.stamp(1);
     all.run();
     all.flush(1, epoch);
     all.flush(3, epoch);
     assert_eq!(all.durable(), [Epoch(0); 3], "node 2 may still lose it");
-    assert!(all.epochs(1).exposed_since().is_some());
+    // Each node knows since when there is something that a full stop would take, whoever has stamped it.
+    let since: Vec<_> = (1..=3).map(|node| all.epochs(node).exposed_since()).collect();
+    assert_eq!(since, [Some(stamped_at); 3]);
     all.flush(2, epoch);
     assert_eq!(all.durable(), [epoch; 3]);
     let flushed: Vec<Epoch> = (1..=3).map(|node| all.epochs(node).flushed_by_all()).collect();

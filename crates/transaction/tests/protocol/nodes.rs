@@ -372,7 +372,7 @@ impl Nodes {
     pub(crate) fn deliver(&mut self, envelope: Envelope) -> Delivered {
         let is_heard = |kind| matches!(kind, ModuleKind::Sql | ModuleKind::Main | ModuleKind::Membership);
         if is_heard(envelope.to.kind) {
-            if !matches!(envelope.signal, Signal::EpochWanted { .. }) {
+            if !matches!(envelope.signal, Signal::EpochStamped { .. }) {
                 self.heard.push(envelope);
             }
             return Delivered::Handled;

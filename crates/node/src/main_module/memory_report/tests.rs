@@ -17,6 +17,7 @@ fn manager() -> MainModule {
         node: MANAGER,
         modules: vec![Address::main(MANAGER)],
         time_between_epochs: Duration::from_millis(100),
+        redo: None,
         memory: MemoryManager::new(MemoryConfig::with_data_memory(64 << 20)),
         management: None,
         lease: Arc::new(Lease::unlimited()),

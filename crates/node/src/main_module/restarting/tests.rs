@@ -25,6 +25,7 @@ fn main_module(node: NodeId, start_check: Option<StartCheck>) -> MainModule {
         node,
         modules: vec![Address::main(node)],
         time_between_epochs: Duration::from_millis(100),
+        redo: None,
         memory: MemoryManager::new(MemoryConfig::with_data_memory(64 << 20)),
         management,
         lease: Arc::new(Lease::unlimited()),

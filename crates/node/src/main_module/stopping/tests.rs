@@ -17,6 +17,7 @@ fn serving() -> MainModule {
         node: ME,
         modules: vec![Address::main(ME), SESSIONS],
         time_between_epochs: Duration::from_millis(100),
+        redo: None,
         memory: MemoryManager::new(MemoryConfig::with_data_memory(64 << 20)),
         management: None,
         reporting: None,

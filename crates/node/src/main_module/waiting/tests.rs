@@ -24,6 +24,7 @@ fn starting() -> MainModule {
         node: ME,
         modules: vec![Address::main(ME), LDM],
         time_between_epochs: Duration::from_millis(100),
+        redo: None,
         memory: MemoryManager::new(MemoryConfig::with_data_memory(64 << 20)),
         management: None,
         lease: Arc::new(Lease::unlimited()),

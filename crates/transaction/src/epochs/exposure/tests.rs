@@ -28,3 +28,18 @@ fn with_too_many_epochs_an_older_moment_is_told() {
     exposure.note(Epoch(count + 10), Instant(99));
     assert_eq!(exposure.since(), Some(Instant(99)));
 }
+
+#[test]
+fn an_older_stamp_of_another_node_takes_the_place_of_an_own_one() {
+    let mut exposure = Exposure::default();
+    exposure.note(Epoch(5), Instant(30));
+    exposure.note(Epoch(4), Instant(12));
+    exposure.note(Epoch(4), Instant(10));
+    exposure.note(Epoch(4), Instant(20));
+    assert_eq!(exposure.since(), Some(Instant(10)));
+    assert_eq!(exposure.first_of(Epoch(4), Epoch(9)), Some(Instant(30)));
+    assert_eq!(exposure.first_of(Epoch(3), Epoch(4)), Some(Instant(10)));
+    assert_eq!(exposure.first_of(Epoch(5), Epoch(9)), None);
+    exposure.end(Epoch(4));
+    assert_eq!(exposure.since(), Some(Instant(30)));
+}

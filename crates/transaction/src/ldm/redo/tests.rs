@@ -20,7 +20,7 @@ const VERSIONS: u64 = 5;
 type Logged = (Epoch, Option<Vec<u8>>);
 
 fn log() -> Redo {
-    Redo::with_log(0, Arc::new(RedoRoom::new(1 << 20)))
+    Redo::with_log(0, Arc::new(RedoRoom::new(1 << 20, 1)))
 }
 
 fn fragment() -> Fragment {
