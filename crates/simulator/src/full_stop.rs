@@ -280,6 +280,7 @@ impl Kept {
     fn check(&mut self, world: &mut World, stopped_at: u64) -> Result<(), String> {
         let (promises, figures) = (promises(world)?, figures(world, self.since..stopped_at));
         let there = there(world)?;
+        let (held, told) = (promises.len(), figures.len());
         let lost: Vec<Promise> = promises
             .into_iter()
             .filter(|promise| !there.contains(&promise.name) && !self.lost.contains(&promise.name))
@@ -299,6 +300,9 @@ impl Kept {
             if before * ROW_SIZE_MIN > figure.lost_bytes {
                 return Err(format!("{before} rows are lost, though ndbinfo.durability said {figure:?}"));
             }
+        }
+        for (what, count) in [("promises", held), ("lost promises", lost.len()), ("figures", told)] {
+            *world.injected.entry(what).or_insert(0) += count as u64;
         }
         self.lost.extend(lost.into_iter().map(|promise| promise.name));
         self.since = world.now();

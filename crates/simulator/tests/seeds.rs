@@ -89,8 +89,13 @@ fn ddl_waits_for_users_of_its_own_tables_and_gives_way() {
 /// All processes end at once, killed or without power, and the cluster comes back from its disks.
 #[test]
 fn a_full_stop_loses_nothing_that_was_flushed() {
+    let mut counts = [("promises", 0), ("figures", 0)];
     for seed in 0..FULL_STOPS {
         let outcome = simulator::full_stop::run_full_stop_seed(seed, LINES);
         assert_eq!(outcome.failure, None, "full stop {seed}\n{}", outcome.tail);
+        for (what, count) in &mut counts {
+            *count += outcome.injected.get(what).copied().unwrap_or(0);
+        }
     }
+    assert!(counts.iter().all(|(_, count)| *count > 0), "nobody asked for anything: {counts:?}");
 }
