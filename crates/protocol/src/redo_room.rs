@@ -1,5 +1,6 @@
-//! How much of a node's redo log waits for its disk, how much of it a full stop would take, and how full the log is:
-//! numbers that the ldms and the modules `disk` and `main` of a node share.
+//! Numbers of a node's redo log that its ldms and its modules `disk` and `main` share.
+//!
+//! They say how much of the log waits for its disk, how much of it a full stop would take, and how full it is.
 //!
 //! Nobody who publishes rows waits for room: an outcome that is known has to be carried out. So what makes more to
 //! publish waits instead: a write in its statement, before it has a version that will be logged.

@@ -318,7 +318,7 @@ fn promises(world: &World) -> Result<Vec<Promise>, String> {
     Ok(scripts::<Promises>(world).flat_map(|script| script.promises.iter().cloned()).collect())
 }
 
-/// What was shown in this time.
+/// The figures that were shown in this time.
 fn figures(world: &World, during: Range<u64>) -> Vec<Figure> {
     let figures = scripts::<Watcher>(world).flat_map(|script| script.figures.iter().copied());
     figures.filter(|figure| during.contains(&figure.asked_at)).collect()

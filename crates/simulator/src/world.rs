@@ -502,7 +502,7 @@ impl World {
         self.nodes.insert(node, Node { role, is_open: false, start, clock, slots });
     }
 
-    /// What config.ini says to clients.
+    /// The system variables that config.ini says.
     fn globals(&self) -> Globals {
         let keeps_rows = self.shape.redo.is_some();
         keeps_rows.then(|| ("latsdb_diskless", "OFF".to_owned())).into_iter().collect()

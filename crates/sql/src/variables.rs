@@ -198,7 +198,7 @@ pub(crate) fn globals(configured: &Globals, set: &BTreeMap<String, GlobalVariabl
         }
     }
     let configured = configured.get("durability").map_or("memory", String::as_str);
-    // What was set may be older than the configuration.
+    // A value that was set may be older than the configuration.
     let set = globals.get("durability").map(String::as_str).filter(|_| !is_diskless(&globals));
     let strongest = set.into_iter().chain([configured]).max_by_key(|mode| strength(mode));
     let strongest = strongest.unwrap_or(configured).to_owned();

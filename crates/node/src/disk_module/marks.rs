@@ -1,5 +1,7 @@
-//! The marks of a log as its node sees them: when their epochs were closed, and how much of the log lies behind the
-//! newest one that is durable in the cluster.
+//! The marks of a log, as its node sees them.
+//!
+//! It knows when their epochs were closed, and how much of the log lies behind the newest one that is durable in the
+//! cluster.
 //!
 //! The log of each node says the master's time of an epoch, so that a restart can compare them.
 //!

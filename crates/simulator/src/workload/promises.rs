@@ -1,8 +1,8 @@
-//! Rows that are acknowledged under each durability that clients can ask for, and tables. Watchers ask meanwhile how much
-//! a stop of all nodes would take.
+//! Rows that are acknowledged under each durability that clients can ask for, and tables. Watchers ask meanwhile how
+//! much a stop of all nodes would take.
 //!
-//! A row is promised as durable if its table asks for that, or the transaction does. A table always is. What was
-//! acknowledged in memory alone may be lost, but no more of it than `ndbinfo.durability` has said.
+//! A row is promised as durable if its table asks for that, or the transaction does. A table always is. A row that was
+//! acknowledged in memory alone may be lost, but no more of them than `ndbinfo.durability` has said.
 
 use crate::client::{Action, Answer, Script};
 use std::collections::VecDeque;
@@ -133,7 +133,7 @@ impl Script for Promises {
     }
 }
 
-/// What a stop of all nodes would have taken, as it was shown.
+/// The loss by a stop of all nodes, as it was shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Figure {
     /// When a client asked.
