@@ -249,7 +249,7 @@ impl Start {
                 buffer: 1 << 20,
                 is_initial: false,
             },
-            room: Arc::new(RedoRoom::new(1 << 20)),
+            room: Arc::new(RedoRoom::new(1 << 20, 1)),
         };
         let mut start = Self {
             module: DiskModule::new(config),

@@ -20,6 +20,7 @@ fn data_node() -> MainModule {
         node: ME,
         modules: vec![Address::main(ME), SESSIONS, COORDINATOR, ldm, Address::disk(ME)],
         time_between_epochs: Duration::from_millis(100),
+        redo: None,
         memory: MemoryManager::new(MemoryConfig::with_data_memory(64 << 20)),
         management: None,
         reporting: None,
