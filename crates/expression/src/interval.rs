@@ -28,7 +28,7 @@ pub enum Direction {
 }
 
 /// True if the unit has days or longer, and nothing shorter.
-fn is_calendar_unit(unit: IntervalUnit) -> bool {
+pub(crate) fn is_calendar_unit(unit: IntervalUnit) -> bool {
     matches!(
         unit,
         IntervalUnit::Day

@@ -247,6 +247,19 @@ pub enum Comparison {
 }
 
 impl Comparison {
+    /// As it is written.
+    pub(crate) const fn symbol(self) -> &'static str {
+        match self {
+            Self::Equal => "=",
+            Self::NullSafeEqual => "<=>",
+            Self::NotEqual => "<>",
+            Self::Less => "<",
+            Self::LessOrEqual => "<=",
+            Self::Greater => ">",
+            Self::GreaterOrEqual => ">=",
+        }
+    }
+
     /// The operator that gives the same with its operands exchanged.
     #[must_use]
     pub fn mirrored(self) -> Self {
@@ -599,7 +612,7 @@ fn binary_symbol(operator: BinaryOperator) -> &'static str {
         BinaryOperator::And => "and",
         BinaryOperator::Or => "or",
         BinaryOperator::Xor => "xor",
-        BinaryOperator::Compare(comparison) => comparison_symbol(comparison),
+        BinaryOperator::Compare(comparison) => comparison.symbol(),
         BinaryOperator::Add => "+",
         BinaryOperator::Subtract => "-",
         BinaryOperator::Multiply => "*",
@@ -611,18 +624,6 @@ fn binary_symbol(operator: BinaryOperator) -> &'static str {
         BinaryOperator::BitXor => "^",
         BinaryOperator::ShiftLeft => "<<",
         BinaryOperator::ShiftRight => ">>",
-    }
-}
-
-fn comparison_symbol(comparison: Comparison) -> &'static str {
-    match comparison {
-        Comparison::Equal => "=",
-        Comparison::NullSafeEqual => "<=>",
-        Comparison::NotEqual => "<>",
-        Comparison::Less => "<",
-        Comparison::LessOrEqual => "<=",
-        Comparison::Greater => ">",
-        Comparison::GreaterOrEqual => ">=",
     }
 }
 
@@ -670,7 +671,7 @@ fn write_expression(
             formatter.write_str(if *operator == UnaryOperator::Not { "))" } else { ")" })
         }
         Node::Binary { operator, left, right } => pair(left, binary_symbol(*operator), right),
-        Node::Compare { operator, left, right, .. } => pair(left, comparison_symbol(*operator), right),
+        Node::Compare { operator, left, right, .. } => pair(left, operator.symbol(), right),
         Node::Between { negated, operand, low, high, .. } => {
             formatter.write_str("(")?;
             write_expression(operand, name_of, formatter)?;

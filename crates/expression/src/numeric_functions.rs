@@ -65,24 +65,16 @@ fn literal_digits(arguments: &[Expression]) -> Option<i64> {
 
 /// The type of ROUND and TRUNCATE: a decimal gets as many digits as are asked for, if that is known.
 fn rounded_type(arguments: &[Expression]) -> SqlType {
-    let Some(operand) = arguments.first() else { return BIGINT };
-    match numeric_class(&operand.sql_type) {
-        NumericClass::Double => SqlType::Double,
-        NumericClass::Integer { unsigned } => {
-            if unsigned {
-                BIGINT_UNSIGNED
-            } else {
-                BIGINT
-            }
-        }
-        NumericClass::Decimal => {
-            let (_, scale) = decimal_shape(operand);
+    match arguments.first() {
+        Some(decimal) if numeric_class(&decimal.sql_type) == NumericClass::Decimal => {
+            let (_, scale) = decimal_shape(decimal);
             let scale = match literal_digits(arguments) {
                 Some(digits) => u32::try_from(digits.clamp(0, i64::from(Decimal::SCALE_MAX))).unwrap_or(0),
                 None => scale,
             };
-            decimal_type(integer_digits(operand) + 1 + scale, scale)
+            decimal_type(integer_digits(decimal) + 1 + scale, scale)
         }
+        other => same_class_type(other),
     }
 }
 

@@ -140,40 +140,10 @@ impl Privileges {
     /// All that can be granted on a column.
     pub const OF_COLUMN: Self = Self(Self::SELECT.0 | Self::INSERT.0 | Self::UPDATE.0 | Self::REFERENCES.0);
 
-    /// True if all of `other` are here.
-    #[must_use]
-    pub const fn has(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
     /// True if any of `other` is here.
     #[must_use]
     pub const fn has_any(self, other: Self) -> bool {
         self.0 & other.0 != 0
-    }
-
-    /// These and others.
-    #[must_use]
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// These but for others.
-    #[must_use]
-    pub const fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-
-    /// Those that are here and there.
-    #[must_use]
-    pub const fn of(self, other: Self) -> Self {
-        Self(self.0 & other.0)
-    }
-
-    /// True if there is none.
-    #[must_use]
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
     }
 
     /// Names of those that are here, in MySQL's order, GRANT among them.
@@ -187,6 +157,45 @@ impl Privileges {
         Self::NAMES.iter().find(|(_, known, _)| known.eq_ignore_ascii_case(name)).map(|(bit, ..)| *bit)
     }
 }
+
+macro_rules! bit_set {
+    ($set:ident) => {
+        impl $set {
+            /// True if all of `other` are here.
+            #[must_use]
+            pub const fn has(self, other: Self) -> bool {
+                self.0 & other.0 == other.0
+            }
+
+            /// These and others.
+            #[must_use]
+            pub const fn with(self, other: Self) -> Self {
+                Self(self.0 | other.0)
+            }
+
+            /// These but for others.
+            #[must_use]
+            pub const fn without(self, other: Self) -> Self {
+                Self(self.0 & !other.0)
+            }
+
+            /// Those that are here and there.
+            #[must_use]
+            pub const fn of(self, other: Self) -> Self {
+                Self(self.0 & other.0)
+            }
+
+            /// True if there is none.
+            #[must_use]
+            pub const fn is_empty(self) -> bool {
+                self.0 == 0
+            }
+        }
+    };
+}
+
+bit_set!(Privileges);
+bit_set!(DynamicPrivileges);
 
 /// A set of dynamic privileges: bit `n` is [`DynamicPrivileges::NAMES`]`[n]`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug, Wire)]
@@ -256,36 +265,6 @@ dynamic_privileges! {
 impl DynamicPrivileges {
     /// None.
     pub const NONE: Self = Self(0);
-
-    /// True if all of `other` are here.
-    #[must_use]
-    pub const fn has(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// These and others.
-    #[must_use]
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// These but for others.
-    #[must_use]
-    pub const fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-
-    /// Those that are here and there.
-    #[must_use]
-    pub const fn of(self, other: Self) -> Self {
-        Self(self.0 & other.0)
-    }
-
-    /// True if there is none.
-    #[must_use]
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
 
     /// Names of those that are here.
     pub fn names(self) -> impl Iterator<Item = &'static str> {

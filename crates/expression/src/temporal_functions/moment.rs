@@ -5,6 +5,7 @@ use crate::context::EvaluationError;
 use crate::conversion::{datetime_of, time_of};
 use crate::evaluation::Evaluated;
 use crate::function::Call;
+use crate::interval::is_calendar_unit;
 use crate::node::IntervalUnit;
 use types::{Date, DateTime, Interval, SqlType, Time, ValueRef};
 
@@ -94,7 +95,7 @@ impl<'a> Call<'a> {
 
     /// EXTRACT: the fields of a composite unit as one number, two digits each (six for microseconds).
     pub(crate) fn extract(self, unit: IntervalUnit) -> Result<Evaluated<'a>, EvaluationError> {
-        if is_date_unit(unit) {
+        if is_calendar_unit(unit) {
             let Some(date) = self.date(0)? else { return Ok(Evaluated::NULL) };
             return Ok(int(extract_date(unit, date)));
         }
@@ -143,18 +144,6 @@ fn whole_months(from: DateTime, to: DateTime) -> i64 {
     let count = months(to.date()) - months(from.date());
     let incomplete = (to.date().day(), to.time()) < (from.date().day(), from.time());
     count - i64::from(incomplete)
-}
-
-fn is_date_unit(unit: IntervalUnit) -> bool {
-    matches!(
-        unit,
-        IntervalUnit::Day
-            | IntervalUnit::Week
-            | IntervalUnit::Month
-            | IntervalUnit::Quarter
-            | IntervalUnit::Year
-            | IntervalUnit::YearMonth
-    )
 }
 
 fn extract_date(unit: IntervalUnit, date: Date) -> i64 {

@@ -192,7 +192,7 @@ fn is_equality(operator: Comparison) -> bool {
 impl Expression {
     /// `left operator right`.
     pub fn compare(operator: Comparison, left: Self, right: Self) -> Result<Self, TypeError> {
-        let meeting = meet(&left, &right, is_equality(operator), symbol(operator))?;
+        let meeting = meet(&left, &right, is_equality(operator), operator.symbol())?;
         let (left, right) = (converted(left, meeting.left), converted(right, meeting.right));
         let nullable = operator != Comparison::NullSafeEqual && (left.nullable || right.nullable);
         let (left, right) = (Box::new(left), Box::new(right));
@@ -317,18 +317,6 @@ impl Expression {
             pattern: Box::new(pattern),
         };
         Ok(Self::new(node, super::BIGINT, nullable))
-    }
-}
-
-fn symbol(operator: Comparison) -> &'static str {
-    match operator {
-        Comparison::Equal => "=",
-        Comparison::NullSafeEqual => "<=>",
-        Comparison::NotEqual => "<>",
-        Comparison::Less => "<",
-        Comparison::LessOrEqual => "<=",
-        Comparison::Greater => ">",
-        Comparison::GreaterOrEqual => ">=",
     }
 }
 
