@@ -42,7 +42,7 @@ use protocol::{
     Address, ConnectionAction, ConnectionId, Envelope, Input, ModuleKind, Outputs, ReceiveBuffer,
     RequestToRuntime, Severity, Signal, View,
 };
-use query::{NodeMap, PublishedReader, Readers, Shared};
+use query::{NodeMap, PublishedReader, Readers, Shared, TablesAhead};
 use restart_info::{RestartInfo, Step};
 use restarting::Asked;
 pub(crate) use schema::scan::{CatalogueScan, Scanned};
@@ -61,6 +61,9 @@ use waiting::Waiting;
 const CONNECT_PATIENCE: stdx::Duration = stdx::Duration::from_secs(10);
 /// How long a view without a lost data node is awaited before what needs that node is refused.
 const VIEW_PATIENCE: stdx::Duration = stdx::Duration::from_secs(5);
+
+/// New tables that one call makes of a map, at most.
+const TABLES_PER_CALL: usize = 128;
 
 /// The facts that `main` must know to start.
 pub struct MainConfig {
@@ -157,8 +160,11 @@ struct Making {
     readers: Readers,
     /// The map that is on its way.
     rollout: Option<Rollout>,
-    /// The view, the schema or the lost members changed while it was.
+    /// The view, the schema or the lost members changed while it was; or tables of the next map are being made.
     is_stale: bool,
+    /// Those tables, and when it goes on with them.
+    ahead: Option<TablesAhead>,
+    go_on_at: Option<Instant>,
 }
 
 /// Questions that this module has asked others, by its own numbers.
@@ -261,6 +267,7 @@ impl MainModule {
     pub fn deadline(&self) -> Option<Instant> {
         let check = self.operators.check.as_ref().map(Check::deadline);
         let waits = [
+            self.making.go_on_at,
             self.reach.connect_until,
             self.reach.give_up_at,
             self.waiting.deadline(),
@@ -287,6 +294,9 @@ impl MainModule {
             Input::Deadline => {
                 self.epochs.on_deadline(now, outputs);
                 self.retry_schema(now, outputs);
+                if self.making.go_on_at.take_if(|at| *at <= now.monotonic).is_some() {
+                    self.changed(outputs);
+                }
                 self.continue_check(outputs);
                 self.lose_unconnected(now, outputs);
                 self.give_up_lost(now, outputs);
@@ -737,10 +747,11 @@ impl MainModule {
         if self.is_joining() && !self.schema_reading.has_fetched() {
             return;
         }
+        let Some(tables) = self.tables_of_next_map() else { return };
         self.making.is_stale = false;
         let ldms = self.modules(ModuleKind::Ldm);
-        let map = self.make_map();
-        let tables = Arc::new(self.make_map());
+        let map = self.make_map(tables);
+        let tables = Arc::new(map.clone());
         let disk = self.modules(ModuleKind::Disk);
         for module in if disk.is_empty() { &ldms } else { &disk } {
             outputs.share(self.me(), *module, Shared::Tables(Arc::clone(&tables)));
@@ -749,9 +760,23 @@ impl MainModule {
         self.publish_map(outputs);
     }
 
-    fn make_map(&self) -> NodeMap {
-        let (view, schema) = (Arc::clone(&self.view), Arc::clone(&self.schema));
-        let mut map = self.map.with(self.incarnation, view, schema, &self.unreachable());
+    /// The tables of the next map. None: too many of them are new to be made in one call, so it goes on in the next.
+    fn tables_of_next_map(&mut self) -> Option<TablesAhead> {
+        let terms = self.view.slot_terms();
+        let ahead = self.making.ahead.take().filter(|ahead| ahead.are_of(terms, &self.schema));
+        let mut ahead = ahead.unwrap_or_else(|| self.map.begin_tables(terms, &self.schema));
+        if self.map.make_tables(&mut ahead, TABLES_PER_CALL) {
+            self.making.go_on_at = None;
+            return Some(ahead);
+        }
+        (self.making.ahead, self.making.is_stale) = (Some(ahead), true);
+        self.making.go_on_at = Some(self.now.monotonic);
+        None
+    }
+
+    fn make_map(&self, tables: TablesAhead) -> NodeMap {
+        let view = Arc::clone(&self.view);
+        let mut map = self.map.with_tables(self.incarnation, view, tables, &self.unreachable());
         map.losses.clone_from(&self.reach.losses);
         map.given_up.clone_from(&self.reach.given_up);
         map.is_behind = self.is_behind();

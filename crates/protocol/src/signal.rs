@@ -428,12 +428,12 @@ pub enum Signal {
         #[wire(since = 6)]
         known: Option<SchemaVersion>,
     },
-    /// The catalogue, or what of it changed.
+    /// A part of the catalogue, or what of it changed. The parts come in order.
     #[signal(to = main, fence = none)]
     SchemaFetched {
         /// From the request.
         request: RequestId,
-        /// An encoded `types::Schema`; or `catalogue::SchemaChanges`.
+        /// An encoded `types::SchemaPart`; or `catalogue::SchemaChanges`.
         schema: Box<[u8]>,
         /// The latter: behind which version.
         #[wire(since = 6)]

@@ -21,7 +21,9 @@ pub use account_news::{AccountName, AccountNews};
 pub use batch::{BatchRow, BatchShape, RowBatchReader, RowBatchWriter};
 pub use expression::context::{Raised, Warnings};
 pub use module::Query;
-pub use node_map::{ListedFragment, NodeMap, PublishedReader, RestoredFragment, Shared, TableAccessInfo};
+pub use node_map::{
+    ListedFragment, NodeMap, PublishedReader, RestoredFragment, Shared, TableAccessInfo, TablesAhead,
+};
 pub use piece_scan::{PieceScan, PieceStep};
 pub use read::{ReadRun, ReadStep, RowEvaluator, RowSink, bounds_of, read_row, remaining};
 pub use readers::Readers;

@@ -173,6 +173,7 @@ impl TableAccessInfo {
 }
 
 /// The map.
+#[derive(Clone)]
 pub struct NodeMap {
     /// This node.
     pub node: NodeId,
@@ -198,6 +199,25 @@ pub struct NodeMap {
     pub is_behind: bool,
     /// Until when this node may answer reads, and from when on it may acknowledge writes.
     pub lease: Arc<Lease>,
+}
+
+/// The access info of the tables of a schema, on its way into a map.
+pub struct TablesAhead {
+    terms: SlotTerms,
+    schema: Arc<Schema>,
+    tables: TableChunks<Arc<TableAccessInfo>>,
+    /// Tables that are still to be made, or taken out.
+    rest: Vec<TableId>,
+    /// The map before knows the slots: what is equal there is kept.
+    has_slots: bool,
+}
+
+impl TablesAhead {
+    /// Whether these are the tables of this schema, in a cluster with these slots.
+    #[must_use]
+    pub fn are_of(&self, terms: SlotTerms, schema: &Arc<Schema>) -> bool {
+        self.terms == terms && Arc::ptr_eq(&self.schema, schema)
+    }
 }
 
 impl NodeMap {
@@ -226,8 +246,7 @@ impl NodeMap {
         }
     }
 
-    /// The map with other parts, without readers. Only tables that are not the same in both schemas are looked at:
-    /// the access info of the others is kept. With the cluster's slots known for the first time, all of it is made.
+    /// The map with other parts, without readers.
     #[must_use]
     pub fn with(
         &self,
@@ -236,28 +255,56 @@ impl NodeMap {
         schema: Arc<Schema>,
         lost: &[NodeId],
     ) -> Self {
-        let terms = view.slot_terms();
+        let mut tables = self.begin_tables(view.slot_terms(), &schema);
+        self.make_tables(&mut tables, usize::MAX);
+        self.with_tables(incarnation, view, tables, lost)
+    }
+
+    /// The tables of the next map, which are made in steps. Only those that are not the same in both schemas are looked
+    /// at: the access info of the others is kept. With the cluster's slots known for the first time, all of it is made.
+    #[must_use]
+    pub fn begin_tables(&self, terms: SlotTerms, schema: &Arc<Schema>) -> TablesAhead {
         // The terms of the founding are the same in every view of a cluster, but not before the first one is known.
         let has_slots = self.view.slot_terms() == terms;
         let none = TableChunks::default();
         // (A node starts with a schema, and without access info.)
-        let (mut tables, known) = if has_slots && !self.tables.is_empty() {
+        let (tables, known) = if has_slots && !self.tables.is_empty() {
             (self.tables.clone(), self.schema.tables())
         } else {
             (TableChunks::default(), &none)
         };
-        for (id, _, definition) in known.changes(schema.tables()) {
-            let Some(definition) = definition else {
-                tables.remove(id);
+        let rest = known.changes(schema.tables()).into_iter().map(|(id, ..)| id).collect();
+        TablesAhead { terms, schema: Arc::clone(schema), tables, rest, has_slots }
+    }
+
+    /// Makes so many tables of the next map; true if all are made.
+    pub fn make_tables(&self, ahead: &mut TablesAhead, count: usize) -> bool {
+        let first = ahead.rest.len().saturating_sub(count);
+        for id in ahead.rest.split_off(first) {
+            let Some(definition) = ahead.schema.table_by_id(id) else {
+                ahead.tables.remove(id);
                 continue;
             };
             let old = self.tables.get(id);
-            if has_slots && old.is_some_and(|old| *old.definition == **definition) {
+            if ahead.has_slots && old.is_some_and(|old| *old.definition == **definition) {
                 continue;
             }
             let range = old.map_or_else(Arc::default, |old| Arc::clone(&old.auto_increment));
-            tables.insert(id, Arc::new(TableAccessInfo::new(definition, terms, range)));
+            ahead.tables.insert(id, Arc::new(TableAccessInfo::new(definition, ahead.terms, range)));
         }
+        ahead.rest.is_empty()
+    }
+
+    /// The map with these tables, all of which are made, and with other parts; without readers.
+    #[must_use]
+    pub fn with_tables(
+        &self,
+        incarnation: Incarnation,
+        view: Arc<View>,
+        tables: TablesAhead,
+        lost: &[NodeId],
+    ) -> Self {
+        let TablesAhead { schema, tables, .. } = tables;
         Self {
             node: self.node,
             incarnation,

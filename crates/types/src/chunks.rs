@@ -81,6 +81,12 @@ impl<V> TableChunks<V> {
         self.chunks.iter().flat_map(|chunk| chunk.iter())
     }
 
+    /// The values of the tables from this one on, in order of the ids.
+    pub fn from(&self, first: TableId) -> impl Iterator<Item = (TableId, &V)> {
+        let position = self.position(first.0 / CHUNK_SIZE).unwrap_or_else(|position| position);
+        self.chunks[position..].iter().flat_map(|chunk| chunk.iter()).skip_while(move |(id, _)| *id < first)
+    }
+
     /// All tables, in order.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = TableId> {
         self.iter().map(|(id, _)| id)

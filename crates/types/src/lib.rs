@@ -48,7 +48,9 @@ pub use privilege::{
 };
 pub use recode::recoded;
 pub use row::{RowError, RowLayout};
-pub use schema::{Database, GlobalVariable, Schema, SchemaError};
+pub use schema::{
+    Assembled, Database, GlobalVariable, Schema, SchemaAssembly, SchemaError, SchemaPart, SchemaParts,
+};
 pub use sql_type::{BlobSize, IntegerWidth, SqlType};
 pub use store::{
     IncorrectKind, Severity, StoreError, StoreMode, Stored, TemporalKind, implicit_default,

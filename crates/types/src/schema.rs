@@ -1,8 +1,7 @@
 //! The catalogue as sessions see it: an immutable snapshot of all databases, tables and users at one schema version.
 //!
 //! `catalogue` makes it from the rows of the system tables; every module of a node holds an `Arc` of the newest
-//! installed one. Nodes without slots get it by `Signal::SchemaFetched`: whole, in the binary form defined here, or
-//! what changed.
+//! installed one. Nodes without slots get it by `Signal::SchemaFetched`: whole, in parts (`parts`), or what changed.
 //!
 //! Names: databases and tables compare byte by byte, as on a MySQL server on Linux (`lower_case_table_names = 0`);
 //! columns and indexes compare without case ([`TableDefinition::column`]).
@@ -11,29 +10,25 @@
 //! a chunk of names, all databases, all users, all grants, all variables. So a schema that differs in one table costs
 //! that table's chunks, however many tables there are.
 //!
-//! [`Schema::new`] and [`Schema::put_table`] keep these invariants, and decoded bytes are held to them. Every
+//! [`Schema::new`] and [`Schema::put_table`] keep these invariants, and parts from peers are held to them. Every
 //! definition passed [`TableDefinition::check`]. `names` holds exactly the user and system tables of `tables`. Each of
 //! these is in a database that exists. No two tables have one id or one name. A unique index's hidden table is there
 //! and points back.
 
 mod names;
+mod parts;
 
 use crate::account::{HostSpecificity, User, matches_host};
 use crate::definition::DefinitionError;
 use crate::{
-    DefaultRole, GrantRow, GrantTables, RankCounts, RoleEdge, SchemaVersion, SlotTerms, TableChunks,
-    TableDefinition, TableId, TableKind, TableSlots,
+    GrantTables, RankCounts, SchemaVersion, SlotTerms, TableChunks, TableDefinition, TableId, TableKind,
+    TableSlots,
 };
 use names::TableNames;
+pub use parts::{Assembled, SchemaAssembly, SchemaPart, SchemaParts};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use stdx::wire::{Decoder, Encoder, Wire, WireError};
 use wire_derive::Wire;
-
-/// The wire version since which a schema holds grants.
-const GRANTS_SINCE: u16 = 5;
-/// The wire version since which a schema holds system variables.
-const VARIABLES_SINCE: u16 = 6;
 
 /// A database.
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
@@ -259,6 +254,11 @@ impl Schema {
                 self.put_table(Arc::clone(table));
             }
         }
+        self.share_rest(known);
+    }
+
+    /// The same without tables.
+    fn share_rest(&mut self, known: &Self) {
         fn same<T: PartialEq>(own: &mut Arc<T>, known: &Arc<T>) {
             if own == known {
                 *own = Arc::clone(known);
@@ -326,47 +326,6 @@ impl TableKind {
     #[must_use]
     pub const fn is_named(self) -> bool {
         matches!(self, TableKind::User | TableKind::System)
-    }
-}
-
-/// Version, databases, tables in order of id, users, grants, role edges, default roles, variables. `names` is made
-/// anew.
-impl Wire for Schema {
-    fn encode(&self, encoder: &mut Encoder<'_>) {
-        self.version.encode(encoder);
-        let databases: Vec<Database> = self.databases.values().cloned().collect();
-        databases.encode(encoder);
-        let tables: Vec<Arc<TableDefinition>> = self.tables.values().cloned().collect();
-        tables.encode(encoder);
-        self.users.encode(encoder);
-        if encoder.version >= GRANTS_SINCE {
-            self.grants.rows().encode(encoder);
-            self.grants.role_edges().collect::<Vec<RoleEdge>>().encode(encoder);
-            self.grants.default_roles().collect::<Vec<DefaultRole>>().encode(encoder);
-        }
-        if encoder.version >= VARIABLES_SINCE {
-            let variables: Vec<(String, GlobalVariable)> =
-                self.variables.iter().map(|(name, variable)| (name.clone(), variable.clone())).collect();
-            variables.encode(encoder);
-        }
-    }
-    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, WireError> {
-        let version = SchemaVersion::decode(decoder)?;
-        let databases = Vec::<Database>::decode(decoder)?;
-        let tables = Vec::<Arc<TableDefinition>>::decode(decoder)?;
-        let users = Vec::<User>::decode(decoder)?;
-        let mut grants = GrantTables::default();
-        if decoder.version >= GRANTS_SINCE {
-            Vec::<GrantRow>::decode(decoder)?.iter().for_each(|row| grants.put(row));
-            Vec::<RoleEdge>::decode(decoder)?.iter().for_each(|edge| grants.put_role(edge));
-            Vec::<DefaultRole>::decode(decoder)?.iter().for_each(|default| grants.put_default_role(default));
-        }
-        let mut variables = BTreeMap::new();
-        if decoder.version >= VARIABLES_SINCE {
-            variables.extend(Vec::<(String, GlobalVariable)>::decode(decoder)?);
-        }
-        let schema = Schema::new(version, databases, tables, users).map_err(|_| WireError::Malformed)?;
-        Ok(Schema { grants: Arc::new(grants), variables: Arc::new(variables), ..schema })
     }
 }
 

@@ -6,13 +6,15 @@
 //! when the SQL nodes that it reaches have it, too. An SQL node that the job's node does not reach still gets its rows
 //! from data nodes, and a REVOKE must be known there before it is acknowledged.
 //!
-//! The whole catalogue is read in slices (`scan`): a node that starts, or is far behind, answers others meanwhile.
+//! The whole catalogue is read in slices (`scan`) and told in parts (`parts`): a node that starts, or is far behind,
+//! answers others meanwhile.
 //!
 //! Invariants: a schema is built from rows that belong to one version (the version row is read before and after. A row
 //! that is still being committed makes the reading start again a little later). A version is reported installed once
 //! every module of this node uses it or a newer one. A node without a replica that lost a data node answers no client
 //! before that one has told it the catalogue, or is left out and another one has.
 
+mod parts;
 pub(super) mod scan;
 
 use super::MainModule;
@@ -20,12 +22,13 @@ use super::restart_info::Step;
 use crate::mutants::{self, Mutant};
 use catalogue::{SchemaChanges, SystemTables};
 use memory::Guard;
+use parts::{Taking, Telling, Told};
 use protocol::program::{Refusal, TableRef};
 use protocol::signal::{RequestId, SCHEMA_USERS_MAX, TableUsers};
 use protocol::{Address, ModuleKind, NodeInfo, NodeRole, Outputs, Severity, Signal, SqlError, View};
 use query::Shared;
 use scan::{CatalogueScan, SLICE_SIZE, Scanned};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use stdx::{Duration, Instant, Now};
 use storage::{Lookup, Visibility};
@@ -58,6 +61,11 @@ pub(super) struct SchemaReading {
     has_fetched: bool,
     /// The modules that asked for the catalogue from a view that this node does not use yet.
     early: BTreeMap<Address, (RequestId, ViewNumber, Option<SchemaVersion>)>,
+    /// Nodes that are told the whole catalogue, in turn, and when the next part goes.
+    telling: VecDeque<Telling>,
+    tell_at: Option<Instant>,
+    /// Nodes that tell this one the whole catalogue.
+    taking: BTreeMap<NodeId, Taking>,
 }
 
 /// A DDL job that waits for this node to install a version.
@@ -94,7 +102,7 @@ fn hint(version: SchemaVersion) -> Signal {
 
 impl SchemaReading {
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.read_at
+        stdx::earlier(self.read_at, self.tell_at)
     }
 
     pub(super) fn has_fetched(&self) -> bool {
@@ -105,9 +113,11 @@ impl SchemaReading {
         self.is_fetching
     }
 
-    /// A node is out of reach: it tells anew what it has installed.
+    /// A node is out of reach: it tells anew what it has installed, and asks again for the catalogue.
     pub(super) fn forget_told(&mut self, node: NodeId) {
         self.told.remove(&node);
+        self.telling.retain(|telling| telling.to.node != node);
+        self.taking.remove(&node);
     }
 
     /// A data node is lost: what ended there from now on is not known here.
@@ -150,6 +160,9 @@ impl MainModule {
     }
 
     pub(super) fn retry_schema(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
+        if self.schema_reading.tell_at.is_some_and(|at| at <= now.monotonic) {
+            self.tell_part(outputs);
+        }
         if self.schema_reading.read_at.is_some_and(|at| at <= now.monotonic) {
             self.schema_reading.read_at = None;
             self.read_or_fetch(now, outputs);
@@ -482,23 +495,14 @@ impl MainModule {
             return;
         }
         if let Some(schema) = self.read_schema() {
-            outputs.send(self.me(), from, self.catalogue_for(request, known, &schema));
+            self.tell_catalogue(from, request, known, &schema, outputs);
             self.spread_schema(schema, outputs);
         } else if self.view.is_member(from.node) {
             // A commit may wait for this joining member, which waits for a schema. It hears of the newer one like all
             // others.
-            outputs.send(self.me(), from, self.catalogue_for(request, known, &self.map.schema));
+            let schema = Arc::clone(&self.map.schema);
+            self.tell_catalogue(from, request, known, &schema, outputs);
         }
-    }
-
-    /// `schema` for a node that has version `known`: what changed since, if that is known here, else all.
-    fn catalogue_for(&self, request: RequestId, known: Option<SchemaVersion>, schema: &Schema) -> Signal {
-        let changes = known.and_then(|known| self.read_changes(&Guard::enter(), known, schema.version));
-        let (bytes, since) = match changes {
-            Some(changes) => (stdx::wire::to_bytes(&changes), known),
-            None => (stdx::wire::to_bytes(schema), None),
-        };
-        Signal::SchemaFetched { request, schema: bytes.into(), since }
     }
 
     /// All modules of this node use a newer map: whoever waited for its view is answered.
@@ -530,9 +534,14 @@ impl MainModule {
         (bytes, since): (&[u8], Option<SchemaVersion>),
         outputs: &mut Outputs<Shared>,
     ) {
-        let Some((version, schema)) = self.decode_catalogue(bytes, since) else {
+        let Some(told) = self.take_catalogue(from, request, bytes, since) else {
             outputs.event(Severity::Warning, "a data node sent a catalogue that cannot be read");
             return;
+        };
+        let (version, schema) = match told {
+            Told::Part => return,
+            Told::Whole(schema) => (schema.version, Some(schema)),
+            Told::Changes(version, schema) => (version, schema),
         };
         let is_newer = version > self.schema.version;
         if is_newer && schema.is_none() {
@@ -567,27 +576,6 @@ impl MainModule {
             self.changed(outputs);
         }
         self.start_checks(outputs);
-    }
-
-    /// The version and the catalogue that a data node has told: all of it, or what changed since the version that
-    /// this node had when it asked. If it has another one now, what changed makes no catalogue. None: bytes that are
-    /// no answer.
-    fn decode_catalogue(
-        &self,
-        bytes: &[u8],
-        since: Option<SchemaVersion>,
-    ) -> Option<(SchemaVersion, Option<Schema>)> {
-        let Some(since) = since else {
-            let mut schema = stdx::wire::from_bytes::<Schema>(bytes).ok()?;
-            schema.share(&self.schema);
-            return Some((schema.version, Some(schema)));
-        };
-        let changes = stdx::wire::from_bytes::<SchemaChanges>(bytes).ok()?;
-        if since != self.schema.version {
-            return Some((changes.version(), None));
-        }
-        let schema = changes.apply(&self.schema)?;
-        Some((schema.version, Some(schema)))
     }
 
     /// The table's definition, if it exists.

@@ -5,11 +5,14 @@ use fixtures::replicas;
 use memory::{MemoryConfig, MemoryManager};
 use protocol::lease::Lease;
 use protocol::signal::{RequestId, TableUsers};
-use protocol::{Address, Envelope, ModuleKind, NodeRole, Outputs, Signal, View};
+use protocol::{Address, Envelope, Input, ModuleKind, NodeRole, Outputs, Signal, View};
 use query::{NodeMap, Shared};
 use std::sync::Arc;
 use stdx::{Duration, Now};
-use types::{Epoch, Incarnation, NodeId, TableId, TransactionId, ViewNumber};
+use types::{
+    Database, Epoch, Incarnation, NodeId, Schema, SchemaPart, SchemaParts, TableDefinition, TableId,
+    TransactionId, ViewNumber,
+};
 
 const ME: NodeId = NodeId(1);
 const OTHER: NodeId = NodeId(2);
@@ -141,11 +144,18 @@ fn tell(main: &mut MainModule, from: NodeId, signal: Signal) -> (Vec<(NodeId, Re
     (asked, is_behind)
 }
 
+/// A catalogue that is told in one part.
+fn whole(request: RequestId, schema: &Arc<Schema>) -> Signal {
+    let parts: Vec<SchemaPart> = SchemaParts::of(schema).collect();
+    assert_eq!(parts.len(), 1);
+    Signal::SchemaFetched { request, schema: stdx::wire::to_bytes(&parts[0]).into(), since: None }
+}
+
 #[test]
 pub(crate) fn a_node_that_lost_a_data_node_is_behind_until_that_one_told_it_the_schema() {
     let mut main = sql_node();
-    let schema = stdx::wire::to_bytes(&*main.schema);
-    let fetched = |request| Signal::SchemaFetched { request, schema: schema.clone().into(), since: None };
+    let schema = Arc::clone(&main.schema);
+    let fetched = |request| whole(request, &schema);
     let lost = Signal::PeerLost { node: OTHER, incarnation: Incarnation(2) };
     assert_eq!(tell(&mut main, SQL, lost), (vec![], Some(true)));
     let (asked, is_behind) = tell(&mut main, SQL, Signal::PeerFound { node: OTHER });
@@ -157,6 +167,56 @@ pub(crate) fn a_node_that_lost_a_data_node_is_behind_until_that_one_told_it_the_
     // It takes longer than until it is asked again.
     main.fetch_schema(&mut Outputs::default());
     assert_eq!(tell(&mut main, OTHER, fetched(request)).1, Some(false));
+}
+
+#[test]
+fn the_whole_catalogue_is_told_a_part_in_a_call() {
+    let (mut teller, mut taker) = (member(2), sql_node());
+    let mut schema = Schema::clone(&teller.schema);
+    schema.version.0 += 1;
+    schema.put_database(Database { name: "d".to_owned(), collation: types::Collation::Binary });
+    for id in 100..300 {
+        let table = fixtures::table(TableId(id), vec![fixtures::column("id", fixtures::integer())]);
+        schema.put_table(Arc::new(TableDefinition { name: format!("t{id}"), ..table }));
+    }
+    let schema = Arc::new(schema);
+    let mut told = Vec::new();
+    let mut outputs: Outputs<Shared> = Outputs::default();
+    teller.tell_catalogue(Address::main(SQL), RequestId(3), None, &schema, &mut outputs);
+    while let [part] = outputs.signals.as_slice() {
+        told.push(part.signal.clone());
+        outputs.signals.clear();
+        if teller.deadline() == Some(Now::default().monotonic) {
+            teller.retry_schema(Now::default(), &mut outputs);
+        }
+    }
+    assert_eq!(outputs.signals.len(), 0, "one part in a call");
+    assert!(told.len() > 3, "{} parts", told.len());
+    // A part that was lost with a connection: what follows it makes nothing.
+    for part in told.iter().skip(1) {
+        tell(&mut taker, OTHER, part.clone());
+        assert!(taker.schema.version < schema.version);
+    }
+    for (position, part) in told.iter().enumerate() {
+        tell(&mut taker, OTHER, part.clone());
+        assert_eq!(taker.schema.version == schema.version, position + 1 == told.len());
+    }
+    assert_eq!(*taker.schema, *schema);
+    // Its map has all tables of it in the end, but not all of them were made in the last call.
+    let mut outputs: Outputs<Shared> = Outputs::default();
+    assert!(taker.making.rollout.is_none() && taker.making.is_stale);
+    let mut calls = 0;
+    while taker.making.rollout.is_none() {
+        taker.handle(Now::default(), Input::Deadline, &mut outputs);
+        calls += 1;
+        assert!(calls < 10, "a map is on its way");
+    }
+    let map = outputs.shared.iter().find_map(
+        |(_, _, shared)| {
+            if let Shared::Map(map) = shared { Some(map) } else { None }
+        },
+    );
+    assert_eq!(map.expect("a map").tables.len(), schema.tables().len());
 }
 
 /// The changes of a step that makes a database, as a data node tells them to a node that had the version before.
@@ -205,11 +265,10 @@ fn an_older_catalogue_that_comes_late_is_not_taken() {
     let older = (*main.schema).clone();
     let mut newer = older.clone();
     newer.version.0 += 1;
-    for schema in [&newer, &older] {
-        let bytes = stdx::wire::to_bytes(schema).into();
-        let fetched = Signal::SchemaFetched { request: RequestId(1), schema: bytes, since: None };
-        tell(&mut main, OTHER, fetched);
-        assert_eq!(main.schema.version, newer.version);
+    let version = newer.version;
+    for schema in [newer, older] {
+        tell(&mut main, OTHER, whole(RequestId(1), &Arc::new(schema)));
+        assert_eq!(main.schema.version, version);
     }
 }
 

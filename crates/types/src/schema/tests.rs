@@ -4,6 +4,89 @@ fn user(name: &str, host: &str) -> User {
     User::new(name, host)
 }
 
+/// A schema with tables, users and grants.
+fn full(tables: u32) -> Schema {
+    let database = Database { name: "d".to_owned(), collation: crate::Collation::Binary };
+    let tables = (1..=tables).map(|id| {
+        let integer = crate::SqlType::Integer { width: crate::IntegerWidth::Normal, unsigned: false };
+        let column = crate::ColumnDefinition {
+            name: "id".to_owned(),
+            sql_type: integer,
+            default: crate::DefaultValue::Missing,
+            flags: crate::ColumnFlags::default(),
+            comment: String::new(),
+            format: crate::NumberFormat::default(),
+        };
+        let part = crate::KeyPart { column: crate::ColumnIndex(0), prefix_length: None, descending: false };
+        let index = crate::IndexDefinition {
+            id: crate::IndexId(0),
+            name: "PRIMARY".to_owned(),
+            kind: crate::IndexKind::Primary,
+            parts: vec![part],
+            state: crate::IndexState::Public,
+        };
+        let mut table = TableDefinition::clone(&table(3 * id, "d", &format!("t{id}")));
+        (table.columns, table.indexes) = (vec![column], vec![index]);
+        Arc::new(table)
+    });
+    let mut schema = Schema::new(SchemaVersion(9), [database], tables, [user("ann", "%"), user("bob", "%")])
+        .expect("whole");
+    let named = |name: &str| crate::UserName { name: name.to_owned(), host: "%".to_owned() };
+    let role = crate::RoleEdge { to: named("ann"), role: named("bob"), admin: crate::AdminOption::Yes };
+    Arc::make_mut(&mut schema.grants).put_role(&role);
+    let variable = GlobalVariable { value: Some("1".to_owned()), persisted: None };
+    Arc::make_mut(&mut schema.variables).insert("x".to_owned(), variable);
+    schema
+}
+
+fn assembled(parts: Vec<SchemaPart>, known: &Schema) -> Option<Schema> {
+    let mut assembly = SchemaAssembly::new(SchemaVersion(9));
+    for part in parts {
+        let part = stdx::wire::from_bytes(&stdx::wire::to_bytes(&part)).expect("a part");
+        match assembly.add(part, known)? {
+            Assembled::More(more) => assembly = more,
+            Assembled::Whole(schema) => return Some(schema),
+        }
+    }
+    None
+}
+
+#[test]
+fn parts_make_the_schema_that_they_are_of() {
+    for (tables, count) in [(0, 1), (1, 1), (64, 1), (65, 2), (128, 2), (200, 4)] {
+        let schema = Arc::new(full(tables));
+        let parts: Vec<SchemaPart> = SchemaParts::of(&schema).collect();
+        assert_eq!(parts.len(), count, "{tables} tables");
+        assert_eq!(assembled(parts.clone(), &Schema::empty(SchemaVersion(0))).as_ref(), Some(&*schema));
+        let shared = assembled(parts, &schema).expect("whole");
+        assert!(schema.tables().changes(shared.tables()).is_empty(), "the tables are the same objects");
+    }
+}
+
+#[test]
+fn parts_that_do_not_fit_make_none() {
+    let none = Schema::empty(SchemaVersion(0));
+    let parts: Vec<SchemaPart> = SchemaParts::of(&Arc::new(full(200))).collect();
+    let without = |position: usize| {
+        let mut parts = parts.clone();
+        parts.remove(position);
+        assembled(parts, &none)
+    };
+    assert!((0..parts.len()).all(|position| without(position).is_none()), "a part is missing");
+    let twice = vec![parts[0].clone(), parts[0].clone(), parts[3].clone()];
+    assert_eq!(assembled(twice, &none), None, "a part comes twice");
+    let mut newer = parts.clone();
+    newer[2].version = SchemaVersion(10);
+    assert_eq!(assembled(newer, &none), None, "they are of two versions");
+    let mut homeless = full(1);
+    homeless.databases = Arc::default();
+    assert_eq!(
+        assembled(SchemaParts::of(&Arc::new(homeless)).collect(), &none),
+        None,
+        "a table has no database"
+    );
+}
+
 #[test]
 fn the_most_specific_account_is_taken() {
     let users = [
