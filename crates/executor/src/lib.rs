@@ -9,7 +9,7 @@
 //! | `join`, `select/` | joins; queries in FROM; UNION and its like; WITH |
 //! | `row_buffer` | rows that operators keep |
 //! | `row_builder`, `insert` | INSERT and its kin |
-//! | `modify` | UPDATE and DELETE |
+//! | `modify`, `change` | UPDATE and DELETE: of one table; of rows that a query finds |
 //! | `conflicts`, `write_set` | writes that the client computes itself: unique keys, key changes |
 //! | `cx`, `statement` | what a step uses; what a statement sees of the session |
 //! | `client`, `diagnostics` | the one that statements run for; what they warn of |
@@ -25,6 +25,7 @@
 //! Deliberately not here: texts of statements, connections, the client protocol. Rows go to a sink that the caller has.
 
 pub mod access;
+pub mod change;
 mod client;
 pub mod commit;
 pub mod conflicts;

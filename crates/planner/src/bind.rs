@@ -2,7 +2,7 @@
 //!
 //! - `scope`: which column a name means. `expression/`: expressions and calls. `grouping`: GROUP BY and aggregates.
 //! - `query`, `with`: UNION and its like, WITH. `select`, `joined`, `from`, `subquery`: one SELECT.
-//! - `insert`, `modify`, `session`, `ddl`: the other statements.
+//! - `insert`, `modify`, `change`, `session`, `ddl`: the other statements.
 //!
 //! Invariant: a bound statement names only columns and indexes of the schema it was bound to, and every expression in
 //! it is typed.
@@ -12,6 +12,7 @@
     reason = "the parser crate's enums hold every dialect: what is not named does not fit"
 )]
 
+mod change;
 mod ddl;
 mod expression;
 mod from;
@@ -275,6 +276,7 @@ impl Binder<'_> {
             Statement::Insert(insert) => self.insert(insert),
             Statement::Update(update) => self.update(update),
             Statement::Delete(delete) => self.delete(delete),
+            Statement::Change(change) => self.change(change),
             Statement::Explain(format, explained) => {
                 let plan = Box::new(self.statement(explained)?.plan);
                 let columns = super::explain::columns(*format);

@@ -16,7 +16,7 @@ use super::statement::{Account, TableName};
 use super::syntax::syntax_error;
 use super::tokens::{offset_of, parser_tokens};
 use protocol::SqlError;
-use sqlparser::ast::{Expr, Query, UnaryOperator};
+use sqlparser::ast::{Expr, Query, TableWithJoins, UnaryOperator};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan};
@@ -332,6 +332,26 @@ impl<'t> Cursor<'t> {
         // No operator may follow: a prefix is all of it.
         let parsed = self.parser.parse_prefix();
         parsed.map_err(|error| self.parser_error(&error))
+    }
+
+    /// Tables with their joins, as in FROM.
+    pub(crate) fn table_references(&mut self) -> Result<Vec<TableWithJoins>, SqlError> {
+        self.list(|cursor| {
+            let parsed = cursor.parser.parse_table_and_joins();
+            parsed.map_err(|error| cursor.parser_error(&error))
+        })
+    }
+
+    /// How many tokens are behind.
+    pub(crate) fn place(&self) -> usize {
+        self.parser.index()
+    }
+
+    /// Goes back to a place.
+    pub(crate) fn go_back(&mut self, place: usize) {
+        while self.parser.index() > place {
+            self.parser.prev_token();
+        }
     }
 
     /// A SELECT, with all that may follow in a query.

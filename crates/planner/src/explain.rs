@@ -8,8 +8,9 @@
 mod relation;
 
 use crate::plan::{
-    AccessPath, ColumnAssignment, DeletePlan, Equals, ExplainFormat, Inclusive, InsertConflict, InsertPlan,
-    Limit, Plan, RangeTemplate, ScanDirection, SelectPlan, SortKey, Source, TableAccess, UpdatePlan,
+    AccessPath, ChangePlan, ChangeVerb, ColumnAssignment, DeletePlan, Equals, ExplainFormat, Inclusive,
+    InsertConflict, InsertPlan, Limit, Plan, RangeTemplate, ScanDirection, SelectPlan, SortKey, Source,
+    TableAccess, UpdatePlan,
 };
 use expression::{AggregateCall, ColumnSlot, Expression};
 use protocol::program::LockMode;
@@ -59,6 +60,7 @@ pub fn tree(plan: &Plan) -> String {
         Plan::Insert(insert) => tree.insert(insert),
         Plan::Update(update) => tree.update(update),
         Plan::Delete(delete) => tree.delete(delete),
+        Plan::Change(change) => tree.change(change),
         Plan::Explain { plan, .. } => return self::tree(plan),
         _ => tree.step("No rows"),
     }
@@ -245,13 +247,20 @@ impl Tree {
             shown_assignments(&update.assignments, table)
         ));
         self.limit(&update.limit);
-        self.rows_to_change(&update.access, &update.order_by, update.order_by_index);
+        self.rows_to_change(&update.access, &update.order_by, update.order_by_index, update.sorts());
     }
 
     fn delete(&mut self, delete: &DeletePlan) {
         self.step(format!("Delete from {}", delete.access.alias));
         self.limit(&delete.limit);
-        self.rows_to_change(&delete.access, &delete.order_by, delete.order_by_index);
+        self.rows_to_change(&delete.access, &delete.order_by, delete.order_by_index, delete.sorts());
+    }
+
+    fn change(&mut self, change: &ChangePlan) {
+        let verb = if change.verb == ChangeVerb::Update { "Update" } else { "Delete from" };
+        let targets: Vec<&str> = change.targets.iter().map(|target| target.alias.as_str()).collect();
+        self.step(format!("{verb} {}", targets.join(", ")));
+        self.select(&change.query);
     }
 
     fn rows_to_change(
@@ -259,8 +268,9 @@ impl Tree {
         access: &TableAccess,
         order_by: &[SortKey],
         direction: Option<ScanDirection>,
+        sorts: bool,
     ) {
-        if !order_by.is_empty() && direction.is_none() {
+        if sorts {
             self.sort("Sort", order_by, |expression| shown(expression, Some(&access.table)));
         }
         self.access(access, direction);
@@ -370,8 +380,8 @@ struct Facts<'p> {
     id: u64,
     select_type: &'static str,
     access: Option<Cow<'p, TableAccess>>,
-    /// It is found by values of another table's row.
-    is_lookup: bool,
+    /// It is found by values of a row of these columns.
+    left: Option<TableDefinition>,
     /// The table's name, where there is no access.
     name: Option<String>,
     extra: Vec<&'static str>,
@@ -379,7 +389,7 @@ struct Facts<'p> {
 
 impl Facts<'_> {
     fn new(select_type: &'static str) -> Self {
-        Self { id: 1, select_type, access: None, is_lookup: false, name: None, extra: Vec::new() }
+        Self { id: 1, select_type, access: None, left: None, name: None, extra: Vec::new() }
     }
 }
 
@@ -392,16 +402,8 @@ fn facts(plan: &Plan) -> Facts<'_> {
                 if matches!(insert.conflict, InsertConflict::Replace) { "REPLACE" } else { "INSERT" };
             Facts { name: Some(insert.table.name.clone()), ..nothing(select_type) }
         }
-        Plan::Update(update) => change_facts(
-            "UPDATE",
-            &update.access,
-            !update.order_by.is_empty() && update.order_by_index.is_none(),
-        ),
-        Plan::Delete(delete) => change_facts(
-            "DELETE",
-            &delete.access,
-            !delete.order_by.is_empty() && delete.order_by_index.is_none(),
-        ),
+        Plan::Update(update) => change_facts("UPDATE", &update.access, update.sorts()),
+        Plan::Delete(delete) => change_facts("DELETE", &delete.access, delete.sorts()),
         Plan::Explain { plan, .. } => facts(plan),
         _ => nothing("SIMPLE"),
     }
@@ -456,6 +458,19 @@ fn table_rows(plan: &Plan) -> Vec<Vec<Value>> {
         Plan::Select(select) if matches!(select.source, Source::Joined { .. }) => {
             relation::facts_of(select).into_iter().map(table_row).collect()
         }
+        Plan::Change(change) => {
+            let mut rows = relation::facts_of(&change.query);
+            let verb = if change.verb == ChangeVerb::Update { "UPDATE" } else { "DELETE" };
+            for row in rows.iter_mut().filter(|row| row.id == 1) {
+                let is_changed = |access: &Cow<'_, TableAccess>| {
+                    change.targets.iter().any(|target| target.alias == access.alias)
+                };
+                if row.access.as_ref().is_some_and(is_changed) {
+                    row.select_type = verb;
+                }
+            }
+            rows.into_iter().map(table_row).collect()
+        }
         plan => vec![table_row(facts(plan))],
     }
 }
@@ -469,7 +484,15 @@ fn table_row(mut facts: Facts<'_>) -> Vec<Value> {
     let mut row_count = Value::Null;
     let access = facts.access.as_deref();
     let name = access.map(|access| access.alias.clone()).or(facts.name);
-    let whole_key = if facts.is_lookup { "eq_ref" } else { "const" };
+    let whole_key = if facts.left.is_some() { "eq_ref" } else { "const" };
+    let source = |value: &Expression| match (value.as_column(), &facts.left) {
+        (Some(slot), Some(left)) => {
+            left.columns.get(slot.index()).map_or_else(String::new, |column| column.name.clone())
+        }
+        _ if value.is_constant() => "const".to_owned(),
+        _ => "func".to_owned(),
+    };
+    let sources = |values: &[Expression]| values.iter().map(source).collect::<Vec<_>>().join(",");
     match access.map(|access| (access, &access.path)) {
         None => {
             if name.is_some() {
@@ -480,14 +503,14 @@ fn table_row(mut facts: Facts<'_>) -> Vec<Value> {
         Some((access, AccessPath::PrimaryKeys(keys))) => {
             (access_type, key) = (Some(if keys.len() == 1 { whole_key } else { "range" }), Some(IndexId(0)));
             row_count = Value::UInt(keys.len() as u64);
-            (key_length, reference) =
-                key_use(&access.table, IndexId(0), keys.first().map_or(0, Vec::len), keys.len() == 1);
+            key_length = key_use(&access.table, IndexId(0), keys.first().map_or(0, Vec::len));
+            reference = if let [key] = keys.as_slice() { Some(sources(key)) } else { None };
         }
         Some((access, AccessPath::UniqueKeys { index, keys })) => {
             (access_type, key) = (Some(if keys.len() == 1 { whole_key } else { "range" }), Some(*index));
             row_count = Value::UInt(keys.len() as u64);
-            (key_length, reference) =
-                key_use(&access.table, *index, keys.first().map_or(0, Vec::len), keys.len() == 1);
+            key_length = key_use(&access.table, *index, keys.first().map_or(0, Vec::len));
+            reference = if let [key] = keys.as_slice() { Some(sources(key)) } else { None };
         }
         Some((access, AccessPath::Ranges { index, ranges })) => {
             let used = ranges.iter().map(used_parts).max().unwrap_or(0);
@@ -501,7 +524,8 @@ fn table_row(mut facts: Facts<'_>) -> Vec<Value> {
             if used > 0 || *index != IndexId(0) {
                 key = Some(*index);
                 let parts = if used > 0 { used } else { usize::MAX };
-                (key_length, reference) = key_use(&access.table, *index, parts, is_reference);
+                key_length = key_use(&access.table, *index, parts);
+                reference = ranges.first().filter(|_| is_reference).map(|range| sources(&range.equal));
             }
         }
     }
@@ -528,23 +552,15 @@ fn used_parts(range: &RangeTemplate) -> usize {
     range.equal.len() + usize::from(is_bounded)
 }
 
-/// key_len and ref of the first `used` parts.
-fn key_use(
-    table: &TableDefinition,
-    index: IndexId,
-    used: usize,
-    is_reference: bool,
-) -> (Option<u64>, Option<String>) {
-    let Some(index) = index_of(table, index) else { return (None, None) };
+/// key_len of the first `used` parts.
+fn key_use(table: &TableDefinition, index: IndexId, used: usize) -> Option<u64> {
+    let index = index_of(table, index)?;
     let used = used.min(index.parts.len());
-    let length = index.parts[..used]
-        .iter()
-        .map(|part| {
-            let column = table.column_at(part.column);
-            key_length(&column.sql_type, part.prefix_length) + u64::from(column.flags.nullable)
-        })
-        .sum();
-    (Some(length), is_reference.then(|| vec!["const"; used].join(",")))
+    let lengths = index.parts[..used].iter().map(|part| {
+        let column = table.column_at(part.column);
+        key_length(&column.sql_type, part.prefix_length) + u64::from(column.flags.nullable)
+    });
+    Some(lengths.sum())
 }
 
 /// Bytes of a column in a key, as MySQL counts them.

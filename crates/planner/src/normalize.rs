@@ -150,6 +150,9 @@ struct Pass<'t, 'n> {
     normalized: &'n mut Normalized,
     region: Region,
     depth: usize,
+    /// The depth of the query whose clauses are read, and the queries around it with their regions.
+    query_depth: usize,
+    around: Vec<(usize, Region)>,
     before: Before,
     previous_end: usize,
     /// Where a sign that belongs to the next number begins in the text with markers.
@@ -172,6 +175,8 @@ impl<'t, 'n> Pass<'t, 'n> {
             normalized,
             region: Region::Values,
             depth: 0,
+            query_depth: 0,
+            around: Vec::new(),
             before: Before::Nothing,
             previous_end: 0,
             sign_at: None,
@@ -262,6 +267,11 @@ impl<'t, 'n> Pass<'t, 'n> {
             }
             Symbol::RightParenthesis => {
                 self.depth = self.depth.saturating_sub(1);
+                if self.depth < self.query_depth
+                    && let Some((depth, region)) = self.around.pop()
+                {
+                    (self.query_depth, self.region) = (depth, region);
+                }
                 Before::Nothing
             }
             Symbol::Comma if self.before == Before::TypeArgument => Before::TypeArgument,
@@ -280,10 +290,15 @@ impl<'t, 'n> Pass<'t, 'n> {
         let word = token.text(self.text).as_bytes();
         let before = word_before_literal(word);
         self.keep(token, before);
-        if self.depth > 0 {
+        let is = |name: &str| word.eq_ignore_ascii_case(name.as_bytes());
+        if self.depth != self.query_depth {
+            // Within a select list all of a query is part of a name.
+            if word.len() == 6 && self.region != Region::Names && is("select") {
+                self.around.push((self.query_depth, self.region));
+                (self.query_depth, self.region) = (self.depth, Region::Names);
+            }
             return;
         }
-        let is = |name: &str| word.eq_ignore_ascii_case(name.as_bytes());
         match word.len() {
             4 if self.region == Region::Names && is("from") => self.region = Region::Values,
             5 if is("order") || is("group") => self.region = Region::Ordinals,

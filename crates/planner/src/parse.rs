@@ -23,8 +23,8 @@ use super::cursor::Cursor;
 use super::limits::{self, TextLimits};
 use super::modes::TextModes;
 use super::statement::{
-    Assignment, ColumnName, DeleteStatement, InsertKind, InsertStatement, OrderItem, RowAlias,
-    SelectStatement, Statement, TableReference, UpdateStatement, ValueOrDefault,
+    Assignment, ChangeStatement, ColumnName, DeleteStatement, InsertKind, InsertStatement, OrderItem,
+    RowAlias, SelectStatement, Statement, TableName, TableReference, UpdateStatement, ValueOrDefault,
 };
 use crate::plan::ExplainFormat;
 use protocol::SqlError;
@@ -264,8 +264,12 @@ fn insert_tail(cursor: &mut Cursor<'_>, insert: &mut InsertStatement) -> Result<
     Ok(())
 }
 
-/// One table: several are refused by name.
-fn single_table(cursor: &mut Cursor<'_>, verb: &str) -> Result<TableReference, SqlError> {
+/// One table; None if there are several: then the cursor is where it was.
+fn single_table(cursor: &mut Cursor<'_>) -> Result<Option<TableReference>, SqlError> {
+    let place = cursor.place();
+    if *cursor.peek() == Token::LParen {
+        return Ok(None);
+    }
     let name = cursor.table_name()?;
     if cursor.is_word("PARTITION") {
         return Err(SqlError::unsupported("PARTITION clause"));
@@ -273,9 +277,10 @@ fn single_table(cursor: &mut Cursor<'_>, verb: &str) -> Result<TableReference, S
     let alias = cursor.alias()?;
     let joins = ["JOIN", "INNER", "LEFT", "RIGHT", "CROSS", "NATURAL", "STRAIGHT_JOIN"];
     if *cursor.peek() == Token::Comma || joins.iter().any(|word| cursor.is_word(word)) {
-        return Err(SqlError::unsupported(&format!("multi-table {verb}")));
+        cursor.go_back(place);
+        return Ok(None);
     }
-    Ok(TableReference { name, alias })
+    Ok(Some(TableReference { name, alias }))
 }
 
 fn selection(cursor: &mut Cursor<'_>) -> Result<Option<Expr>, SqlError> {
@@ -301,7 +306,18 @@ fn limit(cursor: &mut Cursor<'_>) -> Result<Option<Expr>, SqlError> {
 fn update(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     cursor.take_words("LOW_PRIORITY");
     let ignore = cursor.take_words("IGNORE");
-    let table = single_table(cursor, "UPDATE")?;
+    let Some(table) = single_table(cursor)? else {
+        if ignore {
+            return Err(SqlError::unsupported("UPDATE IGNORE of several tables"));
+        }
+        let from = cursor.table_references()?;
+        cursor.expect_words("SET")?;
+        let assignments = cursor.list(assignment)?;
+        let selection = selection(cursor)?;
+        unordered(cursor, "UPDATE")?;
+        let change = ChangeStatement { from, deleted: None, assignments, selection };
+        return Ok(Statement::Change(Box::new(change)));
+    };
     cursor.expect_words("SET")?;
     let assignments = cursor.list(assignment)?;
     let selection = selection(cursor)?;
@@ -318,22 +334,66 @@ fn update(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
 }
 
 fn delete(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
-    while cursor.take_one_of(&["LOW_PRIORITY", "QUICK", "IGNORE"]).is_some() {}
+    let mut ignore = false;
+    while let Some(word) = cursor.take_one_of(&["LOW_PRIORITY", "QUICK", "IGNORE"]) {
+        ignore |= word == "IGNORE";
+    }
     if !cursor.take_words("FROM") {
         // DELETE t1, t2 FROM …
-        cursor.table_name()?;
-        return Err(match cursor.peek() {
-            Token::Comma | Token::Period => SqlError::unsupported("multi-table DELETE"),
-            _ if cursor.is_word("FROM") => SqlError::unsupported("multi-table DELETE"),
-            _ => cursor.unexpected(),
-        });
+        let deleted = cursor.list(deleted_table)?;
+        cursor.expect_words("FROM")?;
+        return delete_from(cursor, deleted, ignore);
     }
-    let table = single_table(cursor, "DELETE")?;
-    if cursor.is_word("USING") {
-        return Err(SqlError::unsupported("multi-table DELETE"));
+    let place = cursor.place();
+    let deleted = cursor.list(deleted_table);
+    if cursor.take_words("USING") {
+        return delete_from(cursor, deleted?, ignore);
     }
+    cursor.go_back(place);
+    let Some(table) = single_table(cursor)? else { return Err(cursor.unexpected()) };
     let selection = selection(cursor)?;
     let order_by = order_by(cursor)?;
     let limit = limit(cursor)?;
     Ok(Statement::Delete(Box::new(DeleteStatement { table, selection, order_by, limit })))
+}
+
+/// `table` or `table.*`.
+fn deleted_table(cursor: &mut Cursor<'_>) -> Result<TableName, SqlError> {
+    let first = cursor.identifier()?;
+    let mut names = vec![first];
+    while cursor.take(&Token::Period) {
+        if cursor.take(&Token::Mul) {
+            break;
+        }
+        names.push(cursor.identifier_part()?);
+    }
+    match (names.pop(), names.pop(), names.is_empty()) {
+        (Some(name), database, true) => Ok(TableName { database, name }),
+        _ => Err(cursor.unexpected()),
+    }
+}
+
+fn delete_from(
+    cursor: &mut Cursor<'_>,
+    deleted: Vec<TableName>,
+    ignore: bool,
+) -> Result<Statement, SqlError> {
+    if ignore {
+        return Err(SqlError::unsupported("DELETE IGNORE of several tables"));
+    }
+    let from = cursor.table_references()?;
+    let selection = selection(cursor)?;
+    unordered(cursor, "DELETE")?;
+    let (deleted, assignments) = (Some(deleted), Vec::new());
+    Ok(Statement::Change(Box::new(ChangeStatement { from, deleted, assignments, selection })))
+}
+
+/// 1221: ORDER BY and LIMIT are for one table.
+fn unordered(cursor: &Cursor<'_>, verb: &str) -> Result<(), SqlError> {
+    for (word, clause) in [("ORDER", "ORDER BY"), ("LIMIT", "LIMIT")] {
+        if cursor.is_word(word) {
+            return Err(SqlError::new(1221, format!("Incorrect usage of {verb} and {clause}")));
+        }
+    }
+    Ok(())
 }

@@ -93,6 +93,7 @@ impl Prepared {
             | Plan::Insert(_)
             | Plan::Update(_)
             | Plan::Delete(_)
+            | Plan::Change(_)
             | Plan::Explain { .. }
             | Plan::Transaction(_)
             | Plan::Use(_)
@@ -214,6 +215,8 @@ pub enum Plan {
     Update(Box<UpdatePlan>),
     /// DELETE.
     Delete(Box<DeletePlan>),
+    /// UPDATE and DELETE whose rows a query finds.
+    Change(Box<ChangePlan>),
     /// EXPLAIN of a plan: `explain::rows` makes the result.
     Explain {
         /// The plan that is explained.
@@ -286,6 +289,16 @@ impl Plan {
         }
     }
 
+    /// The stored tables that it changes.
+    #[must_use]
+    pub fn changed(&self) -> Vec<&Arc<TableDefinition>> {
+        if let Plan::Change(plan) = self {
+            return plan.targets.iter().map(|target| &target.table).collect();
+        }
+        let changes = matches!(self, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_));
+        self.table().filter(|_| changes).into_iter().collect()
+    }
+
     /// The query whose rows it inserts.
     pub(crate) fn insert_source(&self) -> Option<&SelectPlan> {
         if let Plan::Explain { plan, .. } = self {
@@ -306,6 +319,7 @@ impl Plan {
             Plan::Insert(plan) => Some(Rows::Stored(&plan.table)),
             Plan::Update(plan) => Some(Rows::Stored(&plan.access.table)),
             Plan::Delete(plan) => Some(Rows::Stored(&plan.access.table)),
+            Plan::Change(plan) => Some(Rows::Joined(&plan.query)),
             Plan::Explain { plan, .. } => plan.rows(),
             Plan::Ddl(_)
             | Plan::Transaction(_)
@@ -692,6 +706,59 @@ pub struct DeletePlan {
     pub order_by_index: Option<ScanDirection>,
     /// LIMIT.
     pub limit: Limit,
+}
+
+impl UpdatePlan {
+    /// Its rows are sorted. Without LIMIT the order of changes shows nowhere, unless the first row that comes gets a
+    /// key.
+    #[must_use]
+    pub fn sorts(&self) -> bool {
+        let matters = self.limit.count.is_some() || self.ignore;
+        matters && !self.order_by.is_empty() && self.order_by_index.is_none()
+    }
+}
+
+impl DeletePlan {
+    /// Its rows are sorted: only LIMIT makes the order matter.
+    #[must_use]
+    pub fn sorts(&self) -> bool {
+        self.limit.count.is_some() && !self.order_by.is_empty() && self.order_by_index.is_none()
+    }
+}
+
+/// UPDATE and DELETE of several tables, or with subqueries.
+#[derive(Clone, Debug)]
+pub struct ChangePlan {
+    /// UPDATE or DELETE.
+    pub verb: ChangeVerb,
+    /// Finds them: its items are what the targets name.
+    pub query: SelectPlan,
+    /// The tables that are changed, each once.
+    pub targets: Vec<Target>,
+}
+
+/// The two kinds of changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ChangeVerb {
+    /// UPDATE.
+    Update,
+    /// DELETE.
+    Delete,
+}
+
+/// A table that a [`ChangePlan`] changes.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The table.
+    pub table: Arc<TableDefinition>,
+    /// Its name in the statement.
+    pub alias: String,
+    /// The position of the first column's value in rows of the query; those of the others follow.
+    pub first: usize,
+    /// The columns of the primary key, then the others that the statement reads.
+    pub columns: Vec<ColumnIndex>,
+    /// SET: positions and types of the new values; None is DEFAULT.
+    pub assignments: Vec<(ColumnIndex, Option<(usize, SqlType)>)>,
 }
 
 /// Transaction control.

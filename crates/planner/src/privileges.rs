@@ -25,7 +25,7 @@ use super::statement::{
     GrantStatement, GrantedObject, InsertKind, SetStatementItem, ShowStatement, Statement, TableName,
     WrittenLevel,
 };
-use crate::plan::{SetTarget, Show, TableMaintenance};
+use crate::plan::{ChangeVerb, SetTarget, Show, TableMaintenance};
 use catalogue::{AccountOptions, SYSTEM_DATABASE};
 use protocol::SqlError;
 use sqlparser::ast::LockType;
@@ -90,6 +90,21 @@ pub(crate) fn check_read(
     required.iter().try_for_each(|requirement| permitted(requirement, context))
 }
 
+/// Refuses a statement that changes rows of a table, as far as its name tells.
+pub(crate) fn check_change(
+    table: &TableDefinition,
+    verb: ChangeVerb,
+    context: &BindContext<'_>,
+) -> Result<(), SqlError> {
+    let name = TableName { database: Some(table.database.clone()), name: table.name.clone() };
+    let (privilege, columns) = match verb {
+        ChangeVerb::Update => (Privileges::UPDATE, OnColumns::Suffice),
+        ChangeVerb::Delete => (Privileges::DELETE, OnColumns::No),
+    };
+    let needs = Needs { context };
+    needs.table(&name, privilege, columns).iter().try_for_each(|requirement| permitted(requirement, context))
+}
+
 /// Refuses a statement that names columns of a table for which its privileges do not suffice.
 pub(crate) fn check_columns(
     table: &TableDefinition,
@@ -146,6 +161,7 @@ pub(crate) fn hide_unknown_column(
         Statement::Update(update) => (update.table.name.clone(), Privileges::UPDATE),
         Statement::Delete(delete) => (delete.table.name.clone(), Privileges::SELECT),
         Statement::Select(_)
+        | Statement::Change(_)
         | Statement::Explain(..)
         | Statement::Ddl(_)
         | Statement::Transaction(_)
@@ -240,6 +256,7 @@ impl Needs<'_> {
             // The binder asks for each table that a query names; KILL whose connection it is; SET ROLE which roles are
             // granted.
             Statement::Select(_)
+            | Statement::Change(_)
             | Statement::Kill { .. }
             | Statement::SetRole(_)
             | Statement::Transaction(_)

@@ -4,7 +4,7 @@
 use crate::plan::{ExplainFormat, NamedStatement, Show, TableMaintenance, TransactionStatement};
 use catalogue::{AccountOptions, Authentication};
 use protocol::program::LockMode;
-use sqlparser::ast::{Expr, Query};
+use sqlparser::ast::{Expr, Query, TableWithJoins};
 
 /// Any statement.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub(crate) enum Statement {
     Update(Box<UpdateStatement>),
     /// DELETE.
     Delete(Box<DeleteStatement>),
+    /// UPDATE and DELETE of several tables.
+    Change(Box<ChangeStatement>),
     /// EXPLAIN of another.
     Explain(ExplainFormat, Box<Statement>),
     /// CREATE, DROP, ALTER, RENAME, TRUNCATE.
@@ -154,6 +156,16 @@ pub(crate) struct DeleteStatement {
     pub(crate) selection: Option<Expr>,
     pub(crate) order_by: Vec<OrderItem>,
     pub(crate) limit: Option<Expr>,
+}
+
+/// UPDATE and DELETE of several tables.
+#[derive(Clone, Debug)]
+pub(crate) struct ChangeStatement {
+    pub(crate) from: Vec<TableWithJoins>,
+    /// The tables that DELETE names; None: UPDATE.
+    pub(crate) deleted: Option<Vec<TableName>>,
+    pub(crate) assignments: Vec<Assignment>,
+    pub(crate) selection: Option<Expr>,
 }
 
 /// SHOW.

@@ -52,6 +52,10 @@ fn shown(prepared: &Prepared) -> String {
             format!("{}= {}\n", explain::tree(&prepared.plan), rows.join(" "))
         }
         Plan::Update(_) | Plan::Delete(_) => explain::tree(&prepared.plan),
+        Plan::Change(change) => {
+            let items = explain::projection(&change.query).join(", ");
+            format!("{}= {items}\n", explain::tree(&prepared.plan))
+        }
         Plan::Explain { plan, format } => explain::rows(plan, *format)
             .iter()
             .map(|row| row.iter().map(shown_value).collect::<Vec<_>>().join(" | ") + "\n")

@@ -109,8 +109,7 @@ impl SessionLocks {
             let text = "Can't execute the given command because you have active locked tables or an active transaction";
             return Err(SqlError::new(1192, text));
         }
-        let changes = matches!(plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_));
-        let changed = plan.table().filter(|_| changes).map(|table| table.id);
+        let changed: Vec<_> = plan.changed().iter().map(|table| table.id).collect();
         for table in plan.tables().into_iter().filter(|table| table.kind == TableKind::User) {
             let name = &table.name;
             match tables.modes.iter().find(|(locked, _)| *locked == table.id) {
@@ -118,7 +117,7 @@ impl SessionLocks {
                     let text = format!("Table '{name}' was not locked with LOCK TABLES");
                     return Err(SqlError::new(1100, text));
                 }
-                Some((_, LockMode::Shared)) if changed == Some(table.id) => {
+                Some((_, LockMode::Shared)) if changed.contains(&table.id) => {
                     let text = format!("Table '{name}' was locked with a READ lock and can't be updated");
                     return Err(SqlError::new(1099, text));
                 }

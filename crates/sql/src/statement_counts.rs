@@ -7,7 +7,7 @@
 
 use catalogue::DdlRequest;
 use planner::plan::{
-    InsertConflict, NamedStatement, Plan, SetTarget, Show, TableMaintenance, TransactionStatement,
+    ChangeVerb, InsertConflict, NamedStatement, Plan, SetTarget, Show, TableMaintenance, TransactionStatement,
 };
 
 /// MySQL's kinds, by name.
@@ -272,6 +272,8 @@ fn kind_of(plan: &Plan) -> Option<usize> {
         Plan::Insert(_) => kind!("insert"),
         Plan::Update(_) => kind!("update"),
         Plan::Delete(_) => kind!("delete"),
+        Plan::Change(change) if change.verb == ChangeVerb::Update => kind!("update_multi"),
+        Plan::Change(_) => kind!("delete_multi"),
         Plan::Explain { .. } => kind!("explain_other"),
         Plan::Ddl(request) => kind_of_ddl(request),
         Plan::Transaction(transaction) => match transaction {

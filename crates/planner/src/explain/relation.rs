@@ -244,7 +244,7 @@ fn leaves<'p>(
             facts.extra.extend(gathered);
             match join.and_then(|join| join.lookup.as_ref()) {
                 Some(lookup) => {
-                    facts.is_lookup = true;
+                    facts.left = join.map(|join| row_of(&join.left));
                     facts.access = Some(Cow::Owned(looked_up(lookup)));
                 }
                 None => facts.access = Some(Cow::Borrowed(&scan.access)),

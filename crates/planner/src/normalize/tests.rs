@@ -45,6 +45,18 @@ fn literals_become_parameters() {
             "SELECT a FROM t WHERE b = ? GROUP BY 1 HAVING a > ? ORDER BY 1 LIMIT ?, ? | 2 3 4 5",
         ),
         ("SELECT 1", "SELECT 1 | "),
+        (
+            "SELECT a FROM (SELECT 1 AS a, 'x' FROM t WHERE b = 2 GROUP BY 1 ORDER BY 1 LIMIT 3) d WHERE a = 4",
+            "SELECT a FROM (SELECT 1 AS a, 'x' FROM t WHERE b = ? GROUP BY 1 ORDER BY 1 LIMIT ?) d WHERE a = ? | 2 3 4",
+        ),
+        (
+            "SELECT a FROM t WHERE b = 1 UNION (SELECT 2 FROM t WHERE b = 3 ORDER BY 1 LIMIT 4) ORDER BY 1 LIMIT 5",
+            "SELECT a FROM t WHERE b = ? UNION (SELECT 2 FROM t WHERE b = ? ORDER BY 1 LIMIT ?) ORDER BY 1 LIMIT ? | 1 3 4 5",
+        ),
+        (
+            "SELECT (SELECT 1 FROM t WHERE b = 2) FROM t WHERE c = (SELECT 3 FROM t WHERE d = 4) AND e = 5",
+            "SELECT (SELECT 1 FROM t WHERE b = 2) FROM t WHERE c = (SELECT 3 FROM t WHERE d = ?) AND e = ? | 4 5",
+        ),
         ("SELECT 1 FROM t WHERE a LIKE 'x%' ESCAPE '!'", "SELECT 1 FROM t WHERE a LIKE 'x%' ESCAPE '!' | "),
         (
             "SELECT 1 FROM t WHERE a = CAST(5 AS CHAR(10))",

@@ -3,6 +3,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind fails the test")]
 
 mod accounts;
+mod changes;
 mod character_sets;
 mod clients;
 mod ddl;

@@ -191,6 +191,7 @@ impl Session {
             | Plan::Insert(_)
             | Plan::Update(_)
             | Plan::Delete(_)
+            | Plan::Change(_)
             | Plan::Explain { .. }
             | Plan::Ddl(_)
             | Plan::Named(_)

@@ -46,6 +46,7 @@ use crate::result_set::ResultSet;
 use crate::statement::Statement;
 use crate::statement_cache::CachedStatement;
 use durable::DurableWait;
+use executor::change::ChangeRun;
 use executor::commit::CommitRun;
 use executor::insert::InsertRun;
 use executor::modify::ModifyRun;
@@ -82,6 +83,7 @@ enum Execution {
     Select(Box<ResultSet>),
     Insert(Box<InsertRun>),
     Modify(Box<ModifyRun>),
+    Change(Box<ChangeRun>),
     Ddl(Box<DdlRun>),
     LockTables(Box<LockTablesRun>),
     Kill(KillRun),

@@ -5,7 +5,6 @@ use crate::environment::Environment;
 use crate::session::Session;
 use executor::commit::{CommitRun, CommitStart, start_commit};
 use executor::{Failure, failure_of};
-use planner::plan::Plan;
 use protocol::SqlError;
 use protocol::program::Refusal;
 use protocol::signal::CommitOutcome;
@@ -93,7 +92,7 @@ impl Session {
     fn can_change_again(&self, running: &Running, refusal: &Refusal) -> bool {
         let plan = &running.statement.cached.prepared.plan;
         let is_lost = matches!(refusal, Refusal::NotHeld | Refusal::WrongView | Refusal::WrongSchema);
-        let changes = matches!(plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_));
+        let changes = !plan.changed().is_empty();
         is_lost && changes && running.stop.is_none() && running.attempts < ATTEMPTS_MAX
     }
 

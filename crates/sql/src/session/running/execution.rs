@@ -13,12 +13,13 @@ use crate::session::transactions::{Before, lost_primary};
 use crate::show::VirtualReader;
 use crate::statement::{Cx, Statement};
 use catalogue::DdlRequest;
+use executor::change::ChangeRun;
 use executor::insert::InsertRun;
 use executor::modify::ModifyRun;
 use executor::select::{Operator, RowSource, SelectRun};
 use executor::{Completion, Failure, Progress};
 use expression::Woken;
-use planner::plan::{InsertPlan, Plan, SessionValue, Source, TransactionStatement};
+use planner::plan::{ChangePlan, ChangeVerb, InsertPlan, Plan, SessionValue, Source, TransactionStatement};
 use std::sync::Arc;
 use stdx::Duration;
 
@@ -133,6 +134,8 @@ impl Session {
             Plan::Insert(_) => counters.inserts += 1,
             Plan::Update(_) => counters.updates += 1,
             Plan::Delete(_) => counters.deletes += 1,
+            Plan::Change(change) if change.verb == ChangeVerb::Update => counters.updates += 1,
+            Plan::Change(_) => counters.deletes += 1,
             _ => {}
         }
         if let Plan::Set(items) = &statement.cached.prepared.plan {
@@ -165,6 +168,7 @@ impl Session {
             }
             Plan::Update(plan) => Execution::Modify(Box::new(ModifyRun::update(plan, &mut cx.executor())?)),
             Plan::Delete(plan) => Execution::Modify(Box::new(ModifyRun::delete(plan, &mut cx.executor())?)),
+            Plan::Change(plan) => Execution::Change(Box::new(ChangeRun::new(plan, &mut cx.executor())?)),
             Plan::Ddl(request) => Execution::Ddl(Box::new(DdlRun::new(Some(request)))),
             Plan::Show(plan) => {
                 let operator = crate::show::operator_of(plan, &mut cx)?;
@@ -223,6 +227,7 @@ impl Session {
             Execution::Select(run) => run.step(&statement.cached, statement.format, &mut cx),
             Execution::Insert(run) => run.step(insert_plan(statement), &mut cx.executor()),
             Execution::Modify(run) => run.step(&mut cx.executor()),
+            Execution::Change(run) => run.step(change_plan(statement), &mut cx.executor()),
             Execution::Ddl(run) => run.step(&mut cx),
             Execution::LockTables(run) => run.step(&mut cx),
             Execution::Kill(run) => run.step(&mut cx),
@@ -290,6 +295,17 @@ impl Session {
             env.module.site.wakes.register(nap.alarm_at, self.core.client.id);
         }
         true
+    }
+}
+
+/// The plan of a running change of rows that a query finds.
+fn change_plan(statement: &Statement) -> &ChangePlan {
+    match &statement.cached.prepared.plan {
+        Plan::Change(plan) => plan,
+        other => {
+            stdx::require!(false, "a change runs with the plan of another statement: {other:?}");
+            unreachable!("required above")
+        }
     }
 }
 
