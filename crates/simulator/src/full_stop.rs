@@ -68,7 +68,8 @@ impl Moment {
     }
 }
 
-/// The newest committed version of each row that any replica has: its epoch, and a hash of its bytes.
+/// The newest committed version of each row that any replica has: its epoch, and a hash of its bytes. The hash is 0 if
+/// a newer version is undecided at that moment.
 type Versions = BTreeMap<(TableId, SlotId, Box<[u8]>), (Epoch, u64)>;
 
 /// Runs a seed, and keeps this many lines of its transcript.
@@ -343,8 +344,9 @@ fn newest(versions: &Versions) -> Epoch {
 fn compare(before: &Versions, after: &Versions, (cut, first): (Epoch, Epoch)) -> Result<(), String> {
     for (row, (epoch, hash)) in before.iter().filter(|(_, (epoch, _))| *epoch <= cut) {
         let now = after.get(row);
-        let is_kept =
-            now.is_some_and(|(now, is)| *now >= first || (*now == *epoch && (*is == *hash || *hash == 0)));
+        let is_kept = now.is_some_and(|(now, is)| {
+            *now >= first || (*now == *epoch && (*is == *hash || *hash == 0 || *is == 0))
+        });
         // Work has begun: it may be deleted again.
         let may_be_gone = now.is_none() && newest(after) >= first;
         if !is_kept && !may_be_gone {
