@@ -316,6 +316,7 @@ fn settings(config: &ClusterConfig, text: String, me: &NodeConfig) -> NodeSettin
         sizes: node::Sizes::DEFAULT,
         heartbeat_interval: config.heartbeat_interval,
         answer_timeout: config.answer_timeout,
+        start_partial_timeout: config.start_partial_timeout,
         redo: None,
         keeps_rows: config.keeps_rows(),
         control_log: Vec::new(),

@@ -81,6 +81,29 @@ pub struct RecoveryRecord {
     pub operator: String,
 }
 
+/// An operator's word on the restart that follows a view: disks count that would not.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct Concession {
+    /// The view.
+    pub view: ViewNumber,
+    /// The data nodes that were given up, by id.
+    pub without: Vec<NodeId>,
+    /// The operator who gave the order.
+    pub operator: String,
+    /// How much was conceded.
+    pub extent: Conceded,
+}
+
+/// The conditions that a disk need not meet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub enum Conceded {
+    /// Its life need not be one that the view calls restorable: the view may be an old one. But it has to hold all that
+    /// is known to be durable.
+    Lives,
+    /// Nor need it hold that. A group without a disk begins empty.
+    Rows,
+}
+
 /// The verdict on a change.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
@@ -109,6 +132,8 @@ pub struct ControlState {
     last_voter: VoterId,
     /// The last ones, the newest last.
     restarts: Vec<RestartPoint>,
+    /// The newest one.
+    concession: Option<Concession>,
     /// The last ones, the newest last. In snapshots they stand behind everything else, and only if there are any: what
     /// was written before there could be any reads the same.
     #[wire(since = 65535)]
@@ -130,6 +155,7 @@ impl ControlState {
             voters: vec![VoterInfo { voter, node: founder, start, votes: true }],
             last_voter: voter,
             restarts: Vec::new(),
+            concession: None,
             recoveries: Vec::new(),
         }
     }
@@ -150,6 +176,13 @@ impl ControlState {
         }
         let voter = VoterId(self.last_voter.0 + leap + 1);
         let lives = u32::try_from(leap).unwrap_or(u32::MAX);
+        // The rows are on disks, and nobody knows whether this view is the newest that there was.
+        let concession = view.is_stopped.then(|| Concession {
+            view: view.number,
+            without: record.without.clone(),
+            operator: record.operator.clone(),
+            extent: Conceded::Lives,
+        });
         let mut recoveries = self.recoveries.clone();
         recoveries.push(record);
         recoveries.drain(..recoveries.len().saturating_sub(FOUNDINGS_MAX));
@@ -159,6 +192,7 @@ impl ControlState {
             voters: vec![VoterInfo { voter, node: founder, start, votes: true }],
             last_voter: voter,
             last_incarnation: Incarnation(self.last_incarnation.0.saturating_add(lives)),
+            concession,
             recoveries,
             ..self.clone()
         }
@@ -248,6 +282,24 @@ impl ControlState {
         &self.restarts
     }
 
+    /// An operator's word on the restart that follows the newest view.
+    #[must_use]
+    pub fn concession(&self) -> Option<&Concession> {
+        self.concession.as_ref().filter(|concession| concession.view == self.view.number)
+    }
+
+    /// The word of an operator, if it is about the newest view.
+    pub fn concede(&mut self, concession: Concession) -> Verdict {
+        if concession.view == ViewNumber(0) || concession.view != self.view.number {
+            return Verdict::Void(Illegal::Overtaken);
+        }
+        if self.concession.as_ref() == Some(&concession) {
+            return Verdict::Repeated;
+        }
+        self.concession = Some(concession);
+        Verdict::Done
+    }
+
     /// Applies a command.
     pub fn apply(&mut self, command: &Command) -> Verdict {
         match command {
@@ -255,6 +307,10 @@ impl ControlState {
             Command::ChangeView { next } => self.apply_view(next),
             Command::Restart { view } => self.apply_restart(view),
             Command::Stop { view } => self.apply_stop(*view),
+            Command::LoseData { view, without, operator } => {
+                let (without, operator) = (without.clone(), operator.clone());
+                self.concede(Concession { view: *view, without, operator, extent: Conceded::Rows })
+            }
         }
     }
 

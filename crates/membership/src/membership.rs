@@ -16,7 +16,7 @@ use crate::mutants::{self, Mutant};
 use crate::succession;
 use laggards::Laggards;
 use leaving::SPREAD_PAUSE;
-use protocol::control::{Command, ControlMessage, GroupId, VoterPlace};
+use protocol::control::{Command, ControlMessage, GroupId, RecoveryGoal, VoterPlace};
 use protocol::heartbeat::Heartbeat;
 use protocol::lease::Lease;
 use protocol::module::{Counts, EXIT_DISK, EXIT_LEFT_OUT, EXIT_REFUSED};
@@ -33,6 +33,7 @@ use stdx::{Duration, Instant, Now};
 use types::{Incarnation, NodeId, ViewNumber};
 use waits::Waits;
 
+mod data_loss;
 mod joining;
 mod laggards;
 mod leaving;
@@ -67,6 +68,8 @@ pub struct MembershipConfig {
     pub partitions_per_node: usize,
     /// SlotsPerNode; 0: by the CPUs of the nodes that found the cluster.
     pub slots_per_node: u16,
+    /// StartPartialTimeout: how long a restart waits for data nodes that are not there; zero: for ever.
+    pub start_partial_timeout: Duration,
     /// How fast failures are found.
     pub detector: DetectorConfig,
     /// The contents of the file of the control log.
@@ -443,10 +446,13 @@ impl Membership {
                 self.leaving = Some(step);
                 self.ask_to_leave(now, outputs);
             }
-            Signal::RecoverVoters(order) => self.on_operators_order(now, *order, outputs),
+            Signal::RecoverVoters(order) => match order.goal {
+                RecoveryGoal::Voters => self.on_operators_order(now, *order, outputs),
+                RecoveryGoal::Rows => self.on_order_to_lose(now, *order, outputs),
+            },
             Signal::DiskRead(claim) => self.on_disk_read(now, claim, outputs),
             Signal::Restored(order) => {
-                self.on_restored(order, outputs);
+                self.on_restored(now, order, outputs);
                 self.look_for_restart(now, outputs);
             }
             Signal::DiskCounted { view, is_durable } => {
@@ -479,7 +485,7 @@ impl Membership {
             }
             ControlMessage::Restart(_) => {
                 if let ControlMessage::Restart(message) = message {
-                    self.on_restart_message(from, message, outputs);
+                    self.on_restart_message(now, from, message, outputs);
                     self.look_for_restart(now, outputs);
                 }
             }

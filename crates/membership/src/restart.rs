@@ -22,18 +22,19 @@
 //! - Where some group never had a restorable life, nothing was ever said to be durable. The cluster begins without rows
 //!   then, as at its founding.
 //!
+//! - Only an operator's recorded word (`Concession`) lets another disk count. Behind a recovery of lost voters the view
+//!   may be an old one, and any life counts that holds D\*. Where rows are given up, D\* does not count either, and a
+//!   group without any disk begins empty. The cut is found as always: the cluster comes back as it was at one epoch.
+//!
 //! Deliberately not here: waiting, messages and what nodes do to restore.
 
-use crate::control_state::{ControlState, Life};
+use crate::control_state::{Conceded, ControlState, Life};
 use crate::mutants::{self, Mutant};
 use crate::succession;
 use protocol::restart::RestoreOrder;
 use protocol::{Claim, ClaimPoint, GroupView, NodeInfo, NodeRole, RestartPoint, View};
-use stdx::Duration;
 use types::{Epoch, Incarnation, NodeId};
 
-/// How long a restart waits for data nodes that are not there.
-pub const START_PARTIAL_TIMEOUT: Duration = Duration::from_secs(30);
 /// How much of the last moments is dropped, in microseconds by the marks' times, so that more disks count.
 pub const CUT_SLACK_US: u64 = 100_000;
 
@@ -53,6 +54,8 @@ pub struct Plan {
     pub restart: RestartPoint,
     /// The planned nodes in their newest lives, by id.
     pub nodes: Vec<(NodeInfo, RestoreOrder)>,
+    /// Those of them whose group has no disk, though others have: they begin empty.
+    pub empty: Vec<NodeId>,
 }
 
 impl Plan {
@@ -60,7 +63,7 @@ impl Plan {
     #[must_use]
     pub fn view(&self, view: &View) -> Option<View> {
         let members: Vec<NodeInfo> = self.nodes.iter().map(|(info, _)| info.clone()).collect();
-        succession::restarted(view, self.restart.cut, &members)
+        succession::restarted(view, self.restart.cut, &members, &self.empty)
     }
 }
 
@@ -106,13 +109,24 @@ impl Candidate {
     }
 }
 
-/// Whether a member of the last view has ended: its node was given a newer life.
+/// Whether a member of the last view has ended: its node was given a newer life, or an operator has given it up.
 fn has_ended(state: &ControlState, node: NodeId) -> bool {
     let in_view = state.view.node(node).map_or(Incarnation(0), |info| info.incarnation);
-    state.incarnation(node) > in_view
+    state.incarnation(node) > in_view || is_given_up(state, node)
 }
 
-/// The state of the newest view. `is_heard`: the node was heard within [`START_PARTIAL_TIMEOUT`].
+/// Whether an operator has given a node up.
+#[must_use]
+pub fn is_given_up(state: &ControlState, node: NodeId) -> bool {
+    state.concession().is_some_and(|concession| concession.without.contains(&node))
+}
+
+/// Whether an operator has said that rows may be lost.
+fn may_lose(state: &ControlState) -> bool {
+    state.concession().is_some_and(|concession| concession.extent == Conceded::Rows)
+}
+
+/// The state of the newest view. `is_heard`: the node was heard within StartPartialTimeout.
 #[must_use]
 pub fn standing(state: &ControlState, is_heard: impl Fn(NodeId) -> bool) -> Standing {
     if state.view.is_stopped {
@@ -155,7 +169,7 @@ fn is_of_this_cluster(state: &ControlState, claim: &Claim) -> bool {
 
 /// The highest epoch that any disk there knows to be durable, as far as no later restart has cut it off.
 fn durable(state: &ControlState, there: &[NodeId]) -> Epoch {
-    if mutants::is(Mutant::DStarIgnored) {
+    if mutants::is(Mutant::DStarIgnored) || may_lose(state) {
         return Epoch(0);
     }
     let claims = there.iter().filter_map(|node| starting(state, *node));
@@ -178,7 +192,7 @@ fn named_point<'a>(
 ) -> Option<(ClaimPoint, &'a Claim)> {
     let (_, claim) = starting(state, node).filter(|(_, claim)| is_of_this_cluster(state, claim))?;
     let is_named = |point: &ClaimPoint| {
-        let mut is_named = group.restorable.contains(&(node, point.lineage));
+        let mut is_named = group.restorable.contains(&(node, point.lineage)) || state.concession().is_some();
         if mutants::is(Mutant::LineageIgnored) {
             is_named = true;
         }
@@ -212,11 +226,11 @@ fn candidates(state: &ControlState, there: &[NodeId], durable: Epoch) -> Vec<Can
     found
 }
 
-/// The cut, if a candidate of each group can be brought to one.
-fn cut(candidates: &[Candidate], group_count: usize) -> Option<Epoch> {
+/// The cut, if a candidate of each of these groups can be brought to one.
+fn cut(candidates: &[Candidate], groups: &[usize]) -> Option<Epoch> {
     let is_cut = |cut: Epoch| {
-        let can = |group: usize| candidates.iter().any(|disk| disk.group == group && disk.reaches(cut));
-        (1..group_count).all(can)
+        let can = |group: &usize| candidates.iter().any(|disk| disk.group == *group && disk.reaches(cut));
+        groups.iter().all(can)
     };
     let ends = || candidates.iter().map(|disk| disk.point.flushed);
     let mut highest = ends().filter(|end| is_cut(*end)).max()?;
@@ -240,26 +254,55 @@ fn cut(candidates: &[Candidate], group_count: usize) -> Option<Epoch> {
 
 /// The restart that the process starts that are there allow, or the groups that lack a disk.
 pub fn plan(state: &ControlState, there: &[NodeId]) -> Result<Plan, Vec<Missing>> {
-    if began_without_durable(state) {
-        return plan_empty(state, there);
+    let there: Vec<NodeId> = there.iter().copied().filter(|node| !is_given_up(state, *node)).collect();
+    if began_without_durable(state) && state.concession().is_none() {
+        return plan_empty(state, &there);
     }
-    let durable = durable(state, there);
-    let candidates = candidates(state, there, durable);
-    let Some(cut) = cut(&candidates, state.view.groups.len()) else {
-        return Err(missing(state, there, durable, &candidates));
+    let durable = durable(state, &there);
+    let candidates = candidates(state, &there, durable);
+    let has_disk = |group: &usize| candidates.iter().any(|disk| disk.group == *group);
+    let all = 1..state.view.groups.len();
+    let (with, without): (Vec<usize>, Vec<usize>) = all.clone().partition(has_disk);
+    if with.is_empty() && may_lose(state) {
+        return plan_empty(state, &there);
+    }
+    let groups = if may_lose(state) { with } else { all.collect() };
+    let Some(cut) = cut(&candidates, &groups) else {
+        return Err(missing(state, &there, durable, &candidates));
     };
+    let empty = beginning_empty(state, &there, &without)?;
     let restart = state.view.restart.next(cut);
     let mut nodes: Vec<(NodeInfo, RestoreOrder)> = Vec::new();
     let mut reaching: Vec<&Candidate> = candidates.iter().filter(|disk| disk.reaches(cut)).collect();
     if mutants::is(Mutant::CutTooHigh) {
         reaching = candidates.iter().collect();
     }
-    for disk in reaching {
-        let order = RestoreOrder { restart, source: disk.point.lineage };
-        nodes.push((state.info(disk.node, NodeRole::Data), order));
+    let sources = reaching.into_iter().map(|disk| (disk.node, disk.point.lineage));
+    for (node, source) in sources.chain(empty.iter().map(|node| (*node, Incarnation(0)))) {
+        nodes.push((state.info(node, NodeRole::Data), RestoreOrder { restart, source }));
     }
     nodes.sort_by_key(|(info, _)| info.node);
-    Ok(Plan { restart, nodes })
+    Ok(Plan { restart, nodes, empty })
+}
+
+/// The nodes that begin without rows, because their group has no disk that counts.
+fn beginning_empty(
+    state: &ControlState,
+    there: &[NodeId],
+    groups: &[usize],
+) -> Result<Vec<NodeId>, Vec<Missing>> {
+    let (mut empty, mut lacking) = (Vec::new(), Vec::new());
+    for group in groups {
+        let replicas = state.view.groups.get(*group).map_or(&[][..], |at| &at.replicas);
+        let can_begin = |node: &&NodeId| there.contains(*node) && starting(state, **node).is_some();
+        let before = empty.len();
+        empty.extend(replicas.iter().filter(can_begin).copied());
+        if empty.len() == before {
+            let nodes = replicas.iter().map(|node| (*node, Lack::Away)).collect();
+            lacking.push(Missing { group: *group, nodes });
+        }
+    }
+    if lacking.is_empty() { Ok(empty) } else { Err(lacking) }
 }
 
 /// Nothing was ever said to be durable: some group never had a restorable life.
@@ -271,22 +314,11 @@ fn began_without_durable(state: &ControlState) -> bool {
 fn plan_empty(state: &ControlState, there: &[NodeId]) -> Result<Plan, Vec<Missing>> {
     let restart = state.view.restart.next(Epoch(0));
     let order = RestoreOrder { restart, source: Incarnation(0) };
-    let is_there = |node: &NodeId| there.contains(node) && starting(state, *node).is_some();
-    let mut lacking = Vec::new();
-    for (group, at) in state.view.groups.iter().enumerate().skip(1) {
-        if !at.replicas.iter().any(is_there) {
-            let nodes = at.replicas.iter().map(|node| (*node, Lack::Away)).collect();
-            lacking.push(Missing { group, nodes });
-        }
-    }
-    if !lacking.is_empty() {
-        return Err(lacking);
-    }
-    let data = state.settings.members.iter().map(|(node, _)| *node).filter(|node| is_there(node));
-    let mut nodes: Vec<(NodeInfo, RestoreOrder)> =
-        data.map(|node| (state.info(node, NodeRole::Data), order)).collect();
-    nodes.sort_by_key(|(info, _)| info.node);
-    Ok(Plan { restart, nodes })
+    let groups: Vec<usize> = (1..state.view.groups.len()).collect();
+    let mut nodes = beginning_empty(state, there, &groups)?;
+    nodes.sort_unstable();
+    let nodes = nodes.into_iter().map(|node| (state.info(node, NodeRole::Data), order)).collect();
+    Ok(Plan { restart, nodes, empty: Vec::new() })
 }
 
 /// The groups that keep the cluster from starting, and why.

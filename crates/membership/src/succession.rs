@@ -110,16 +110,19 @@ pub fn check_restart(view: &View, next: &View, lives: &BTreeMap<NodeId, Incarnat
     if !is_alike(view, next) || next.begun != next.number || !next.slots.iter().all(is_new) {
         return Err(Illegal::Malformed);
     }
-    for (before, after) in view.groups.iter().zip(&next.groups) {
+    for (index, (before, after)) in view.groups.iter().zip(&next.groups).enumerate() {
         let life = |node: &NodeId| next.node(*node).map(|info| info.incarnation);
         if after.in_sync.is_empty() {
             return Err(Illegal::NotViable);
         }
-        if after.in_sync.iter().any(|node| life(node).is_none() || life(node) != lives.get(node).copied()) {
+        let mut members = after.in_sync.iter().chain(&after.joining);
+        if members.any(|node| life(node).is_none() || life(node) != lives.get(node).copied()) {
             return Err(Illegal::WrongLife);
         }
         let named = after.in_sync.iter().filter_map(|node| Some((*node, life(node)?)));
-        let is_whole = before.replicas == after.replicas && after.joining.is_empty();
+        let leads = |node: &NodeId| next.groups.iter().skip(1).any(|group| group.in_sync.contains(node));
+        let may_join = after.joining.is_empty() || index == 0 && after.joining.iter().all(leads);
+        let is_whole = before.replicas == after.replicas && may_join;
         if !is_whole || !named.eq(after.restorable.iter().copied()) {
             return Err(Illegal::Malformed);
         }
@@ -220,6 +223,13 @@ pub fn refounded(view: &View, gone: &[NodeId], founding: GroupId, leap: u64) -> 
     Some(next)
 }
 
+/// The first view of another founding when no group is sure to have a member that lives: the rows are on disks.
+#[must_use]
+pub fn refounded_stopped(view: &View, founding: GroupId, leap: u64) -> View {
+    let number = ViewNumber(view.number.0 + leap);
+    View { number, founding, is_stopped: true, ..view.clone() }
+}
+
 /// The view in which a node that is about to stop leads nothing and gets nothing; its slots are handed over. None if
 /// there is nobody to take one of them, or it is so already.
 #[must_use]
@@ -317,21 +327,23 @@ pub fn with_durable(view: &View, node: NodeId) -> Option<View> {
 }
 
 /// The first view of a restart: these lives are in sync and restorable, and nobody else is there. None if a group would
-/// have no member.
+/// have no member. Those that begin empty, where others have rows, are in sync in their own group only: the system's
+/// rows are copied to them.
 #[must_use]
-pub fn restarted(view: &View, cut: Epoch, members: &[NodeInfo]) -> Option<View> {
+pub fn restarted(view: &View, cut: Epoch, members: &[NodeInfo], empty: &[NodeId]) -> Option<View> {
     let mut next = follow(view);
     (next.restart, next.begun, next.is_stopped) = (view.restart.next(cut), next.number, false);
     next.leaving.clear();
     for info in members {
         next.nodes.iter_mut().find(|known| known.node == info.node)?.clone_from(info);
     }
-    for group in &mut next.groups {
+    for (index, group) in next.groups.iter_mut().enumerate() {
+        let joins = |node: &NodeId| index == 0 && empty.contains(node);
         let life = |node: &NodeId| members.iter().find(|info| info.node == *node);
         let named = group.replicas.iter().filter_map(life).map(|info| (info.node, info.incarnation));
-        group.restorable = named.collect();
+        group.restorable = named.clone().filter(|(node, _)| !joins(node)).collect();
+        group.joining = named.map(|(node, _)| node).filter(joins).collect();
         group.in_sync = group.restorable.iter().map(|(node, _)| *node).collect();
-        group.joining.clear();
         if group.in_sync.is_empty() {
             return None;
         }

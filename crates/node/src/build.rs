@@ -74,6 +74,8 @@ pub struct NodeSettings {
     pub heartbeat_interval: Duration,
     /// ReplicaAnswerTimeout; zero: nobody is made to leave for late answers.
     pub answer_timeout: Duration,
+    /// StartPartialTimeout; zero: a restart waits for all data nodes.
+    pub start_partial_timeout: Duration,
     /// The redo log of a data node; none: it keeps none.
     pub redo: Option<RedoSettings>,
     /// The cluster's data nodes keep rows on disk.
@@ -191,6 +193,7 @@ pub fn build(
         replica_count: settings.replica_count,
         partitions_per_node: settings.partitions_per_node,
         slots_per_node: settings.slots_per_node,
+        start_partial_timeout: settings.start_partial_timeout,
         detector: DetectorConfig::for_interval(settings.heartbeat_interval),
         log_file: settings.control_log.clone(),
     };

@@ -92,6 +92,8 @@ pub struct ClusterConfig {
     pub heartbeat_interval: Duration,
     /// `ReplicaAnswerTimeout`; zero: no node has to leave for late answers.
     pub answer_timeout: Duration,
+    /// `StartPartialTimeout`; zero: a restart waits for all data nodes.
+    pub start_partial_timeout: Duration,
     /// All nodes by id.
     pub nodes: Vec<NodeConfig>,
     /// Settings that are accepted and do nothing, one line each, for the log.
@@ -505,6 +507,7 @@ impl Reader {
         };
         let heartbeat_interval = Duration::from_millis(self.shared("HeartbeatIntervalDbDb", nodes));
         let answer_timeout = Duration::from_millis(self.shared("ReplicaAnswerTimeout", nodes));
+        let start_partial_timeout = Duration::from_millis(self.shared("StartPartialTimeout", nodes));
         let data_count = nodes.iter().filter(|(_, values)| values.role == NodeRole::Data).count();
         if replicas == 0 || !data_count.is_multiple_of(replicas) {
             let set = nodes.iter().find_map(|(_, values)| values.own.get("NoOfReplicas"));
@@ -535,6 +538,7 @@ impl Reader {
             durability,
             heartbeat_interval,
             answer_timeout,
+            start_partial_timeout,
             nodes,
             warnings,
         })

@@ -364,6 +364,7 @@ impl MainModule {
             | Signal::ControlPlaneAwaited { .. }
             | Signal::VotersRecovered { .. }
             | Signal::EpochStamped { .. }
+            | Signal::RestartAwaited { .. }
             | Signal::EpochWhole { .. }
             | Signal::Flushed { .. }
             | Signal::Restore(_)
@@ -386,6 +387,7 @@ impl MainModule {
             Signal::NodeReport(report) => self.on_node_report(from.node, *report, outputs),
             Signal::Voters { voters, .. } => self.control.voters = voters,
             Signal::ControlPlaneAwaited { text } => self.control.awaited = text,
+            Signal::RestartAwaited { text } => self.on_restart_awaited(text, outputs),
             Signal::VotersRecovered { number, text } => self.on_voters_recovered(number, &text, outputs),
             Signal::PeerFound { node } => self.on_peer_found(node, outputs),
             Signal::EpochWanted { .. }
@@ -502,6 +504,7 @@ impl MainModule {
         if is_first {
             self.reach.connect_until = Some(self.now.monotonic + CONNECT_PATIENCE);
         }
+        self.waiting.forget_restart();
         self.view = view;
         self.reach(Step::Included);
         // A node that is connected again in a newer view has not been lost in it.
@@ -891,7 +894,7 @@ impl MainModule {
         buffer: &mut ReceiveBuffer,
         outputs: &mut Outputs<Shared>,
     ) {
-        let me = self.me();
+        let (me, awaited) = (self.me(), self.awaited_by_all().to_owned());
         let Some(management) = &mut self.config.management else {
             return outputs.act(connection, ConnectionAction::Close);
         };
@@ -900,7 +903,7 @@ impl MainModule {
             voters: &self.control.voters,
             losses: &self.reach.losses,
             incarnation: self.incarnation,
-            awaited: &self.control.awaited,
+            awaited: &awaited,
             now: self.now.monotonic,
         };
         for request in management.on_bytes(me, connection, buffer, &cluster, outputs) {
@@ -916,10 +919,10 @@ impl MainModule {
                 ManagementRequest::Stop { node, exit_code } => {
                     self.request_stop(connection, node, exit_code, outputs)
                 }
-                ManagementRequest::Recover { cluster, without, operator } => {
+                ManagementRequest::Recover { cluster, without, operator, goal } => {
                     let number = self.new_request().0;
                     self.operators.recoveries.insert(number, connection);
-                    let order = RecoveryOrder { number, cluster, without, operator };
+                    let order = RecoveryOrder { number, cluster, without, operator, goal };
                     let order = Signal::RecoverVoters(Box::new(order));
                     outputs.send(self.me(), Address::membership(self.config.node), order);
                 }

@@ -34,7 +34,7 @@ pub use authority::{Authority, Proof, Token, digest};
 
 use authority::{Challenge, Challenges};
 use command::{Command, Refusal, Report};
-use protocol::control::VoterPlace;
+use protocol::control::{RecoveryGoal, VoterPlace};
 use protocol::module::EXIT_LEFT_OUT;
 use protocol::signal::NodeReport;
 use protocol::{
@@ -130,6 +130,8 @@ pub enum ManagementRequest {
         without: Vec<NodeId>,
         /// The operator's address, for the logs.
         operator: String,
+        /// The part that is to go on.
+        goal: RecoveryGoal,
     },
 }
 
@@ -476,7 +478,10 @@ impl Management {
             Command::TlsInfo => return Answer::Later(ManagementRequest::TlsInfo),
             Command::Stop(node) => return self.stop_node(node, Verb::Stop, cluster),
             Command::Restart(node) => return self.stop_node(node, Verb::Restart, cluster),
-            Command::RecoverVoters(words) => return self.recover_voters(connection, words),
+            Command::RecoverVoters(words) => {
+                return self.recover(connection, words, RecoveryGoal::Voters);
+            }
+            Command::LoseData(words) => return self.recover(connection, words, RecoveryGoal::Rows),
             Command::Shutdown(None) if self.keeps_rows => {
                 return self.full_stop(connection, FullStop::Shutdown, line);
             }
@@ -622,21 +627,27 @@ impl Management {
         text
     }
 
-    /// `recover voters NAME without 1,3`: what `main` is to do, or why not. The name is compared where the order is
-    /// carried out.
-    fn recover_voters(&self, connection: ConnectionId, words: Option<(&str, &str)>) -> Answer {
-        let usage = format!(
-            "recover voters {} without 1,3 names the cluster, and all management and data nodes that are gone for good",
-            self.cluster
-        );
+    /// `recover voters NAME without 1,3` and `start NAME with data loss without 3`: what `main` is to do, or why not.
+    /// The name is compared where the order is carried out.
+    fn recover(&self, connection: ConnectionId, words: Option<(&str, &str)>, goal: RecoveryGoal) -> Answer {
+        let name = &self.cluster;
+        let usage = match goal {
+            RecoveryGoal::Voters => format!(
+                "recover voters {name} without 1,3 names the cluster, and all management and data nodes that are gone for good"
+            ),
+            RecoveryGoal::Rows => format!(
+                "start {name} with data loss without 3,4 names the cluster, and the data nodes whose disks are gone for good, if there are any"
+            ),
+        };
         let Some((cluster, list)) = words else { return Answer::Text(format!("ERROR: {usage}\n")) };
         let nodes: String = list.split_whitespace().collect();
-        let without: Result<Vec<NodeId>, _> = nodes.split(',').map(|id| id.parse().map(NodeId)).collect();
+        let ids = nodes.split(',').filter(|id| !id.is_empty() || !nodes.is_empty());
+        let without: Result<Vec<NodeId>, _> = ids.map(|id| id.parse().map(NodeId)).collect();
         let Ok(without) = without else {
             return Answer::Text(format!("ERROR: '{nodes}' is no list of node ids; {usage}\n"));
         };
         let operator = self.clients.get(&connection).map_or_else(String::new, |client| client.from.clone());
-        Answer::Later(ManagementRequest::Recover { cluster: cluster.to_owned(), without, operator })
+        Answer::Later(ManagementRequest::Recover { cluster: cluster.to_owned(), without, operator, goal })
     }
 
     /// `N stop` and `N restart`: what `main` is to do, or why not.
@@ -855,6 +866,8 @@ all restart          the same, and their angels start them again: the cluster co
 shutdown [cluster]   stop the whole cluster; where rows are in memory only all are lost, so its name must be typed
 recover voters <cluster> without <id>,<id>
                      a majority of the voters is gone for good, with its disks: go on with what lives. All that is gone must be named
+start <cluster> with data loss [without <id>,<id>]
+                     no disk that counts is left of some node group: start with what is left, and lose rows
 tls info             how this session and the links of this node are protected, and when certificates expire
 check                compare the replicas of all tables, and index entries with rows, online
 get config           the text of config.ini

@@ -75,6 +75,16 @@ pub enum Command {
         /// The view in which they have said so.
         view: ViewNumber,
     },
+    /// Compare-and-set: an operator has given up data nodes, and rows that only they had. It counts for the restart
+    /// that follows this view.
+    LoseData {
+        /// The view.
+        view: ViewNumber,
+        /// The nodes, by id.
+        without: Vec<NodeId>,
+        /// The operator who gave the order.
+        operator: String,
+    },
 }
 
 /// A change of who votes. One at a time.
@@ -340,6 +350,17 @@ pub struct RecoveryOrder {
     pub without: Vec<NodeId>,
     /// The operator's address, for the logs.
     pub operator: String,
+    /// The part that is to go on without them.
+    pub goal: RecoveryGoal,
+}
+
+/// The part that goes on without nodes that are gone for good.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub enum RecoveryGoal {
+    /// The control log, of which a majority of the copies is gone (`membership::recovery`).
+    Voters,
+    /// The cluster, which starts from the disks that are left and loses rows (`membership::restart`).
+    Rows,
 }
 
 /// The end of an order.

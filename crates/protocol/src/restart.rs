@@ -5,12 +5,14 @@
 //! leader -> planned nodes     RestartMessage::Restore    -> their main: Signal::Restore
 //! main -> membership          Restored                   -> leader: RestartMessage::Restored
 //! leader: Command::Restart, when all planned nodes have restored
+//! operator's node -> leader   RestartMessage::LoseData, back DataLost: rows are given up (Command::LoseData)
 //! ```
 //! The argument is in `membership::restart`.
 //!
 //! Deliberately not here: the form of the redo log, and how rows are restored.
 
 use crate::claim::RestartPoint;
+use crate::control::RecoveryOrder;
 use types::{Epoch, Incarnation, RestartNumber, ViewNumber};
 use wire_derive::Wire;
 
@@ -66,6 +68,20 @@ pub enum RestartMessage {
     Lost {
         /// The view.
         view: ViewNumber,
+    },
+    /// From the leader to everybody, now and then: what the restart waits for, in words; empty: for nothing any more.
+    Awaited {
+        /// For people.
+        text: String,
+    },
+    /// To the leader: an operator gives up nodes, and rows with them.
+    LoseData(RecoveryOrder),
+    /// Its answer. The text is for people.
+    DataLost {
+        /// The order's number.
+        number: u64,
+        /// In words.
+        text: String,
     },
 }
 

@@ -746,6 +746,12 @@ pub enum Signal {
     /// disk -> membership: the rows are there, and a file header on disk says so.
     #[signal(to = membership, fence = none)]
     Restored(RestoreOrder),
+    /// membership -> its main: the restart of the cluster waits for this; empty: for nothing.
+    #[signal(to = main, fence = none)]
+    RestartAwaited {
+        /// In words.
+        text: String,
+    },
     /// main -> membership of the same data node: an epoch was said in this view that this node's disk holds. It was
     /// said to be flushed everywhere or, if `is_durable`, to be durable.
     #[signal(to = membership, fence = none)]

@@ -11,7 +11,7 @@ use expression::aggregate::AggregateCall;
 use expression::context::{Raised, Severity, Warning};
 use expression::{ColumnSlot, Expression, Node, Settings};
 use protocol::control::{
-    Command, ControlMessage, GroupId, RecoveryMessage, RecoveryOrder, Survivor, VoterPlace,
+    Command, ControlMessage, GroupId, RecoveryGoal, RecoveryMessage, RecoveryOrder, Survivor, VoterPlace,
 };
 use protocol::heartbeat::{Heartbeat, LinkRow};
 use protocol::program::{
@@ -384,6 +384,7 @@ fn recovery_order() -> RecoveryOrder {
         cluster: "shop".into(),
         without: vec![NodeId(1), NodeId(65)],
         operator: "10.0.0.7:4711".into(),
+        goal: RecoveryGoal::Voters,
     }
 }
 
@@ -531,6 +532,9 @@ fn restarts() -> Vec<Signal> {
         RestartMessage::Restore { life, order },
         RestartMessage::Restored { life, order },
         RestartMessage::Lost { view: ViewNumber(4) },
+        RestartMessage::Awaited { text: "node 3".into() },
+        RestartMessage::LoseData(RecoveryOrder { goal: RecoveryGoal::Rows, ..recovery_order() }),
+        RestartMessage::DataLost { number: 1, text: "done".into() },
     ];
     let mut signals =
         messages.map(|message| Signal::Control(Box::new(ControlMessage::Restart(message)))).to_vec();
@@ -540,8 +544,12 @@ fn restarts() -> Vec<Signal> {
         Signal::DiskRead(Box::new(claim())),
         Signal::Restore(order),
         Signal::Restored(order),
+        Signal::RestartAwaited { text: "node 3".into() },
         Signal::DiskCounted { view: ViewNumber(4), is_durable: true },
     ]);
+    let (view, without, operator) = (ViewNumber(4), vec![NodeId(3)], "10.0.0.7:4711".to_owned());
+    let command = Box::new(Command::LoseData { view, without, operator });
+    signals.push(Signal::Control(Box::new(ControlMessage::Propose { command, is_forwarded: false })));
     signals.extend(full_stop());
     signals
 }

@@ -21,7 +21,7 @@ use crate::workload::bank::{ACCOUNT_COUNT, Bank, FIRST_BALANCE};
 use crate::workload::lists::Lists;
 use crate::workload::numbers::Numbers;
 use crate::workload::promises::{Figure, Promise, Promises, Watcher};
-use crate::world::World;
+use crate::world::{MANAGEMENT, World};
 use node::RedoSettings;
 use protocol::disk::{DiskLane, DiskOperation};
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,6 +75,16 @@ type Versions = BTreeMap<(TableId, SlotId, Box<[u8]>), (Epoch, u64)>;
 /// Runs a seed, and keeps this many lines of its transcript.
 #[must_use]
 pub fn run_full_stop_seed(seed: u64, lines: usize) -> Outcome {
+    run(seed, lines, drive)
+}
+
+/// Runs a seed of a cluster of two groups that stops, and loses the disks of one group. An operator gives them up.
+#[must_use]
+pub fn run_data_loss_seed(seed: u64, lines: usize) -> Outcome {
+    run(seed, lines, drive_with_data_loss)
+}
+
+fn run(seed: u64, lines: usize, drive: impl FnOnce(&mut World, &mut Prng) -> Result<(), String>) -> Outcome {
     let mut shape = Scenario::from_seed(seed).shape;
     let mut prng = Prng::new(seed ^ hash64(b"full stop"));
     (shape.late, shape.cramped, shape.scant) = (None, None, None);
@@ -90,9 +100,8 @@ pub fn run_full_stop_seed(seed: u64, lines: usize) -> Outcome {
         write_speed_max: u64::MAX,
         is_initial: false,
     });
-    let data_nodes = shape.data_nodes;
     let mut world = World::new(seed, shape, lines);
-    let driven = catch_unwind(AssertUnwindSafe(|| drive(&mut world, &mut prng, data_nodes)));
+    let driven = catch_unwind(AssertUnwindSafe(|| drive(&mut world, &mut prng)));
     let broken = |panic: Box<dyn std::any::Any + Send>| Err(text_of_panic(panic.as_ref()));
     let failure = driven.unwrap_or_else(broken).err();
     let failure = world.suspicion.take().or(failure);
@@ -107,7 +116,71 @@ pub fn run_full_stop_seed(seed: u64, lines: usize) -> Outcome {
     }
 }
 
-fn drive(world: &mut World, prng: &mut Prng, data_nodes: u16) -> Result<(), String> {
+/// The disks of one group are gone. Without an order the cluster waits; with it that group begins empty, and the others
+/// have what they had at the cut.
+fn drive_with_data_loss(world: &mut World, prng: &mut Prng) -> Result<(), String> {
+    let groups = world.groups();
+    if groups.len() < 2 {
+        return Ok(());
+    }
+    if !world.run_until(START_MS, |world| world.is_open()) {
+        return Err("the cluster did not start".to_owned());
+    }
+    let nodes = world.sql_nodes();
+    let mut setup = vec!["CREATE DATABASE sim".to_owned()];
+    setup.extend(Numbers::setup());
+    run_statements(world, nodes[0], setup)?;
+    let client = world.add_client(Client::new(Box::new(Numbers::new(nodes.clone(), 200))));
+    world.run_client(client);
+    world.run_until(FLUSHED_MS + prng.below(1_500), |_| false);
+    let lost = groups[prng.index(groups.len())].clone();
+    let slots = world.slots_of(&lost);
+    let Stopped { before, .. } = stop(world, prng)?;
+    if !world.is_down() {
+        world.stop_all(true);
+    }
+    for node in &lost {
+        world.disk_mut(*node).lose_all();
+    }
+    // One of them comes with an empty disk. The others never do.
+    let (fresh, gone) = lost.split_at(1);
+    for node in world.sql_nodes().into_iter().chain([MANAGEMENT]).filter(|node| !gone.contains(node)) {
+        let delay = prng.below(2_000_000_000);
+        world.start_later(node, delay);
+    }
+    world.run_until(START_MS, |_| false);
+    if world.sql_nodes().into_iter().any(|node| world.accepts(node)) {
+        return Err("the cluster has started without an order".to_owned());
+    }
+    for _ in 0..20 {
+        world.order_data_loss(gone);
+        if world.run_until(3_000, |world| world.count_of("rows given up") > 0) {
+            break;
+        }
+    }
+    let fresh = fresh[0];
+    if !world.run_until(START_MS, |world| world.accepts(fresh)) {
+        return Err("the cluster did not come back without its rows".to_owned());
+    }
+    for node in gone {
+        world.start_later(*node, 1);
+    }
+    if !world.run_until(START_MS, |world| world.is_open()) {
+        return Err("the nodes that were given up did not come back".to_owned());
+    }
+    let restart = world.ldms().map(transaction::Ldm::restart).max_by_key(|restart| restart.number);
+    let restart = restart.ok_or("there is no ldm")?;
+    let kept = before.into_iter().filter(|((_, slot, _), _)| !slots.contains(slot)).collect();
+    compare(&kept, &versions(world), (restart.cut, restart.first))?;
+    if !world.run_until(START_MS * 2, |world| world.clients()[client].is_finished()) {
+        return Err("a client did not end".to_owned());
+    }
+    run_statements(world, nodes[0], vec!["INSERT INTO sim.numbers (v) VALUES (7)".to_owned()])?;
+    world.run_until(FLUSHED_MS, |_| false);
+    cluster::check(world)
+}
+
+fn drive(world: &mut World, prng: &mut Prng) -> Result<(), String> {
     if !world.run_until(START_MS, |world| world.is_open()) {
         return Err("the cluster did not start".to_owned());
     }
@@ -122,7 +195,7 @@ fn drive(world: &mut World, prng: &mut Prng, data_nodes: u16) -> Result<(), Stri
     for client in 0..2_u64 {
         let scripts: [Box<dyn crate::client::Script>; 5] = [
             Box::new(Promises::new(nodes.clone(), client, 400)),
-            Box::new(Watcher::new(nodes.clone(), data_nodes, 400)),
+            Box::new(Watcher::new(nodes.clone(), world.data_node_count(), 400)),
             Box::new(Bank::new(nodes.clone(), 400)),
             Box::new(Lists::new(nodes.clone(), client, 400)),
             Box::new(Numbers::new(nodes.clone(), 400)),

@@ -21,7 +21,7 @@ use crate::transcript::Transcript;
 use membership::detector::DetectorConfig;
 use memory::{MemoryConfig, MemoryManager};
 use node::{Globals, NodeModule, NodeSettings, RedoSettings, build};
-use protocol::control::RecoveryOrder;
+use protocol::control::{RecoveryGoal, RecoveryOrder};
 use protocol::disk::{DiskLane, DiskOperation, DiskRequest};
 use protocol::layout::{CpuShare, Layout, LayoutRequest};
 use protocol::module::{BROKEN_PEER, ConnectionAction, EXIT_CANNOT_JOIN, EXIT_LEFT_OUT};
@@ -36,7 +36,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use std::sync::Arc;
 use stdx::{Duration, Instant, Now, Prng, WallTime};
 use transaction::Sizes;
-use types::{Epoch, NodeId, ViewNumber};
+use types::{Epoch, NodeId, SlotId, ViewNumber};
 
 use faults::Faults;
 pub use faults::{CHOKED_AFTER_MS, Disruption};
@@ -60,6 +60,8 @@ pub const MARKER_TIME: Duration = Duration::from_secs(20);
 /// Tells the draws of disks from the others.
 const DISKS: u64 = 0xd15c;
 
+/// StartPartialTimeout: the default.
+const START_PARTIAL_TIMEOUT: Duration = Duration::from_secs(30);
 /// ReplicaAnswerTimeout: the default.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -406,12 +408,50 @@ impl World {
         self.count(if has_power { "all killed" } else { "all without power" });
     }
 
+    /// An operator at the management node gives these nodes up, and the rows that only they have.
+    pub fn order_data_loss(&mut self, without: &[NodeId]) {
+        self.count("data loss ordered");
+        let order = RecoveryOrder {
+            number: self.next_order,
+            cluster: "simulated".to_owned(),
+            without: without.to_vec(),
+            operator: "an operator".to_owned(),
+            goal: RecoveryGoal::Rows,
+        };
+        let (from, to) = (Address::main(MANAGEMENT), Address::membership(MANAGEMENT));
+        self.enqueue(
+            to,
+            Input::Signal(Envelope::unstamped(from, to, Signal::RecoverVoters(Box::new(order)))),
+        );
+    }
+
     /// An operator at the management node has the whole cluster stop.
     pub fn order_full_stop(&mut self) {
         self.count("full stop ordered");
         let main = Address::main(MANAGEMENT);
         let signal = Signal::FullStopWanted { reason: "an operator".to_owned() };
         self.enqueue(main, Input::Signal(Envelope::unstamped(main, main, signal)));
+    }
+
+    /// How many data nodes are configured.
+    #[must_use]
+    pub fn data_node_count(&self) -> u16 {
+        self.shape.data_nodes
+    }
+
+    /// The data nodes of each replica group.
+    #[must_use]
+    pub fn groups(&self) -> Vec<Vec<NodeId>> {
+        let nodes: Vec<NodeId> = (1..=self.shape.data_nodes).map(NodeId).collect();
+        nodes.chunks(self.shape.replicas).map(<[NodeId]>::to_vec).collect()
+    }
+
+    /// The slots that these nodes hold now, but for the system's.
+    #[must_use]
+    pub fn slots_of(&self, nodes: &[NodeId]) -> BTreeSet<SlotId> {
+        let of_nodes = self.nodes.iter().filter(|(node, _)| nodes.contains(node));
+        let ldms = of_nodes.flat_map(|(_, node)| node.slots.values()).filter_map(|slot| slot.module.as_ldm());
+        ldms.flat_map(|ldm| ldm.fragments()).map(|(_, slot)| slot).filter(|slot| *slot != SlotId(0)).collect()
     }
 
     /// Whether no process runs.
@@ -479,6 +519,7 @@ impl World {
             transaction_inactive_timeout: None,
             heartbeat_interval: DetectorConfig::DEFAULT.interval,
             answer_timeout: ANSWER_TIMEOUT,
+            start_partial_timeout: START_PARTIAL_TIMEOUT,
             redo: self.shape.redo.clone().filter(|_| role == NodeRole::Data),
             keeps_rows: self.shape.redo.is_some(),
             control_log: self.disks.entry(node).or_default().begin_process(),
@@ -535,6 +576,7 @@ impl World {
             cluster: "Simulated".to_owned(),
             without: without.to_vec(),
             operator: "an operator".to_owned(),
+            goal: RecoveryGoal::Voters,
         };
         let signal = Signal::RecoverVoters(Box::new(order));
         let envelope = Envelope::unstamped(Address::main(node), Address::membership(node), signal);
@@ -667,8 +709,11 @@ impl World {
                 self.suspicion.get_or_insert_with(|| format!("{address} says {what} to {to}"));
             }
             if let Signal::VotersRecovered { text, .. } = &envelope.signal {
-                let is_done = text.starts_with("the control log goes on");
-                self.count(if is_done { "recovered" } else { "recovery refused" });
+                self.count(match text.as_str() {
+                    text if text.starts_with("the control log goes on") => "recovered",
+                    text if text.starts_with("the cluster starts with what is left") => "rows given up",
+                    _ => "recovery refused",
+                });
                 self.transcript.push(format!("{} operator of node {} hears: {text}", self.now, address.node));
             }
             if let Signal::Leaving { step: LeaveStep::Stop { flushed_in: Some(_), .. } } = envelope.signal {

@@ -18,10 +18,9 @@ fn control_logs_agree_and_recover() {
     }
 }
 
-/// In one of some seventy seeds views change the leader so often that no leader counts to the end.
 #[test]
 fn a_lost_voter_is_replaced_by_a_spare_node() {
-    for seed in 20..60 {
+    for seed in 0..60 {
         let result = run_lost_voter_seed(seed);
         assert!(result.is_ok(), "seed {seed}: {}", result.unwrap_err());
     }

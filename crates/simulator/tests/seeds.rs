@@ -8,6 +8,9 @@ const SEEDS: u64 = 200;
 /// Clusters that stop as a whole.
 const FULL_STOPS: u64 = 12;
 
+/// Clusters that lose the disks of a group.
+const DATA_LOSSES: u64 = 12;
+
 /// Lines of a failed run that are shown.
 const LINES: usize = 400;
 
@@ -98,4 +101,16 @@ fn a_full_stop_loses_nothing_that_was_flushed() {
         }
     }
     assert!(counts.iter().all(|(_, count)| *count > 0), "nobody asked for anything: {counts:?}");
+}
+
+/// All disks of a replica group are lost: the cluster waits for an operator, and goes on without those rows.
+#[test]
+fn rows_are_given_up_by_an_order_only() {
+    let mut given_up = 0;
+    for seed in 0..DATA_LOSSES {
+        let outcome = simulator::full_stop::run_data_loss_seed(seed, LINES);
+        assert_eq!(outcome.failure, None, "data loss {seed}\n{}", outcome.tail);
+        given_up += outcome.injected.get("rows given up").copied().unwrap_or(0);
+    }
+    assert!(given_up > 0, "no cluster of these seeds has two groups");
 }

@@ -1,10 +1,13 @@
 //! The step `full-stop`: a cluster with rows on disk is stopped as a whole in each way that operators have, in `memory`
-//! mode, and has all rows afterwards.
+//! mode, and has all rows afterwards. Then a disk that is needed is lost, and an operator gives its rows up.
 
 use super::Passed;
 use crate::cluster::{Cluster, Shape, sql, test_binary};
 use crate::processes::{Failure, Workspace, output_of};
-use std::time::Duration;
+use std::fs;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// From an order until all processes have ended, or are back.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -36,8 +39,46 @@ pub(super) fn step(workspace: &Workspace) -> Result<Passed, Failure> {
         "all data nodes restart; nothing is lost",
     )?;
     let cluster = has_rows(cluster, 4)?;
-    cluster.stop()?;
+    with_data_loss(cluster, again)?;
     Ok(Passed::Done)
+}
+
+/// One disk is an old one, and the other is emptied: the cluster waits until an operator says that rows may be lost.
+fn with_data_loss(cluster: Cluster, again: impl Fn() -> Result<Cluster, Failure>) -> Result<(), Failure> {
+    output_of(&mut cluster.mgm("2 stop"), LIMIT)?;
+    sql(cluster.mysql_ports[1], "INSERT INTO shop.item VALUES (5)")?;
+    let (mut status, mut order) = (cluster.mgm("all status"), cluster.mgm("start test with data loss"));
+    let redo = cluster.directory().join("node3/redo");
+    cluster.kill()?;
+    fs::remove_dir_all(&redo).map_err(Failure::while_doing(redo.display()))?;
+    let operator = thread::spawn(move || {
+        until(&mut status, "the disk of node 3 does not hold what its last life wrote")?;
+        until(&mut order, "the cluster starts with what is left")
+    });
+    let cluster = again();
+    operator.join().map_err(|_| Failure::new("the operator's thread has panicked"))??;
+    let cluster = cluster?;
+    cluster.in_sync(LIMIT)?;
+    for port in &cluster.mysql_ports {
+        expect("rows", sql(*port, "SELECT COUNT(*) FROM shop.item")?.trim(), "4")?;
+    }
+    cluster.verify()?;
+    cluster.stop()
+}
+
+/// Types a command until it says this.
+fn until(command: &mut Command, expected: &str) -> Result<(), Failure> {
+    let end = Instant::now() + LIMIT;
+    loop {
+        let said = output_of(command, LIMIT).map(|(_, text)| text);
+        if said.as_ref().is_ok_and(|text| text.contains(expected)) {
+            return Ok(());
+        }
+        if Instant::now() >= end {
+            return Err(Failure::new(format!("{expected:?} is not said: {said:?}")));
+        }
+        thread::sleep(Duration::from_millis(200));
+    }
 }
 
 fn write(cluster: &Cluster, row: u32) -> Result<(), Failure> {
@@ -46,13 +87,13 @@ fn write(cluster: &Cluster, row: u32) -> Result<(), Failure> {
 
 /// All nodes are back, with so many rows, from their own disks.
 fn has_rows(cluster: Cluster, rows: u32) -> Result<Cluster, Failure> {
-    let end = std::time::Instant::now() + LIMIT;
+    let end = Instant::now() + LIMIT;
     for port in &cluster.mysql_ports {
         loop {
             match sql(*port, "SELECT COUNT(*) FROM shop.item") {
                 Ok(counted) => break expect("rows", counted.trim(), &rows.to_string())?,
-                Err(failure) if std::time::Instant::now() >= end => return Err(failure),
-                Err(_) => std::thread::sleep(Duration::from_millis(100)),
+                Err(failure) if Instant::now() >= end => return Err(failure),
+                Err(_) => thread::sleep(Duration::from_millis(100)),
             }
         }
     }

@@ -84,7 +84,7 @@ pub(crate) fn restarts_are_counted_one_by_one() {
     let restart = |state: &ControlState, cut| {
         let members: Vec<NodeInfo> =
             [NodeId(1), NodeId(2)].iter().map(|node| state.info(*node, NodeRole::Data)).collect();
-        succession::restarted(&state.view, Epoch(cut), &members).unwrap()
+        succession::restarted(&state.view, Epoch(cut), &members, &[]).unwrap()
     };
     let apply = |state: &mut ControlState, view: &View| {
         state.apply(&Command::Restart { view: Arc::new(view.clone()) })

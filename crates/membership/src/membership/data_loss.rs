@@ -23,6 +23,7 @@ use super::Membership;
 use super::restarting::{describe, list};
 use crate::control_state::{Conceded, Concession, ControlState};
 use crate::restart::{Lack, Missing, Standing, plan, runs_still, standing};
+use crate::succession;
 use protocol::control::{Command, ControlMessage, RecoveryOrder};
 use protocol::restart::RestartMessage;
 use protocol::{Address, NodeRole, Outputs, Severity, Signal};
@@ -48,7 +49,8 @@ impl Membership {
         match leader {
             Some(leader) if leader == self.config.node => self.lose_data(now, leader, order, outputs),
             Some(leader) if self.up.contains(&leader) => {
-                let message = Signal::Control(Box::new(ControlMessage::Restart(RestartMessage::LoseData(order))));
+                let message =
+                    Signal::Control(Box::new(ControlMessage::Restart(RestartMessage::LoseData(order))));
                 outputs.send(self.me(), Address::membership(leader), message);
             }
             Some(_) | None => {
@@ -92,7 +94,8 @@ impl Membership {
 
     /// The concession that is to be recorded, or why not.
     fn concession_of(&self, now: Now, order: &RecoveryOrder) -> Result<Concession, String> {
-        let state = self.log_state().filter(|_| self.leads()).ok_or("this node leads the control plane no more")?;
+        let state =
+            self.log_state().filter(|_| self.leads()).ok_or("this node leads the control plane no more")?;
         if !order.cluster.eq_ignore_ascii_case(&self.config.cluster) {
             return Err(format!("the name of this cluster is '{}'", self.config.cluster));
         }
@@ -114,17 +117,20 @@ impl Membership {
         let mut conceded = state.clone();
         conceded.concede(concession.clone());
         let is_heard = |node: NodeId| self.is_heard(now, node);
-        if standing(&conceded, is_heard) == Standing::Runs || !state.settings.members.iter().any(|(node, _)| state.keeps_rows(*node)) {
+        let keeps_rows = state.settings.members.iter().any(|(node, _)| state.keeps_rows(*node));
+        if standing(&conceded, is_heard) == Standing::Runs || !keeps_rows {
             return Err("no node group has lost all its rows".to_owned());
         }
         let still = runs_still(&conceded, is_heard);
         if !still.is_empty() {
-            return Err(format!("node {} still runs, or may: stop it first, or name it if it is gone", list(still)));
+            return Err(format!(
+                "node {} still runs, or may: stop it first, or name it if it is gone",
+                list(still)
+            ));
         }
-        if let Err(missing) = plan(state, &there) {
-            not_named(&missing, &order.without)?;
-        } else if order.without.iter().all(|node| !state.view.groups.iter().any(|group| group.replicas.contains(node))) {
-            return Err("the cluster starts by itself".to_owned());
+        match plan(state, &there) {
+            Ok(_) => return Err("the cluster starts by itself".to_owned()),
+            Err(missing) => not_named(&missing, &order.without)?,
         }
         plan(&conceded, &there).map(|_| concession).map_err(|missing| describe(&missing))
     }
@@ -138,7 +144,9 @@ impl Membership {
             let without = list(ordered.concession.without.clone());
             let text = match is_recorded {
                 true => format!("the cluster starts with what is left, without node {without}"),
-                false => "ERROR: the order was not recorded in time: look at `show`, and give it again".to_owned(),
+                false => {
+                    "ERROR: the order was not recorded in time: look at `show`, and give it again".to_owned()
+                }
             };
             self.restarting.ordered = None;
             return self.answer_loss(asker, number, &text, outputs);
@@ -146,6 +154,15 @@ impl Membership {
         let Concession { view, without, operator, .. } = ordered.concession.clone();
         let command = Command::LoseData { view, without, operator };
         self.with_log(now, outputs, |log, todo| log.propose(command, todo));
+    }
+
+    /// Nothing is copied in the first view of a restart, because nothing goes on from before it. Where a node begins
+    /// empty and needs the system's rows, another view with the same members follows.
+    pub(crate) fn copy_to_empty<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
+        let is_joining = self.view.groups.iter().any(|group| !group.joining.is_empty());
+        if self.leads() && self.view.is_first() && is_joining {
+            self.propose(now, succession::renewed(&self.view), outputs);
+        }
     }
 
     fn answer_loss<S>(&self, asker: NodeId, number: u64, text: &str, outputs: &mut Outputs<S>) {

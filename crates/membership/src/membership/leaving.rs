@@ -12,6 +12,7 @@
 use super::Membership;
 use crate::succession;
 use protocol::control::Command;
+use protocol::module::EXIT_LEFT_OUT;
 use protocol::signal::LeaveStep;
 use protocol::{Address, NodeRole, Outputs, Severity, Signal};
 use std::sync::Arc;
@@ -94,7 +95,8 @@ impl Membership {
             Some(LeaveStep::Stop { exit_code: Some(exit_code), .. } | LeaveStep::Leave { exit_code }) => {
                 exit_code
             }
-            Some(LeaveStep::HandOver | LeaveStep::Stay | LeaveStep::Stop { .. }) | None => 0,
+            // It was not reached, or an operator has founded the control log anew: its angel starts it again.
+            Some(LeaveStep::HandOver | LeaveStep::Stay | LeaveStep::Stop { .. }) | None => EXIT_LEFT_OUT,
         };
         let (view, node) = (self.view.number, self.config.node);
         let text = format!("view {view}: the cluster has stopped, and node {node} ends");

@@ -23,7 +23,8 @@
 //!   has said itself that it has no log and no rows. None of those named is connected with a node that takes part. So a
 //!   minority that is cut off recovers only by a false word of its operator.
 //! - *The rows are here*: of each replica group a member takes part that is in sync in the newest view, in the life
-//!   that the view names.
+//!   that the view names. Where data nodes keep rows on disk they may be there instead. Then the new founding begins
+//!   with a view that is stopped, and the cluster starts from disks that hold what is known to be durable.
 //! - *One founding follows.* A node takes part in one recovery at a time, the founder in its own. Each that takes part
 //!   keeps out of the old log, and out of views of the old founding. It does so until the founder says how it ended, or
 //!   an operator names that founder as gone. A process that forgets this has lost its rows with it, so no view without
@@ -185,7 +186,14 @@ pub fn decide(
     if mutants::is(Mutant::NumbersGivenTwice) {
         leap = 1;
     }
-    succession::refounded(base, &gone, id, leap).ok_or_else(|| {
+    if let Some(view) = succession::refounded(base, &gone, id, leap) {
+        return Ok(view);
+    }
+    if state.settings.members.iter().any(|(node, _)| state.keeps_rows(*node)) {
+        // The rows are on disks, and the cluster starts from those.
+        return Ok(succession::refounded_stopped(base, id, leap));
+    }
+    Err({
         let group =
             base.groups.iter().skip(1).position(|group| group.in_sync.iter().all(|node| !lives(*node)));
         let group = group.unwrap_or(0);

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! leader: some group is lost       -> Lost to each life that still runs: it ends, and starts again with a claim
-//! leader: all data nodes are there, or START_PARTIAL_TIMEOUT has passed, and the leases of earlier lives have run out
+//! leader: all data nodes are there, or StartPartialTimeout has passed, and the leases of earlier lives have run out
 //!                                  -> Restore to each planned node  -> its main: Signal::Restore
 //! planned node: Signal::Restored   -> Restored to the leader
 //! leader: all have                 -> Command::Restart
@@ -19,8 +19,9 @@
 //! Deliberately not here: which disks count and what the cut is (`crate::restart`), and restoring (`node`).
 
 use super::Membership;
+use super::data_loss::Ordered;
 use crate::control_state::ControlState;
-use crate::restart::{Lack, Missing, Plan, START_PARTIAL_TIMEOUT, Standing, plan, runs_still, standing};
+use crate::restart::{Lack, Missing, Plan, Standing, is_given_up, plan, runs_still, standing};
 use crate::succession;
 use protocol::control::{Command, ControlMessage};
 use protocol::module::EXIT_LEFT_OUT;
@@ -53,6 +54,8 @@ struct Leading {
     there_since: Instant,
     underway: Option<Underway>,
     say_at: Option<Instant>,
+    /// All were told what is waited for.
+    is_said: bool,
 }
 
 /// A node's part in restarts.
@@ -70,6 +73,8 @@ pub(crate) struct Restarting {
     told: Option<(RestoreOrder, NodeId, bool)>,
     /// The restart of the view that this node has entered.
     entered: Option<RestartNumber>,
+    /// An operator's order to lose rows, which the leader has to record.
+    pub(crate) ordered: Option<Ordered>,
 }
 
 impl Restarting {
@@ -92,12 +97,12 @@ impl Restarting {
     }
 }
 
-fn list(nodes: impl IntoIterator<Item = NodeId>) -> String {
+pub(crate) fn list(nodes: impl IntoIterator<Item = NodeId>) -> String {
     nodes.into_iter().map(|node| node.to_string()).collect::<Vec<String>>().join(", ")
 }
 
 /// In words, which disks are missing.
-fn describe(missing: &[Missing]) -> String {
+pub(crate) fn describe(missing: &[Missing]) -> String {
     let lack = |(node, lack): &(NodeId, Lack)| match lack {
         Lack::Away => format!("node {node} is not there"),
         Lack::NoRows => format!("the disk of node {node} does not hold what its last life wrote"),
@@ -127,6 +132,7 @@ impl Membership {
 
     fn on_restore_order<S>(
         &mut self,
+        now: Now,
         from: NodeId,
         life: Incarnation,
         order: RestoreOrder,
@@ -147,7 +153,7 @@ impl Membership {
             }
             Some((told, _, is_restored)) if told == order => {
                 self.restarting.told = Some((told, from, is_restored));
-                self.say_restored(outputs);
+                self.say_restored(now, outputs);
             }
             Some(_) => {
                 let text =
@@ -158,24 +164,24 @@ impl Membership {
     }
 
     /// The rows are there, and the disk says so.
-    pub(crate) fn on_restored<S>(&mut self, order: RestoreOrder, outputs: &mut Outputs<S>) {
+    pub(crate) fn on_restored<S>(&mut self, now: Now, order: RestoreOrder, outputs: &mut Outputs<S>) {
         if let Some((told, _, is_restored)) = &mut self.restarting.told
             && *told == order
         {
             *is_restored = true;
-            self.say_restored(outputs);
+            self.say_restored(now, outputs);
         }
     }
 
-    fn say_restored<S>(&mut self, outputs: &mut Outputs<S>) {
+    fn say_restored<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
         if let (Some((order, leader, true)), Some(life)) = (self.restarting.told, self.incarnation) {
-            self.say_restart(leader, RestartMessage::Restored { life, order }, outputs);
+            self.say_restart(now, leader, RestartMessage::Restored { life, order }, outputs);
         }
     }
 
-    fn say_restart<S>(&mut self, to: NodeId, message: RestartMessage, outputs: &mut Outputs<S>) {
+    fn say_restart<S>(&mut self, now: Now, to: NodeId, message: RestartMessage, outputs: &mut Outputs<S>) {
         if to == self.config.node {
-            self.on_restart_message(to, message, outputs);
+            self.on_restart_message(now, to, message, outputs);
         } else {
             let message = Signal::Control(Box::new(ControlMessage::Restart(message)));
             outputs.send(self.me(), Address::membership(to), message);
@@ -185,12 +191,13 @@ impl Membership {
     /// Another member, or this one itself, speaks about a restart.
     pub(crate) fn on_restart_message<S>(
         &mut self,
+        now: Now,
         from: NodeId,
         message: RestartMessage,
         outputs: &mut Outputs<S>,
     ) {
         match message {
-            RestartMessage::Restore { life, order } => self.on_restore_order(from, life, order, outputs),
+            RestartMessage::Restore { life, order } => self.on_restore_order(now, from, life, order, outputs),
             RestartMessage::Restored { life, order } => {
                 let Some(underway) = &mut self.restarting.leading.underway else { return };
                 let is_its = |(info, planned): &(protocol::NodeInfo, RestoreOrder)| {
@@ -207,6 +214,15 @@ impl Membership {
                     let text = "all rows of some node group are gone from memory: this node ends, to start from its disk";
                     self.end(EXIT_LEFT_OUT, (Severity::Error, text), outputs);
                 }
+            }
+            RestartMessage::Awaited { text } => {
+                let told = Signal::RestartAwaited { text };
+                outputs.send(self.me(), Address::main(self.config.node), told);
+            }
+            RestartMessage::LoseData(order) => self.lose_data(now, from, order, outputs),
+            RestartMessage::DataLost { number, text } => {
+                let told = Signal::VotersRecovered { number, text };
+                outputs.send(self.me(), Address::main(self.config.node), told);
             }
         }
     }
@@ -240,9 +256,10 @@ impl Membership {
             return;
         }
         self.restarting.look_at = now.monotonic + LOOK_EVERY;
-        if !self.leads_lost(now) {
-            self.restarting.leading = Leading::default();
-            return;
+        self.record_loss(now, outputs);
+        self.copy_to_empty(now, outputs);
+        if !self.leads_lost(|node| self.is_heard(now, node)) {
+            return self.wait_for_silent(now, outputs);
         }
         if !std::mem::replace(&mut self.restarting.leading.is_lost, true) {
             let text = match self.view.is_stopped {
@@ -256,31 +273,65 @@ impl Membership {
         }
     }
 
+    /// No group is lost yet. It would be if nobody waited for members that are silent: that is said, too.
+    fn wait_for_silent<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
+        let is_here = |node: NodeId| node == self.config.node || self.up.contains(&node);
+        let awaited = match self.log_state().filter(|_| self.leads_lost(is_here)) {
+            Some(state) => runs_still(state, |_| true).into_iter().filter(|node| !is_here(*node)).collect(),
+            None => Vec::new(),
+        };
+        if awaited.is_empty() {
+            if self.restarting.leading.is_said {
+                self.tell_awaited_by_restart("", outputs);
+            }
+            self.restarting.leading = Leading::default();
+        } else {
+            self.say_absent(now, awaited, outputs);
+        }
+    }
+
     /// Whether this node leads, some data node keeps rows on disk, and a group is lost.
-    fn leads_lost(&self, now: Now) -> bool {
+    fn leads_lost(&self, is_heard: impl Fn(NodeId) -> bool) -> bool {
         let state = self.log_state().filter(|state| self.leads() && state.view.number > ViewNumber(0));
         let keeps =
             |state: &ControlState| state.settings.members.iter().any(|(node, _)| state.keeps_rows(*node));
-        let is_heard = |node| self.is_heard(now, node);
         state.is_some_and(|state| keeps(state) && standing(state, is_heard) == Standing::Lost)
     }
 
-    fn is_heard(&self, now: Now, node: NodeId) -> bool {
+    pub(crate) fn is_heard(&self, now: Now, node: NodeId) -> bool {
         let absent = self.restarting.absent.get(&node);
-        absent.is_none_or(|since| now.monotonic.since(*since) < START_PARTIAL_TIMEOUT)
+        let patience = self.config.start_partial_timeout;
+        patience == Duration::ZERO || absent.is_none_or(|since| now.monotonic.since(*since) < patience)
     }
 
     /// Lives that still run have to end first. True if there are any.
     fn end_those_that_run<S>(&mut self, now: Now, outputs: &mut Outputs<S>) -> bool {
         let Some(state) = self.log_state() else { return true };
         let (view, still) = (state.view.number, runs_still(state, |node| self.is_heard(now, node)));
+        let is_away = |node: &NodeId| *node != self.config.node && !self.up.contains(node);
+        let away: Vec<NodeId> = still.iter().copied().filter(is_away).collect();
+        // A group that has lost nobody may live out of earshot: no time is long enough.
+        let unheard = runs_still(state, |node| !is_away(&node)).into_iter().filter(is_away);
+        let unheard: Vec<NodeId> = unheard.collect();
         for node in &still {
-            self.say_restart(*node, RestartMessage::Lost { view }, outputs);
+            self.say_restart(now, *node, RestartMessage::Lost { view }, outputs);
         }
-        if !still.is_empty() {
-            self.restarting.leading.underway = None;
+        if still.is_empty() {
+            return false;
         }
-        !still.is_empty()
+        self.restarting.leading.underway = None;
+        if !unheard.is_empty() {
+            let nodes = list(unheard);
+            let text = format!(
+                "node {nodes} held rows that no other node has, and is not there. Start it; only if it is gone for good, and its rows may be lost: latsdb mgm -e 'start {} with data loss without {}'",
+                self.config.cluster,
+                nodes.replace(' ', "")
+            );
+            self.say_awaited(now, &text, outputs);
+        } else if !away.is_empty() {
+            self.say_absent(now, away, outputs);
+        }
+        true
     }
 
     fn go_on_with_restart<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
@@ -311,7 +362,7 @@ impl Membership {
             .collect();
         let next = underway.plan.view(&view).filter(|_| open.is_empty()).map(Arc::new);
         for (node, message) in open {
-            self.say_restart(node, message, outputs);
+            self.say_restart(now, node, message, outputs);
         }
         if let Some(view) = next {
             self.with_log(now, outputs, |log, todo| log.propose(Command::Restart { view }, todo));
@@ -319,7 +370,7 @@ impl Membership {
     }
 
     /// The process starts of data nodes that are connected and that no view names.
-    fn there(&self, state: &ControlState) -> Vec<(NodeId, Incarnation)> {
+    pub(crate) fn there(&self, state: &ControlState) -> Vec<(NodeId, Incarnation)> {
         let data = state.settings.members.iter().filter(|(_, role)| *role == NodeRole::Data);
         let is_here = |node: &NodeId| *node == self.config.node || self.up.contains(node);
         let nodes = data.map(|(node, _)| *node).filter(is_here);
@@ -331,9 +382,11 @@ impl Membership {
     fn plan_restart<S>(&mut self, now: Now, there: Vec<(NodeId, Incarnation)>, outputs: &mut Outputs<S>) {
         let Some(state) = self.log_state() else { return };
         let data = state.settings.members.iter().filter(|(_, role)| *role == NodeRole::Data);
-        let is_awaited =
-            |node: NodeId| there.iter().all(|(here, _)| *here != node) && self.is_heard(now, node);
-        let is_complete = !data.map(|(node, _)| *node).any(is_awaited);
+        let is_awaited = |node: &NodeId| {
+            let is_there = there.iter().any(|(here, _)| here == node);
+            !is_there && self.is_heard(now, *node) && !is_given_up(state, *node)
+        };
+        let awaited: Vec<NodeId> = data.map(|(node, _)| *node).filter(is_awaited).collect();
         let nodes: Vec<NodeId> = there.iter().map(|(node, _)| *node).collect();
         let planned = plan(state, &nodes);
         let lease = self.config.detector.silence_max();
@@ -343,22 +396,71 @@ impl Membership {
         }
         let has_waited = now.monotonic.since(leading.there_since) >= lease;
         match planned {
-            Ok(plan) if has_waited && is_complete => {
+            Ok(plan) if has_waited && awaited.is_empty() => {
                 let (restart, nodes) = (plan.restart, list(plan.nodes.iter().map(|(info, _)| info.node)));
                 let text =
                     format!("restart {}: node {nodes} restore up to epoch {}", restart.number, restart.cut);
                 leading.underway = Some(Underway { plan, restored: BTreeSet::new() });
                 outputs.event(Severity::Warning, text);
-            }
-            Ok(_) => {}
-            Err(missing) => {
-                let say_at = *leading.say_at.get_or_insert(now.monotonic + SAY_EVERY);
-                if say_at <= now.monotonic {
-                    leading.say_at = Some(now.monotonic + SAY_EVERY);
-                    let text = format!("the cluster cannot start from disks yet: {}", describe(&missing));
-                    outputs.event(Severity::Warning, text);
+                if std::mem::take(&mut leading.is_said) {
+                    self.tell_awaited_by_restart("", outputs);
                 }
             }
+            Ok(_) if awaited.is_empty() => {}
+            Ok(_) => self.say_absent(now, awaited, outputs),
+            Err(missing) => {
+                let text = self.lacking(&missing);
+                self.say_awaited(now, &text, outputs);
+            }
+        }
+    }
+
+    /// In words, which disks are missing, and what an operator can do.
+    fn lacking(&self, missing: &[Missing]) -> String {
+        let nodes = missing.iter().flat_map(|group| &group.nodes);
+        let away: BTreeSet<NodeId> =
+            nodes.filter(|(_, lack)| *lack == Lack::Away).map(|(node, _)| *node).collect();
+        let start = if away.is_empty() { "" } else { "Start what is not there. " };
+        let without = match away.is_empty() {
+            true => String::new(),
+            false => format!(" without {}", list(away).replace(' ', "")),
+        };
+        format!(
+            "{}. {start}Only if what is missing is gone for good, and its rows may be lost: latsdb mgm -e 'start {} with data loss{without}'",
+            describe(missing),
+            self.config.cluster
+        )
+    }
+
+    /// Nodes that may still come are waited for.
+    fn say_absent<S>(&mut self, now: Now, nodes: Vec<NodeId>, outputs: &mut Outputs<S>) {
+        let limit = match self.config.start_partial_timeout.as_secs() {
+            0 => "StartPartialTimeout=0: it waits for as long as it takes".to_owned(),
+            patience => format!("after {patience} s (StartPartialTimeout) it begins without"),
+        };
+        let text = format!("node {} is not there; {limit}", list(nodes));
+        self.say_awaited(now, &text, outputs);
+    }
+
+    /// Says what the restart waits for, each ten seconds.
+    fn say_awaited<S>(&mut self, now: Now, text: &str, outputs: &mut Outputs<S>) {
+        let leading = &mut self.restarting.leading;
+        let say_at = *leading.say_at.get_or_insert(now.monotonic + SAY_EVERY);
+        if say_at > now.monotonic {
+            return;
+        }
+        (leading.say_at, leading.is_said) = (Some(now.monotonic + SAY_EVERY), true);
+        outputs.event(Severity::Warning, format!("the cluster cannot start from disks yet: {text}"));
+        self.tell_awaited_by_restart(text, outputs);
+    }
+
+    fn tell_awaited_by_restart<S>(&self, text: &str, outputs: &mut Outputs<S>) {
+        let told = Signal::RestartAwaited { text: text.to_owned() };
+        outputs.send(self.me(), Address::main(self.config.node), told);
+        for node in &self.up {
+            let message = RestartMessage::Awaited { text: text.to_owned() };
+            let message = Signal::Control(Box::new(ControlMessage::Restart(message)));
+            outputs.send(self.me(), Address::membership(*node), message);
         }
     }
 

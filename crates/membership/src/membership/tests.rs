@@ -12,6 +12,7 @@ mod directed;
 mod recovery;
 mod restarting;
 
+const START_PARTIAL_TIMEOUT: Duration = Duration::from_secs(30);
 const MANAGEMENT: NodeId = NodeId(65);
 const DATA: NodeId = NodeId(1);
 const OTHER: NodeId = NodeId(2);
@@ -33,6 +34,9 @@ struct Node {
     exit: Option<u8>,
     /// The order that its main was given.
     restore: Option<RestoreOrder>,
+    /// The answers to its operator, and the condition that the restart waits for.
+    answers: Vec<String>,
+    awaited: String,
 }
 
 fn config(node: NodeId, start: u64, disk: &[u8]) -> MembershipConfig {
@@ -55,6 +59,7 @@ fn config(node: NodeId, start: u64, disk: &[u8]) -> MembershipConfig {
         replica_count: 2,
         partitions_per_node: 1,
         slots_per_node: 1,
+        start_partial_timeout: START_PARTIAL_TIMEOUT,
         detector: DetectorConfig::DEFAULT,
         log_file: disk.to_vec(),
     }
@@ -93,6 +98,8 @@ impl World {
                     events: Vec::new(),
                     exit: None,
                     restore: None,
+                    answers: Vec::new(),
+                    awaited: String::new(),
                 },
             )
         };
@@ -122,8 +129,16 @@ impl World {
     /// Another life of a node begins.
     fn begin(&mut self, id: NodeId, config: MembershipConfig, disk: Vec<u8>) {
         let block = Membership::new(config, Arc::default());
-        *self.node(id) =
-            Node { block, disk, disk_error: None, events: Vec::new(), exit: None, restore: None };
+        *self.node(id) = Node {
+            block,
+            disk,
+            disk_error: None,
+            events: Vec::new(),
+            exit: None,
+            restore: None,
+            answers: Vec::new(),
+            awaited: String::new(),
+        };
         self.input(id, |block, now, outputs| block.on_start(now, &[3; 32], outputs));
         for (node, _) in MEMBERS.into_iter().filter(|(node, _)| *node != id) {
             self.input(node, |block, now, outputs| block.on_link_down(now, id, outputs));
@@ -175,8 +190,14 @@ impl World {
             self.apply(id, done);
         }
         for envelope in outputs.signals {
-            if let Signal::Restore(order) = envelope.signal {
-                self.node(id).restore = Some(order);
+            if let Signal::Restore(order) = &envelope.signal {
+                self.node(id).restore = Some(*order);
+            }
+            if let Signal::VotersRecovered { text, .. } = &envelope.signal {
+                self.node(id).answers.push(text.clone());
+            }
+            if let Signal::RestartAwaited { text } = &envelope.signal {
+                self.node(id).awaited.clone_from(text);
             }
             if envelope.to.kind == protocol::ModuleKind::Membership && envelope.to.node != id {
                 self.now += 1_000;
@@ -249,8 +270,16 @@ fn a_disk_of_another_founding_is_said_so() {
     let mut world = founded(2);
     // The data node is started with the wrong disk.
     let wrong = Membership::new(config(DATA, 999, &foreign), Arc::default());
-    *world.node(DATA) =
-        Node { block: wrong, disk: foreign, disk_error: None, events: Vec::new(), exit: None, restore: None };
+    *world.node(DATA) = Node {
+        block: wrong,
+        disk: foreign,
+        disk_error: None,
+        events: Vec::new(),
+        exit: None,
+        restore: None,
+        answers: Vec::new(),
+        awaited: String::new(),
+    };
     world.input(DATA, |block, now, outputs| block.on_start(now, &[3; 32], outputs));
     assert_eq!(world.node(DATA).exit, None, "nobody has said it yet");
     world.link(DATA);

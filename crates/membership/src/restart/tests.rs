@@ -1,9 +1,8 @@
 //! Claims in, plans out. Four nodes in two groups, each in the life of its number times ten.
 
 use super::*;
-use crate::control_state::{ClusterSettings, Verdict};
+use crate::control_state::{ClusterSettings, RecoveryRecord, Verdict};
 use protocol::control::{Command, GroupId};
-use protocol::signal::JoinRequest;
 use std::sync::Arc;
 
 const ALL: [NodeId; 4] = [NodeId(1), NodeId(2), NodeId(3), NodeId(4)];
@@ -11,16 +10,8 @@ const FOUNDING: GroupId = GroupId(5);
 
 fn join(state: &mut ControlState, node: NodeId, claim: Option<Claim>) -> Incarnation {
     let replaces = state.incarnation(node);
-    let join = JoinRequest {
-        role: NodeRole::Data,
-        start: u64::from(node.0) * 1_000 + u64::from(replaces.0),
-        host: String::new(),
-        ldm_count: 1,
-        tc_count: 1,
-        query_count: 0,
-        sql_count: 1,
-        claim: claim.map(Box::new),
-    };
+    let start = u64::from(node.0) * 1_000 + u64::from(replaces.0);
+    let join = fixtures::join_request(NodeRole::Data, start, claim);
     assert_eq!(state.apply(&Command::Join { node, join: Box::new(join), replaces }), Verdict::Done);
     state.incarnation(node)
 }
@@ -263,7 +254,7 @@ fn a_disk_of_another_founding_or_of_long_ago_holds_nothing() {
     let ancient = claim(90, &[point(&state, NodeId(1), 90)]);
     for _ in 0..protocol::restart::RESTARTS_MAX + 1 {
         let members: Vec<NodeInfo> = ALL.map(|node| state.info(node, NodeRole::Data)).to_vec();
-        let view = succession::restarted(&state.view, Epoch(100), &members).map(Arc::new).unwrap();
+        let view = succession::restarted(&state.view, Epoch(100), &members, &[]).map(Arc::new).unwrap();
         assert_eq!(state.apply(&Command::Restart { view }), Verdict::Done);
     }
     assert_eq!(ancient.confirmed(state.restarts(), |_| true), None);
@@ -315,4 +306,105 @@ pub(crate) fn no_view_but_a_restarts_follows_a_stop() {
     change(&mut state, |state| succession::with_in_sync(&state.view, NodeId(2)));
     assert_eq!(state.apply(&Command::Stop { view: state.view.number }), Verdict::Done);
     assert_eq!(state.view.groups[1].restorable, [(NodeId(1), state.incarnation(NodeId(1)))]);
+}
+
+/// An operator gives rows up.
+fn give_up(state: &mut ControlState, without: &[NodeId]) {
+    let (view, without) = (state.view.number, without.to_vec());
+    let command = Command::LoseData { view, without, operator: "me".to_owned() };
+    assert_eq!(state.apply(&command), Verdict::Done);
+}
+
+#[test]
+fn with_data_loss_the_best_disk_of_a_group_counts() {
+    let mut state = running();
+    make_restorable(&mut state, &[NodeId(2), NodeId(3), NodeId(4)]);
+    // Node 1 is not restorable, and ends before what was durable. Node 2, which has it, is gone.
+    lose_all(&mut state, [(40, 30), (90, 60), (95, 60), (95, 60)]);
+    let there = [NodeId(1), NodeId(3), NodeId(4)];
+    assert!(plan(&state, &there).is_err());
+    give_up(&mut state, &[NodeId(2)]);
+    let planned = plan(&state, &there).unwrap();
+    // The others go back with it: what comes back is the cluster as it was at one epoch.
+    assert_eq!((planned.restart.cut, nodes(&planned), planned.empty.len()), (Epoch(40), there.to_vec(), 0));
+    // A node that is given up counts for nothing when it comes.
+    assert_eq!(nodes(&plan(&state, &ALL).unwrap()), there);
+    restart(&mut state, &planned);
+    assert_eq!(state.concession(), None, "it was about that restart");
+}
+
+#[test]
+fn with_data_loss_a_group_without_a_disk_begins_empty() {
+    let mut state = running();
+    make_restorable(&mut state, &ALL);
+    lose_all(&mut state, [(70, 60), (70, 60), (95, 60), (95, 60)]);
+    // The disks of the second group are gone; node 3 comes with an empty one.
+    join(&mut state, NodeId(3), Some(Claim::default()));
+    let there = [NodeId(1), NodeId(2), NodeId(3)];
+    assert!(plan(&state, &there).is_err());
+    give_up(&mut state, &[NodeId(4)]);
+    let missing = plan(&state, &there[..2]).unwrap_err();
+    assert_eq!(missing.len(), 1, "a group needs a node to begin at all");
+    let planned = plan(&state, &there).unwrap();
+    assert_eq!((planned.restart.cut, planned.empty.as_slice()), (Epoch(70), [NodeId(3)].as_slice()));
+    restart(&mut state, &planned);
+    let view = &state.view;
+    assert!(!view.began_empty(), "the first group has its rows");
+    assert_eq!(view.groups[2].in_sync, [NodeId(3)]);
+    assert_eq!(
+        (view.groups[0].joining.as_slice(), view.is_in_sync(NodeId(3))),
+        ([NodeId(3)].as_slice(), false)
+    );
+    change(&mut state, |state| succession::with_in_sync(&state.view, NodeId(3)));
+    assert!(state.view.is_in_sync(NodeId(3)));
+}
+
+#[test]
+fn with_data_loss_and_no_disk_at_all_the_cluster_begins_empty() {
+    let mut state = running();
+    make_restorable(&mut state, &ALL);
+    for node in ALL {
+        join(&mut state, node, Some(Claim::default()));
+    }
+    assert!(plan(&state, &ALL).is_err());
+    give_up(&mut state, &[]);
+    let planned = plan(&state, &ALL).unwrap();
+    assert_eq!((planned.restart.cut, planned.nodes.len()), (Epoch(0), 4));
+}
+
+#[test]
+fn an_order_about_another_view_is_void() {
+    let mut state = running();
+    let (view, without) = (state.view.number, vec![NodeId(2)]);
+    change(&mut state, |state| succession::without(&state.view, &[NodeId(2)]));
+    let command = Command::LoseData { view, without, operator: "me".to_owned() };
+    assert_eq!(state.apply(&command), Verdict::Void(succession::Illegal::Overtaken));
+    assert_eq!(state.concession(), None);
+}
+
+#[test]
+fn behind_a_recovery_of_lost_voters_any_life_counts_that_holds_what_is_durable() {
+    let mut state = running();
+    make_restorable(&mut state, &ALL);
+    lose_all(&mut state, [(40, 30), (90, 60), (95, 60), (95, 60)]);
+    // The copy of the control log that is left is an old one: it knows of other lives.
+    let old = ALL.map(|node| ClaimPoint { lineage: Incarnation(77), ..point(&state, node, 90) });
+    for (node, old) in ALL.into_iter().zip(old) {
+        let flushed = if node == NodeId(1) { Epoch(50) } else { old.flushed };
+        join(&mut state, node, Some(claim(60, &[ClaimPoint { flushed, ..old }])));
+    }
+    assert!(plan(&state, &ALL).is_err());
+    let view = succession::refounded_stopped(&state.view, GroupId(9), 1 << 20);
+    let record = RecoveryRecord { replaced: FOUNDING, without: vec![NodeId(1)], operator: "me".to_owned() };
+    let mut state = state.refounded(GroupId(9), view, record.clone(), (NodeId(2), 1));
+    assert_eq!(standing(&state, |_| true), Standing::Lost);
+    let planned = plan(&state, &ALL).unwrap();
+    assert_eq!((planned.restart.cut, nodes(&planned)), (Epoch(90), ALL[1..].to_vec()));
+    // Node 1 ends before what is durable: alone it does not suffice, before rows are given up.
+    let record = RecoveryRecord { without: vec![NodeId(2)], ..record };
+    state = state.refounded(GroupId(10), (*state.view).clone(), record, (NodeId(1), 1));
+    let there = [NodeId(1), NodeId(3), NodeId(4)];
+    assert!(plan(&state, &there).is_err());
+    give_up(&mut state, &[NodeId(2)]);
+    assert_eq!(plan(&state, &there).unwrap().restart.cut, Epoch(50));
 }

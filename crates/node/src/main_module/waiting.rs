@@ -38,11 +38,18 @@ pub(super) struct Waiting {
     tell_at: Option<Instant>,
     /// The last report.
     told: Option<NodeReport>,
+    /// The restart of the cluster waits for this, as the leader of the control log says; empty: for nothing.
+    restart: String,
 }
 
 impl Waiting {
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.tell_at
+    }
+
+    /// A newer view is there: if the restart still waits, that is said again.
+    pub(super) fn forget_restart(&mut self) {
+        self.restart.clear();
     }
 }
 
@@ -53,6 +60,17 @@ impl MainModule {
             self.waiting.tell_at = Some(self.now.monotonic + TELL_INTERVAL);
             self.report_state(outputs);
         }
+    }
+
+    /// The restart of the cluster waits for this.
+    pub(super) fn on_restart_awaited(&mut self, text: String, outputs: &mut Outputs<Shared>) {
+        self.waiting.restart = text;
+        self.report_state(outputs);
+    }
+
+    /// The condition that keeps the whole cluster waiting; empty: none.
+    pub(super) fn awaited_by_all(&self) -> &str {
+        if self.control.awaited.is_empty() { &self.waiting.restart } else { &self.control.awaited }
     }
 
     /// Says what is waited for, if it is time.
@@ -124,6 +142,9 @@ impl MainModule {
         let is_let_in = self.incarnation != Incarnation(0) && self.view.number.0 > 0;
         if !is_let_in && !self.control.awaited.is_empty() {
             return Some(format!("the control plane: {}", self.control.awaited));
+        }
+        if self.incarnation != Incarnation(0) && !self.waiting.restart.is_empty() {
+            return Some(format!("the restart of the cluster: {}", self.waiting.restart));
         }
         Some(if self.incarnation == Incarnation(0) {
             format!("a majority of voters to let it in{}", self.away())

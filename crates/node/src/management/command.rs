@@ -36,6 +36,9 @@ pub(super) enum Command<'line> {
     /// The control log goes on without nodes that are gone: the cluster's name and the list of nodes, if both were
     /// typed.
     RecoverVoters(Option<(&'line str, &'line str)>),
+    /// The cluster starts from the disks that are left, and loses rows: its name, and the list of the nodes that are
+    /// given up.
+    LoseData(Option<(&'line str, &'line str)>),
     /// NDB knows it, and it is refused here whoever asks.
     Refused(Refusal<'line>),
 }
@@ -100,6 +103,14 @@ impl<'line> Command<'line> {
                 }
                 _ => Self::RecoverVoters(None),
             },
+            ["start", cluster, "with", "data", "loss", rest @ ..] => match rest {
+                [] => Self::LoseData(Some((cluster, ""))),
+                ["without", _, ..] => {
+                    let list = line.split_once(" without ").map_or("", |(_, list)| list);
+                    Self::LoseData(Some((cluster, list)))
+                }
+                _ => Self::LoseData(None),
+            },
             ["all", "status"] => Self::AllStatus,
             ["all", "stop"] => Self::AllStop,
             ["all", "restart"] => Self::AllRestart,
@@ -147,7 +158,8 @@ impl<'line> Command<'line> {
             | Self::AllStop
             | Self::AllRestart
             | Self::Shutdown(_)
-            | Self::RecoverVoters(_) => Need::Authority,
+            | Self::RecoverVoters(_)
+            | Self::LoseData(_) => Need::Authority,
         }
     }
 }

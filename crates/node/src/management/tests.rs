@@ -2,6 +2,7 @@ use super::{
     Authority, CONNECTIONS_MAX, ClusterState, ConfiguredNode, FullStop, LINE_SIZE_MAX, Management,
     ManagementRequest, NOT_AUTHORIZED, StartCheck, Token,
 };
+use protocol::control::RecoveryGoal;
 use protocol::signal::NodeReport;
 use protocol::{
     Address, ConnectionAction, ConnectionId, NodeRole, Outputs, ReceiveBuffer, RequestToRuntime, Severity,
@@ -315,8 +316,8 @@ fn who_recovers_voters_names_the_cluster_and_those_that_are_gone() {
     let (said, _, requests) = say(&mut management, "recover voters Shop without 1, 65");
     assert_eq!(said, "");
     let (cluster, operator) = ("shop".to_owned(), "10.0.0.7:4711".to_owned());
-    let without = vec![NodeId(1), NodeId(65)];
-    assert_eq!(requests, [ManagementRequest::Recover { cluster, without, operator }]);
+    let (without, goal) = (vec![NodeId(1), NodeId(65)], RecoveryGoal::Voters);
+    assert_eq!(requests, [ManagementRequest::Recover { cluster, without, operator, goal }]);
     for line in [
         "recover voters",
         "recover voters shop",
@@ -396,6 +397,26 @@ fn management_nodes_with_different_configurations_are_told() {
     assert_eq!(tell(&mut management, other, "b"), [""; 0]);
     let (shown, ..) = say(&mut management, "show");
     assert!(shown.contains(&format!("WARNING: {}", told[0])), "{shown}");
+}
+
+#[test]
+fn who_gives_rows_up_names_the_cluster_and_disks_that_are_gone() {
+    let mut management = management();
+    for (line, without) in [
+        ("start Shop with data loss without 3, 4", vec![NodeId(3), NodeId(4)]),
+        ("START shop WITH DATA LOSS", Vec::new()),
+    ] {
+        let (said, _, requests) = say(&mut management, line);
+        assert_eq!(said, "");
+        let (cluster, operator) = ("shop".to_owned(), "10.0.0.7:4711".to_owned());
+        let goal = RecoveryGoal::Rows;
+        assert_eq!(requests, [ManagementRequest::Recover { cluster, without, operator, goal }]);
+    }
+    for line in ["start shop with data loss without a", "start shop with data loss 3"] {
+        let (said, _, requests) = say(&mut management, line);
+        assert!(said.contains("start Shop with data loss without 3,4 names the cluster"), "{said}");
+        assert!(requests.is_empty());
+    }
 }
 
 #[test]

@@ -15,8 +15,7 @@ use membership::control_state::{ClusterSettings, ControlState, Verdict};
 use membership::restart::{Plan, Standing, plan, runs_still, standing};
 use membership::succession;
 use protocol::control::{Command, GroupId};
-use protocol::signal::JoinRequest;
-use protocol::{Claim, ClaimPoint, NodeRole, View};
+use protocol::{Claim, ClaimPoint, GroupView, NodeRole, View};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use stdx::hash64;
@@ -211,16 +210,7 @@ impl RestartWorld {
         (machine.is_up, machine.is_told) = (true, false);
         machine.known = machine.durable;
         machine.rows.clear();
-        let join = Box::new(JoinRequest {
-            role: NodeRole::Data,
-            start: self.starts,
-            host: String::new(),
-            ldm_count: 1,
-            tc_count: 1,
-            query_count: 0,
-            sql_count: 1,
-            claim: Some(Box::new(claim)),
-        });
+        let join = Box::new(fixtures::join_request(NodeRole::Data, self.starts, Some(claim)));
         self.state.apply(&Command::Join { node, join, replaces });
     }
 
@@ -449,15 +439,69 @@ impl RestartWorld {
         }
     }
 
+    // ---- the canonical form -----------------------------------------------------------------------------------------
+
     /// Lives of a node that anything here names, in their order: what decides is which are the same.
     fn rank(&self, node: NodeId, life: Incarnation) -> usize {
         let mut lives = vec![self.state.incarnation(node), self.named(node)];
         lives.extend(self.machines[&node].points.iter().map(|(point, _)| point.lineage));
+        lives.extend(self.claimed(node).map(|point| point.lineage));
         let groups = self.view().groups.iter().flat_map(|group| &group.restorable);
         lives.extend(groups.filter(|(named, _)| *named == node).map(|(_, life)| *life));
         lives.sort_unstable();
         lives.dedup();
         lives.iter().position(|known| *known == life).unwrap_or(usize::MAX)
+    }
+
+    /// The points of the claim with which a node has started, while they decide anything.
+    fn claimed(&self, node: NodeId) -> impl Iterator<Item = &ClaimPoint> {
+        let life = self.state.life(node).filter(|_| self.starts(node));
+        life.into_iter().filter_map(|life| life.join.claim.as_ref()).flat_map(|claim| &claim.points)
+    }
+
+    /// All epochs that anything here names, in their order.
+    fn epochs(&self) -> BTreeSet<Epoch> {
+        let mut epochs = self.closed.clone();
+        let restarts = self.state.restarts().iter().chain([&self.view().restart]);
+        epochs.extend(restarts.flat_map(|restart| [restart.cut, restart.first]));
+        epochs.extend(self.underway.iter().map(|(plan, _)| plan.restart.cut));
+        for (node, machine) in &self.machines {
+            epochs.extend([machine.known, machine.durable]);
+            epochs.extend(machine.points.iter().map(|(point, _)| point.flushed));
+            epochs.extend(self.claimed(*node).map(|point| point.flushed));
+        }
+        epochs
+    }
+
+    /// All that there is of a node, without its number.
+    fn digest_of(&self, node: NodeId, epoch: &impl Fn(Epoch) -> usize) -> u64 {
+        let machine = &self.machines[&node];
+        let all = |rows: &[Epoch]| rows.iter().map(|row| epoch(*row)).collect::<Vec<usize>>();
+        let point =
+            |point: &ClaimPoint| (point.restart.0, self.rank(node, point.lineage), epoch(point.flushed));
+        let points: Vec<_> =
+            machine.points.iter().map(|(written, rows)| (point(written), all(rows))).collect();
+        let claimed: Vec<_> = self.claimed(node).map(point).collect();
+        let places = self.view().groups.iter().filter(|group| group.replicas.contains(&node)).map(|group| {
+            let lives = group.restorable.iter().filter(|(named, _)| *named == node);
+            let lives: Vec<usize> = lives.map(|(_, life)| self.rank(node, *life)).collect();
+            (group.in_sync.contains(&node), group.joining.contains(&node), lives)
+        });
+        let places: Vec<_> = places.collect();
+        let planned = self.underway.iter().flat_map(|(plan, restored)| {
+            let own = plan.nodes.iter().filter(|(info, _)| info.node == node);
+            own.map(|(info, order)| {
+                let life = self.rank(node, info.incarnation);
+                (life, self.rank(node, order.source), restored.contains(&node))
+            })
+        });
+        let planned: Vec<_> = planned.collect();
+        let lives = (self.rank(node, self.state.incarnation(node)), self.rank(node, self.named(node)));
+        let known = (machine.is_up, machine.is_told, epoch(machine.known), epoch(machine.durable));
+        let rows = all(&machine.rows);
+        hash64(
+            format!("{lives:?} {known:?} {rows:?} {points:?} {claimed:?} {places:?} {planned:?}").as_bytes(),
+        )
     }
 }
 
@@ -530,42 +574,27 @@ impl SmallWorld for RestartWorld {
         Ok(())
     }
 
+    /// Nodes of a group, and the groups, are alike: whichever number they have, what follows is the same. So is what an
+    /// epoch's number is: which comes first decides.
     fn digest(&self) -> u64 {
         let view = self.view();
-        let machines: Vec<String> = ALL
-            .into_iter()
-            .map(|node| {
-                let machine = &self.machines[&node];
-                let points: Vec<(u32, usize, Epoch, &Vec<Epoch>)> = machine
-                    .points
-                    .iter()
-                    .map(|(point, rows)| {
-                        (point.restart.0, self.rank(node, point.lineage), point.flushed, rows)
-                    })
-                    .collect();
-                let lives =
-                    (self.rank(node, self.state.incarnation(node)), self.rank(node, self.named(node)));
-                let known = (machine.is_up, machine.is_told, machine.known, machine.durable);
-                format!("{lives:?} {known:?} {:?} {points:?}", machine.rows)
-            })
-            .collect();
-        let groups: Vec<String> = view
-            .groups
-            .iter()
-            .map(|group| {
-                let named = group.restorable.iter().map(|(node, life)| (*node, self.rank(*node, *life)));
-                let restorable: Vec<(NodeId, usize)> = named.collect();
-                format!("{:?} {:?} {restorable:?}", group.in_sync, group.joining)
-            })
-            .collect();
-        let underway = self.underway.as_ref().map(|(plan, restored)| {
-            let nodes = plan.nodes.iter().map(|(info, order)| {
-                (info.node, self.rank(info.node, info.incarnation), self.rank(info.node, order.source))
-            });
-            (plan.restart, nodes.collect::<Vec<_>>(), restored)
-        });
-        let told = (&self.closed, &self.durable, &self.cut_off, self.is_said);
-        let left = (self.closes_left, self.losses_left, view.restart);
-        hash64(format!("{machines:?} {groups:?} {underway:?} {told:?} {left:?}").as_bytes())
+        let epochs = self.epochs();
+        let rank = |epoch: Epoch| epochs.iter().position(|known| *known == epoch).unwrap_or(usize::MAX);
+        let of_group = |group: &GroupView| {
+            let mut nodes: Vec<u64> =
+                group.replicas.iter().map(|node| self.digest_of(*node, &rank)).collect();
+            nodes.sort_unstable();
+            nodes
+        };
+        let mut groups: Vec<Vec<u64>> = view.groups.iter().skip(1).map(of_group).collect();
+        groups.sort_unstable();
+        let all = |set: &BTreeSet<Epoch>| set.iter().map(|epoch| rank(*epoch)).collect::<Vec<usize>>();
+        let told = (all(&self.closed), all(&self.durable), all(&self.cut_off), self.is_said);
+        let restarts = self.state.restarts().iter().chain([&view.restart]);
+        let restarts: Vec<_> =
+            restarts.map(|restart| (restart.number.0, rank(restart.cut), rank(restart.first))).collect();
+        let planned = self.underway.as_ref().map(|(plan, _)| rank(plan.restart.cut));
+        let left = (self.closes_left, self.losses_left);
+        hash64(format!("{groups:?} {told:?} {restarts:?} {planned:?} {left:?}").as_bytes())
     }
 }

@@ -5,7 +5,7 @@ use crate::control_state::NUMBERS_LEAP;
 use crate::log_file::tests::put;
 use crate::membership::tests::{Input, config};
 use crate::{Membership, MembershipConfig};
-use protocol::control::{ControlMessage, RecoveryMessage, RecoveryOrder};
+use protocol::control::{ControlMessage, RecoveryGoal, RecoveryMessage, RecoveryOrder};
 use protocol::module::EXIT_LEFT_OUT;
 use protocol::signal::JoinRequest;
 use protocol::{
@@ -245,7 +245,8 @@ impl Cluster {
         self.starts += 1;
         let without = without.iter().map(|node| NodeId(*node)).collect();
         let (number, cluster, operator) = (self.starts, cluster.to_owned(), "an operator".to_owned());
-        let order = Box::new(RecoveryOrder { number, cluster, without, operator });
+        let order =
+            Box::new(RecoveryOrder { number, cluster, without, operator, goal: RecoveryGoal::Voters });
         let (from, to) = (Address::main(NodeId(id)), Address::membership(NodeId(id)));
         let envelope = Envelope::unstamped(from, to, Signal::RecoverVoters(order));
         self.input(id, |block, now, outputs| block.on_signal(now, envelope, outputs));

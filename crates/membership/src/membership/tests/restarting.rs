@@ -1,8 +1,8 @@
 //! All processes are gone, and the nodes come back with what their disks hold.
 
 use super::*;
-use crate::restart::START_PARTIAL_TIMEOUT;
 use protocol::ClaimPoint;
+use protocol::control::{RecoveryGoal, RecoveryOrder};
 use types::{Epoch, RestartNumber};
 
 const DATA_NODES: [NodeId; 2] = [DATA, OTHER];
@@ -304,4 +304,92 @@ fn a_stop_of_an_older_view_is_void() {
     world.step(DATA, stop);
     assert!(!world.node(DATA).block.view.is_stopped);
     assert_eq!(world.node(DATA).exit, None);
+}
+
+/// An operator of the management node gives rows up; the answer.
+fn lose_data(world: &mut World, without: &[NodeId]) -> String {
+    let order = RecoveryOrder {
+        number: 7,
+        cluster: "Test".to_owned(),
+        without: without.to_vec(),
+        operator: "an operator".to_owned(),
+        goal: RecoveryGoal::Rows,
+    };
+    world.node(MANAGEMENT).answers.clear();
+    world.tell(MANAGEMENT, Signal::RecoverVoters(Box::new(order)));
+    world.run(6_000);
+    world.node(MANAGEMENT).answers.pop().unwrap_or_default()
+}
+
+#[test]
+fn rows_are_given_up_by_an_order_only() {
+    let mut world = durable();
+    assert!(lose_data(&mut world, &[OTHER]).contains("node 2 answers"));
+    assert!(lose_data(&mut world, &[]).contains("no node group has lost all its rows"));
+    let stale = world.left(DATA, 20);
+    world.end(&DATA_NODES);
+    // The disk of node 1 ends before what was durable at the end.
+    world.come_back(DATA, Claim { durable: Epoch(30), ..stale });
+    world.run(41_000);
+    let awaited = world.node(DATA).awaited.clone();
+    assert!(awaited.contains("the disk of node 1 ends at epoch 20, and 30 was durable"), "{awaited}");
+    assert!(awaited.contains("latsdb mgm -e 'start test with data loss without 2'"), "{awaited}");
+    assert!(lose_data(&mut world, &[]).contains("node 2 may have the rows of node group 0"));
+    assert!(lose_data(&mut world, &[DATA]).contains("node 1 answers"));
+    assert!(lose_data(&mut world, &[SQL]).contains("there is no data node 67"));
+    assert!(world.node(DATA).restore.is_none());
+    let answer = lose_data(&mut world, &[OTHER]);
+    assert_eq!(answer, "the cluster starts with what is left, without node 2");
+    world.run(1_000);
+    assert_eq!(world.restore(DATA).restart.cut, Epoch(20));
+    world.run(1_000);
+    let view = Arc::clone(&world.node(DATA).block.view);
+    assert!(view.restart.number.0 == 1 && view.is_in_sync(DATA), "{view:?}");
+    assert_eq!(world.node(DATA).awaited, "");
+}
+
+#[test]
+fn a_restart_says_for_which_node_it_waits() {
+    let mut world = durable();
+    let disk = world.left(OTHER, 30);
+    world.end(&DATA_NODES);
+    world.come_back(OTHER, disk);
+    world.run(12_000);
+    for node in [OTHER, MANAGEMENT] {
+        let awaited = world.node(node).awaited.clone();
+        let text = "node 1 is not there; after 30 s (StartPartialTimeout) it begins without";
+        assert_eq!(awaited, text, "at node {node}");
+    }
+    world.run(30_000);
+    assert_eq!(world.restore(OTHER).restart.cut, Epoch(30));
+    assert_eq!(world.node(OTHER).awaited, "", "the restart is under way");
+}
+
+#[test]
+fn after_a_full_stop_lost_voters_are_recovered_from_and_the_disk_that_is_left_counts() {
+    let mut world = durable();
+    let disk = world.left(OTHER, 30);
+    world.end(&[DATA, OTHER, MANAGEMENT, SQL]);
+    // The management node and one data node have lost their disks: the other one has a copy of the log, and its rows.
+    world.begin(MANAGEMENT, config(MANAGEMENT, 777, &[]), Vec::new());
+    world.come_back(OTHER, disk);
+    world.run(2_000);
+    assert_eq!(world.node(OTHER).block.incarnation, None, "nobody lets it in");
+    let order = RecoveryOrder {
+        number: 8,
+        cluster: "test".to_owned(),
+        without: vec![DATA, MANAGEMENT],
+        operator: "an operator".to_owned(),
+        goal: RecoveryGoal::Voters,
+    };
+    world.tell(MANAGEMENT, Signal::RecoverVoters(Box::new(order)));
+    world.run(5_000);
+    let answer = world.node(MANAGEMENT).answers.pop().unwrap_or_default();
+    assert!(answer.starts_with("the control log goes on at node 2"), "{answer}");
+    world.run(5_000);
+    assert_eq!(world.restore(OTHER).restart.cut, Epoch(30));
+    world.run(1_000);
+    let view = Arc::clone(&world.node(OTHER).block.view);
+    assert!(view.restart.number.0 == 1 && view.is_in_sync(OTHER) && !view.is_stopped, "{view:?}");
+    assert_eq!(world.node(OTHER).exit, None);
 }

@@ -13,6 +13,8 @@ fn what_changes_something_needs_authority() {
         "all restart",
         "recover voters",
         "recover voters shop without 1,3",
+        "start shop with data loss",
+        "start shop with data loss without 3, 4",
     ] {
         assert_eq!(Command::parse(line).map(Command::need), Some(Need::Authority), "{line}");
     }
