@@ -26,7 +26,7 @@ use memory::{ConfigError as MemoryError, MIB, MemoryConfig, MemoryManager, Regio
 use node::config::{ClusterConfig, MysqlConfig, NodeConfig};
 use node::main_module::Reporting;
 use node::management::{Authority, ConfiguredNode, StartCheck};
-use node::{Globals, NodeModule, NodeSettings, RedoSettings};
+use node::{FullStopSettings, Globals, NodeModule, NodeSettings, RedoSettings};
 use protocol::layout::{CpuShare, Layout, LayoutRequest, ThreadKind};
 use protocol::{Address, ModuleKind, NodeRole};
 use runtime::disk::NodeFolder;
@@ -316,9 +316,11 @@ fn settings(config: &ClusterConfig, text: String, me: &NodeConfig) -> NodeSettin
         sizes: node::Sizes::DEFAULT,
         heartbeat_interval: config.heartbeat_interval,
         answer_timeout: config.answer_timeout,
-        start_partial_timeout: config.start_partial_timeout,
         redo: None,
-        keeps_rows: config.keeps_rows(),
+        full_stops: FullStopSettings {
+            keeps_rows: config.keeps_rows(),
+            start_partial_timeout: config.start_partial_timeout,
+        },
         control_log: Vec::new(),
         version: VERSION.to_owned(),
         reporting: Some(Reporting {

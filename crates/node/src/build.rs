@@ -74,18 +74,25 @@ pub struct NodeSettings {
     pub heartbeat_interval: Duration,
     /// ReplicaAnswerTimeout; zero: nobody is made to leave for late answers.
     pub answer_timeout: Duration,
-    /// StartPartialTimeout; zero: a restart waits for all data nodes.
-    pub start_partial_timeout: Duration,
     /// The redo log of a data node; none: it keeps none.
     pub redo: Option<RedoSettings>,
-    /// The cluster's data nodes keep rows on disk.
-    pub keeps_rows: bool,
+    /// Full stops.
+    pub full_stops: FullStopSettings,
     /// The contents of the file of the node's control log; empty without one.
     pub control_log: Vec<u8>,
     /// The version, for people.
     pub version: String,
     /// The report of this node to management nodes; none in simulations, where nobody asks.
     pub reporting: Option<Reporting>,
+}
+
+/// Settings for a full stop of the cluster and for the restart that follows.
+#[derive(Clone, Copy, Debug)]
+pub struct FullStopSettings {
+    /// The cluster's data nodes keep rows on disk.
+    pub keeps_rows: bool,
+    /// StartPartialTimeout; zero: a restart waits for all data nodes.
+    pub start_partial_timeout: Duration,
 }
 
 /// Connections of a node that may be about to log in, and of one of its `sql` modules at least.
@@ -193,7 +200,7 @@ pub fn build(
         replica_count: settings.replica_count,
         partitions_per_node: settings.partitions_per_node,
         slots_per_node: settings.slots_per_node,
-        start_partial_timeout: settings.start_partial_timeout,
+        start_partial_timeout: settings.full_stops.start_partial_timeout,
         detector: DetectorConfig::for_interval(settings.heartbeat_interval),
         log_file: settings.control_log.clone(),
     };
@@ -241,7 +248,7 @@ fn main_module(
         .with_start_check(settings.start_check.clone())
         .with_authority(settings.authority.clone())
     });
-    let management = match settings.keeps_rows {
+    let management = match settings.full_stops.keeps_rows {
         true => management.map(Management::with_rows_on_disk),
         false => management,
     };

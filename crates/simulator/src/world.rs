@@ -20,7 +20,7 @@ use crate::timed::Timed;
 use crate::transcript::Transcript;
 use membership::detector::DetectorConfig;
 use memory::{MemoryConfig, MemoryManager};
-use node::{Globals, NodeModule, NodeSettings, RedoSettings, build};
+use node::{FullStopSettings, Globals, NodeModule, NodeSettings, RedoSettings, build};
 use protocol::control::{RecoveryGoal, RecoveryOrder};
 use protocol::disk::{DiskLane, DiskOperation, DiskRequest};
 use protocol::layout::{CpuShare, Layout, LayoutRequest};
@@ -519,9 +519,11 @@ impl World {
             transaction_inactive_timeout: None,
             heartbeat_interval: DetectorConfig::DEFAULT.interval,
             answer_timeout: ANSWER_TIMEOUT,
-            start_partial_timeout: START_PARTIAL_TIMEOUT,
             redo: self.shape.redo.clone().filter(|_| role == NodeRole::Data),
-            keeps_rows: self.shape.redo.is_some(),
+            full_stops: FullStopSettings {
+                keeps_rows: self.shape.redo.is_some(),
+                start_partial_timeout: START_PARTIAL_TIMEOUT,
+            },
             control_log: self.disks.entry(node).or_default().begin_process(),
             version: "simulated".to_owned(),
         };
