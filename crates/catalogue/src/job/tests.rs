@@ -9,8 +9,12 @@ use crate::request::{
 use crate::rows::{CHANGES_KEPT, CatalogueError, SchemaBuilder, SchemaChanges};
 use crate::system::{bootstrap, bootstrap_rows};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use stdx::Prng;
-use types::{Collation, IndexKind, IntegerWidth, SqlType, TableDefinition};
+use types::{
+    Assembled, Collation, IndexKind, IntegerWidth, SchemaAssembly, SchemaPart, SchemaParts, SqlType,
+    TableDefinition,
+};
 
 /// A cluster with one group of two nodes.
 const TERMS: types::SlotTerms =
@@ -990,8 +994,7 @@ fn random_statements_keep_rows_and_schema_together() {
                 Ok(_) => done += 1,
                 Err(_) => assert_eq!(world.schema, before, "what is refused changes nothing"),
             }
-            let bytes = stdx::wire::to_bytes(&world.schema);
-            assert_eq!(stdx::wire::from_bytes::<Schema>(&bytes).as_ref(), Ok(&world.schema));
+            assert_eq!(received(&sent(&world.schema)).as_ref(), Some(&world.schema));
             let newest = world.schema.tables().keys().max().unwrap_or_default();
             for new in world.schema.tables().keys().filter(|id| !before.tables().contains_key(*id)) {
                 assert!(new > highest, "table ids are never used again");
@@ -1009,6 +1012,27 @@ fn random_statements_keep_rows_and_schema_together() {
     assert!(done > 1_000, "only {done} random statements made sense");
 }
 
+/// The bytes of a schema's parts.
+fn sent(schema: &Schema) -> Vec<Vec<u8>> {
+    SchemaParts::of(&Arc::new(schema.clone())).map(|part| stdx::wire::to_bytes(&part)).collect()
+}
+
+/// The schema of these parts.
+fn received(parts: &[Vec<u8>]) -> Option<Schema> {
+    let mut parts = parts.iter().map(|bytes| stdx::wire::from_bytes::<SchemaPart>(bytes).ok());
+    let first = parts.next()??;
+    let none = Schema::empty(first.version);
+    let mut assembled = SchemaAssembly::new(first.version).add(first, &none)?;
+    for part in parts {
+        let Assembled::More(assembly) = assembled else { return None };
+        assembled = assembly.add(part?, &none)?;
+    }
+    match assembled {
+        Assembled::Whole(schema) => Some(schema),
+        Assembled::More(_) => None,
+    }
+}
+
 #[test]
 fn damaged_bytes_never_panic() {
     let mut world = World::with_item();
@@ -1018,7 +1042,7 @@ fn damaged_bytes_never_panic() {
         .expect("a job");
     let JobStep::Write(write) = job.next() else { panic!("a write") };
     world.write(&job, &write);
-    let schema = stdx::wire::to_bytes(&world.schema);
+    let parts = sent(&world.schema);
     let rows: Vec<(TableId, Box<[u8]>)> =
         world.rows.iter().map(|((table, _), row)| (*table, row.clone())).collect();
     let mut random = Prng::new(1);
@@ -1034,7 +1058,8 @@ fn damaged_bytes_never_panic() {
         damaged
     };
     for _ in 0..4_000 {
-        if let Ok(schema) = stdx::wire::from_bytes::<Schema>(&damage(&schema)) {
+        let damaged: Vec<Vec<u8>> = parts.iter().map(|part| damage(part)).collect();
+        if let Some(schema) = received(&damaged) {
             for table in schema.tables().values() {
                 let _ =
                     (types::RowLayout::of_table(table), types::KeyEncoder::new(table, table.primary_key()));
