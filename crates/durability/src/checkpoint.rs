@@ -6,7 +6,7 @@
 //! Deliberately not here: the bytes (`piece`, `manifest`), and the rows in memory (`storage`).
 
 use crate::manifest::{FragmentCheckpoint, Manifest};
-use crate::piece::{Piece, PieceError, PieceRow};
+use crate::piece::{Piece, PieceError};
 use crate::recovery::SLICE_SIZE;
 use protocol::control::GroupId;
 use protocol::disk::{DiskAnswer, DiskError, DiskOperation, FileName};
@@ -76,11 +76,11 @@ impl CheckpointReader {
         Some(DiskOperation::Read { file: FileName::Piece(self.fragment.file), offset, length })
     }
 
-    /// The answer to the last read: its rows go to `take`, in the order of keys.
+    /// The answer to the last read: pieces that are whole with it go to `take`, in the order of keys.
     pub fn on_done(
         &mut self,
         result: Result<DiskAnswer, DiskError>,
-        mut take: impl FnMut(&PieceRow<'_>),
+        mut take: impl FnMut(&Piece<'_>),
     ) -> Result<(), CheckpointError> {
         self.has_asked = false;
         match result {
@@ -115,7 +115,7 @@ impl CheckpointReader {
         &mut self,
         piece: &Piece<'_>,
         offset: u64,
-        take: &mut impl FnMut(&PieceRow<'_>),
+        take: &mut impl FnMut(&Piece<'_>),
     ) -> Result<(), CheckpointError> {
         let place = &piece.place;
         let is_it = place.founding == self.founding
@@ -136,10 +136,10 @@ impl CheckpointReader {
             }
             last = Some(row.key);
             self.rows += 1;
-            take(&row);
         }
         self.last_key = last.map(Box::from).or(self.last_key.take());
         self.pieces += 1;
+        take(piece);
         Ok(())
     }
 

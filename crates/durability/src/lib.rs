@@ -50,6 +50,6 @@ pub use manifest::{FragmentCheckpoint, Manifest, ManifestError};
 pub use piece::{Piece, PieceBuilder, PieceError, PiecePlace, PieceRow, SealedPiece};
 pub use record::{Entry, RecordError};
 pub use recovery::{
-    Found, LogReader, ManifestScan, Manifests, Point, Replay, ReplayError, Rewrite, Scan, ScanError,
+    Found, LogReader, LogSlice, ManifestScan, Manifests, Point, Replay, ReplayError, Rewrite, Scan, ScanError,
 };
 pub use writer::{LogEnd, LogFailure, LogFile, LogIdentity, LogLevel, LogSize, Writer};

@@ -172,7 +172,7 @@ pub struct Piece<'a> {
     /// The highest epoch of its rows.
     pub highest: Epoch,
     base: Epoch,
-    payload: &'a [u8],
+    bytes: &'a [u8],
 }
 
 /// Why there is no piece.
@@ -214,19 +214,25 @@ impl<'a> Piece<'a> {
             rows: word(header, 68),
             highest: Epoch(highest),
             base: Epoch(base),
-            payload,
+            bytes: &bytes[..end],
         })
+    }
+
+    /// Header and rows, without the zeros behind them.
+    #[must_use]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
     }
 
     /// Bytes that it takes on disk.
     #[must_use]
     pub fn size(&self) -> usize {
-        (HEADER_SIZE + self.payload.len()).next_multiple_of(PAGE_SIZE)
+        self.bytes.len().next_multiple_of(PAGE_SIZE)
     }
 
     /// Its rows, in order. The first error is the last item.
     pub fn rows(&self) -> impl Iterator<Item = Result<PieceRow<'a>, RecordError>> + use<'a> {
-        let (mut rest, base) = (self.payload, self.base);
+        let (mut rest, base) = (self.bytes.get(HEADER_SIZE..).unwrap_or_default(), self.base);
         std::iter::from_fn(move || {
             if rest.is_empty() {
                 return None;

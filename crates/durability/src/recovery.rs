@@ -34,7 +34,7 @@ mod scan;
 
 pub use chain::{Found, Point};
 pub use manifests::{ManifestScan, Manifests};
-pub use replay::{Replay, ReplayError};
+pub use replay::{LogSlice, Replay, ReplayError};
 pub use rewrite::Rewrite;
 pub use scan::{LogReader, Scan, ScanError};
 

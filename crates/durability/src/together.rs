@@ -3,7 +3,7 @@
 
 use crate::block::{Mark, OpenBlock, Position};
 use crate::manifest::{FragmentCheckpoint, Manifest};
-use crate::piece::{PieceBuilder, PiecePlace, PieceRow, SealedPiece};
+use crate::piece::{Piece, PieceBuilder, PiecePlace, PieceRow, SealedPiece};
 use crate::record::Entry;
 use crate::recovery::{Found, LogReader, ManifestScan, Manifests, Scan};
 use crate::simulated_disk::Disk;
@@ -263,8 +263,10 @@ impl Node {
         let mut fragment = bare(&self.memory);
         for mut reader in checkpoints.readers() {
             while let Some(operation) = reader.poll() {
-                let load = |row: &PieceRow<'_>| {
-                    fragment.load(row.key, row.epoch, Some(row.row)).expect("there is memory");
+                let load = |piece: &Piece<'_>| {
+                    for row in piece.rows().map(|row| row.expect("it was checked")) {
+                        fragment.load(row.key, row.epoch, Some(row.row)).expect("there is memory");
+                    }
                 };
                 reader.on_done(self.disk.perform(operation), load).expect("the checkpoint is whole");
             }
@@ -272,10 +274,10 @@ impl Node {
         if let Some(point) = &point {
             let mut replay = found.replay(point, Epoch(flushed), required);
             while let Some(operation) = replay.poll() {
-                let load = |_, entry: &Entry<'_>| {
+                let slice = replay.on_done(self.disk.perform(operation)).expect("the log is whole");
+                for (_, entry) in slice.entries() {
                     fragment.load(entry.key, entry.epoch, entry.row).expect("there is memory");
-                };
-                replay.on_done(self.disk.perform(operation), load).expect("the log is whole");
+                }
             }
         }
         self.fragment = fragment;

@@ -224,6 +224,7 @@ fn disk_config(
         ldms: of_kind(ModuleKind::Ldm),
         queries: of_kind(ModuleKind::Query),
         node_epoch: Arc::clone(epoch),
+        replicas: u16::try_from(settings.replica_count).unwrap_or(1),
         memory: Arc::clone(memory),
         redo: redo.clone(),
         room: Arc::clone(room),

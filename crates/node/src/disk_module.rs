@@ -27,8 +27,8 @@ mod start;
 
 use checkpoint::{CheckpointConfig, Checkpoints};
 use durability::{
-    CheckpointReader, Found, LogEnd, LogIdentity, LogLevel, LogSize, ManifestScan, Manifests, Mark, Position,
-    Replay, Rewrite, Scan, SealedBlock, Writer,
+    Found, LogEnd, LogIdentity, LogLevel, LogSize, ManifestScan, Manifests, Mark, Position, Rewrite, Scan,
+    SealedBlock, Writer,
 };
 use marks::Marks;
 use memory::MemoryManager;
@@ -40,7 +40,7 @@ use protocol::redo_room::RedoRoom;
 use protocol::restart::RestoreOrder;
 use protocol::{Address, Envelope, Input, Outputs, RequestToRuntime, RestartPoint, Severity, Signal};
 use query::{NodeMap, RestoredFragment, Shared};
-use restore::{Builder, Loader};
+use restore::Restore;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use stdx::{Duration, Instant, Now, earlier};
@@ -48,8 +48,6 @@ use types::{Epoch, Incarnation, NodeId};
 
 /// How soon a disk that was full is tried again.
 const RETRY: Duration = Duration::from_secs(1);
-/// The job of building indexes.
-const BUILD: u64 = 0;
 
 /// The facts that `disk` must know to start.
 pub struct DiskConfig {
@@ -63,6 +61,8 @@ pub struct DiskConfig {
     pub queries: Vec<Address>,
     /// The highest epoch that the node has heard of.
     pub node_epoch: Arc<NodeEpoch>,
+    /// NoOfReplicas.
+    pub replicas: u16,
     /// Memory of rows that are restored.
     pub memory: Arc<MemoryManager>,
     /// The settings of the log.
@@ -106,24 +106,12 @@ enum Phase {
     Tidying(Box<Found>, VecDeque<DiskOperation>),
     /// The claim is told.
     Claimed(Box<Found>),
-    /// Rows are read.
-    Restoring(Box<Restoring>),
+    /// Rows are read, and get their indexes.
+    Restoring(Box<Restore>),
     /// A checkpoint is bad, and the next life must not claim it: why the node ends, and what is done before.
     GivingUp(String, Option<DiskOperation>),
-    /// Rows get their indexes.
-    Building(Box<(RestoreOrder, NextLog, Builder)>),
     /// The log is written.
     Running,
-}
-
-/// A restore that is under way.
-struct Restoring {
-    order: RestoreOrder,
-    /// Checkpoints that are not read yet.
-    readers: VecDeque<CheckpointReader>,
-    replay: Replay,
-    loader: Loader,
-    next: NextLog,
 }
 
 /// Where a log goes on.
@@ -246,7 +234,6 @@ impl DiskModule {
             _ if envelope.from.node != self.config.node => {}
             Signal::JoinAccepted { incarnation } => self.life = incarnation,
             Signal::Restore(order) => self.on_restore(order, outputs),
-            Signal::Continue(_) => self.build(outputs),
             Signal::EpochClosed { epoch, is_awaited, closed_at_us, .. } => {
                 self.marks.close(epoch, closed_at_us);
                 if is_awaited {
@@ -287,13 +274,15 @@ impl DiskModule {
                     self.checkpoints.on_scanned(now, scan, piece, writer);
                 }
             }
+            Shared::Loaded(loaded) => self.on_loaded(from, loaded, outputs),
             Shared::Installed { .. }
             | Shared::Readers { .. }
             | Shared::Account(_)
             | Shared::Catalogue(_)
             | Shared::Fragments(_)
             | Shared::ListFragments
-            | Shared::Scan(_) => {}
+            | Shared::Scan(_)
+            | Shared::Load(_) => {}
         }
         self.end_call(now, outputs);
     }

@@ -799,7 +799,9 @@ impl MainModule {
             | Shared::ListFragments
             | Shared::FragmentsListed(_)
             | Shared::Scan(_)
-            | Shared::Scanned(..) => {}
+            | Shared::Scanned(..)
+            | Shared::Load(_)
+            | Shared::Loaded(_) => {}
         }
     }
 

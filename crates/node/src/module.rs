@@ -365,7 +365,9 @@ impl NodeModule {
             | Shared::ListFragments
             | Shared::FragmentsListed(_)
             | Shared::Scan(_)
-            | Shared::Scanned(..) => (None, false),
+            | Shared::Scanned(..)
+            | Shared::Load(_)
+            | Shared::Loaded(_) => (None, false),
         };
         if let Some(map) = &installed {
             // Epochs of a restart are above all from before.

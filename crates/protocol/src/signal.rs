@@ -104,7 +104,7 @@ pub const SCHEMA_USERS_MAX: usize = 64;
 pub enum Signal {
     // ---- a module to itself -----------------------------------------------------------------------------------------
     /// Go on with the work named by this number after other work had its turn.
-    #[signal(to(sql, ldm, query, disk), fence = none)]
+    #[signal(to(sql, ldm, query), fence = none)]
     Continue(u64),
 
     // ---- session -> ldm or query, and back --------------------------------------------------------------------------

@@ -10,6 +10,7 @@
 
 pub mod account_news;
 pub mod batch;
+pub mod loading;
 pub mod module;
 pub mod node_map;
 pub mod piece_scan;
@@ -20,6 +21,7 @@ pub mod write;
 pub use account_news::{AccountName, AccountNews};
 pub use batch::{BatchRow, BatchShape, RowBatchReader, RowBatchWriter};
 pub use expression::context::{Raised, Warnings};
+pub use loading::{LoadStep, Loaded, Loader, Shares};
 pub use module::Query;
 pub use node_map::{
     ListedFragment, NodeMap, PublishedReader, RestoredFragment, Shared, TableAccessInfo, TablesAhead,

@@ -4,7 +4,7 @@
 //! uses the newest map it was given and keeps it alive by its `Arc`. Invariant: the parts of one map fit each other:
 //! every table of the schema has its access info, and readers are only there for tables of the schema.
 
-use crate::{AccountNews, PieceScan, Readers};
+use crate::{AccountNews, LoadStep, Loaded, PieceScan, Readers};
 use durability::{SealedBlock, SealedPiece};
 use protocol::lease::Lease;
 use protocol::program::ROW_SIZE_MAX;
@@ -46,6 +46,10 @@ pub enum Shared {
         /// Everything that was ever decided there with an epoch up to this one is in these or earlier blocks.
         whole: Option<Epoch>,
     },
+    /// disk -> ldm: a step of the loading of rows.
+    Load(LoadStep),
+    /// ldm -> disk: its end.
+    Loaded(Loaded),
     /// disk -> main: the catalogue that was restored.
     Catalogue(Arc<Schema>),
     /// disk -> ldm: the rows that were restored, before the first tables.

@@ -372,7 +372,9 @@ impl SqlModule {
             | Shared::ListFragments
             | Shared::FragmentsListed(_)
             | Shared::Scan(_)
-            | Shared::Scanned(..) => return,
+            | Shared::Scanned(..)
+            | Shared::Load(_)
+            | Shared::Loaded(_) => return,
         };
         let is_new_view = map.view.number > self.state.site.map.view.number;
         let is_new_schema = map.schema.version > self.state.site.map.schema.version;

@@ -217,51 +217,17 @@ impl Fragment {
         after_key: Option<&[u8]>,
         rows: u32,
     ) -> Result<BackfillProgress, RegionFull> {
-        self.fill(index, after_key, rows, Urgency::Normal)
-    }
-
-    fn fill(
-        &mut self,
-        index: IndexId,
-        after_key: Option<&[u8]>,
-        rows: u32,
-        urgency: Urgency,
-    ) -> Result<BackfillProgress, RegionFull> {
         let (core, owner) = self.parts();
         // SAFETY: the owner does not reclaim here.
-        let set = unsafe { core.index_set() };
-        let Some(index) = set.indexes.iter().find(|candidate| candidate.shape.id == index) else {
-            return Ok(BackfillProgress::End);
-        };
-        let target = after_key.map_or(Target::First, Target::At);
-        // SAFETY: the owner does not reclaim here.
-        let mut leaf = unsafe { core.primary.leaf(target) };
-        let mut start = match (&leaf, after_key) {
-            (Some(leaf), Some(key)) => {
-                let (position, is_there) = leaf.search(key);
-                position + usize::from(is_there)
-            }
-            _ => 0,
-        };
-        let mut left = rows.max(1);
-        while let Some(view) = leaf {
-            for position in start..view.len() {
-                // SAFETY: the primary index holds rows.
-                let row = unsafe { Row::of(view.get(position)) };
-                for bytes in row.versions().filter_map(Version::row) {
-                    add_entry(owner, index, row, bytes, urgency)?;
-                }
-                left -= 1;
-                if left == 0 {
-                    return Ok(BackfillProgress::More(row.key().into()));
-                }
-            }
-            start = 0;
-            // SAFETY: the owner does not reclaim here.
-            leaf = view.high.and_then(|high| unsafe { core.primary.leaf(Target::At(high)) });
+        let Some(index) = (unsafe { core.index_set() }).find(index) else { return Ok(BackfillProgress::End) };
+        let progress = walk(core, after_key, rows, |row| {
+            let mut versions = row.versions().filter_map(Version::row);
+            versions.try_for_each(|bytes| add_entry(owner, index, row, bytes, Urgency::Normal))
+        })?;
+        if progress == BackfillProgress::End {
+            index.is_complete.store(true, Ordering::Relaxed);
         }
-        index.is_complete.store(true, Ordering::Relaxed);
-        Ok(BackfillProgress::End)
+        Ok(progress)
     }
 
     /// The newest version of a key, whatever its state.
@@ -318,7 +284,7 @@ impl Fragment {
         let (core, owner) = self.parts();
         // SAFETY: the owner does not reclaim here.
         let (row, set) = unsafe { (core.hash.find(hash_of(key), key), core.index_set()) };
-        let index = set.indexes.iter().find(|candidate| candidate.shape.id == index);
+        let index = set.find(index);
         let (Some(row), Some(index)) = (row, index) else { return Ok(()) };
         let mut versions = row.versions().filter_map(Version::row);
         let added = versions.try_for_each(|bytes| add_entry(owner, index, row, bytes, Urgency::Restart));
@@ -531,6 +497,41 @@ impl Fragment {
             pages: (data_bytes + index_bytes + retired_bytes).div_ceil(PAGE_BYTES as u64),
         }
     }
+}
+
+/// Up to `rows` rows behind a primary key, in order, for the owner, who does not reclaim meanwhile.
+fn walk<'a>(
+    core: &'a Core,
+    after_key: Option<&[u8]>,
+    rows: u32,
+    mut each: impl FnMut(Row<'a>) -> Result<(), RegionFull>,
+) -> Result<BackfillProgress, RegionFull> {
+    let target = after_key.map_or(Target::First, Target::At);
+    // SAFETY: the owner does not reclaim here.
+    let mut leaf = unsafe { core.primary.leaf(target) };
+    let mut start = match (&leaf, after_key) {
+        (Some(leaf), Some(key)) => {
+            let (position, is_there) = leaf.search(key);
+            position + usize::from(is_there)
+        }
+        _ => 0,
+    };
+    let mut left = rows.max(1);
+    while let Some(view) = leaf {
+        for position in start..view.len() {
+            // SAFETY: the primary index holds rows.
+            let row = unsafe { Row::of(view.get(position)) };
+            each(row)?;
+            left -= 1;
+            if left == 0 {
+                return Ok(BackfillProgress::More(row.key().into()));
+            }
+        }
+        start = 0;
+        // SAFETY: the owner does not reclaim here.
+        leaf = view.high.and_then(|high| unsafe { core.primary.leaf(Target::At(high)) });
+    }
+    Ok(BackfillProgress::End)
 }
 
 /// The first leaf of the primary index that has rows, for the owner, who does not reclaim while it looks at it. A leaf

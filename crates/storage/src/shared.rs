@@ -59,6 +59,13 @@ pub(crate) struct IndexSet {
     pub(crate) indexes: Vec<Arc<Index>>,
 }
 
+impl IndexSet {
+    /// The index with this id.
+    pub(crate) fn find(&self, id: IndexId) -> Option<&Index> {
+        self.indexes.iter().map(AsRef::as_ref).find(|index: &&Index| index.shape.id == id)
+    }
+}
+
 /// The part that only the owner uses.
 pub(crate) struct Owner {
     pub(crate) definition: Arc<FragmentDefinition>,
@@ -361,9 +368,9 @@ pub(crate) fn version_of<'a>(
 }
 
 /// Makes the entry of one index for a version, if there is none yet.
-pub(crate) fn add_entry<'a>(
+pub(crate) fn add_entry(
     owner: &mut Owner,
-    index: &'a Index,
+    index: &Index,
     row: Row<'_>,
     bytes: &[u8],
     urgency: Urgency,
@@ -373,6 +380,19 @@ pub(crate) fn add_entry<'a>(
     index.encode(bytes, &mut key);
     let parts = key.len();
     key.extend_from_slice(row.key());
+    let added = insert_entry(owner, index, row, (&key, parts), urgency);
+    owner.scratch[0] = key;
+    added
+}
+
+/// The same with the entry's key, which begins with that of the index: so many bytes.
+pub(crate) fn insert_entry<'a>(
+    owner: &mut Owner,
+    index: &'a Index,
+    row: Row<'_>,
+    (key, parts): (&[u8], usize),
+    urgency: Urgency,
+) -> Result<(), RegionFull> {
     let make = |arena: &mut Arena| Entry::allocate(arena, row, &key[..parts], urgency).map(Entry::keyed);
     let unmake = |arena: &mut Arena, keyed: Keyed<'a>| {
         // SAFETY: it is the entry that was made, and nobody has seen it.
@@ -381,9 +401,7 @@ pub(crate) fn add_entry<'a>(
             arena.free(Purpose::Index, piece, bytes);
         }
     };
-    let result = index.tree.insert(&mut owner.arena, &key, urgency, make, unmake);
-    owner.scratch[0] = key;
-    result.map(|_| ())
+    index.tree.insert(&mut owner.arena, key, urgency, make, unmake).map(|_| ())
 }
 
 /// Frees a version that was never linked.

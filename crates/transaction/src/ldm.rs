@@ -360,10 +360,12 @@ impl Ldm {
             Shared::Map(map) => self.install_map(map, outputs),
             Shared::Fragments(fragments) => self.redo.keep_restored(fragments),
             Shared::ListFragments => self.parts(outputs).1.list_fragments(),
+            Shared::Load(step) => self.load(step, outputs),
             Shared::Readers { .. }
             | Shared::Installed { .. }
             | Shared::Account(_)
             | Shared::Redo { .. }
+            | Shared::Loaded(_)
             | Shared::Catalogue(_)
             | Shared::FragmentsListed(_)
             | Shared::Scan(_)

@@ -57,8 +57,9 @@ fn read(disk: &mut Disk, manifest: &Manifest, index: usize) -> Result<Vec<Row>, 
     let mut rows = Vec::new();
     while let Some(operation) = reader.poll() {
         assert!(reader.poll().is_none(), "one read at a time");
-        reader.on_done(disk.perform(operation), |row| {
-            rows.push((row.key.to_vec(), row.epoch.0, row.row.to_vec()));
+        reader.on_done(disk.perform(operation), |piece| {
+            let of_piece = piece.rows().map(|row| row.expect("it was checked"));
+            rows.extend(of_piece.map(|row| (row.key.to_vec(), row.epoch.0, row.row.to_vec())));
         })?;
     }
     assert!(reader.is_done());

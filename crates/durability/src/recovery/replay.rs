@@ -1,8 +1,8 @@
-//! Gives the entries of a chain, in order.
+//! Gives the entries of a chain, in order, in slices that any number of readers may share.
 
 use super::SLICE_SIZE;
 use super::chain::{Cap, Segment};
-use crate::block::{Block, BlockError, Position};
+use crate::block::{Block, BlockError, Content, Position};
 use crate::record::Entry;
 use protocol::disk::{DiskAnswer, DiskError, DiskOperation, FileName};
 use std::collections::VecDeque;
@@ -12,6 +12,40 @@ use types::Epoch;
 /// text is for people.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReplayError(pub String);
+
+/// Some blocks of the log that stand behind each other, and which of their entries count.
+#[derive(Debug)]
+pub struct LogSlice {
+    bytes: Vec<u8>,
+    blocks: Vec<BlockPlace>,
+}
+
+/// A block of a slice.
+#[derive(Clone, Copy, Debug)]
+struct BlockPlace {
+    /// Where it begins.
+    at: usize,
+    position: Position,
+    /// Entries above this epoch do not count.
+    limit: Epoch,
+}
+
+impl LogSlice {
+    /// Bytes of its blocks, about.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Its entries that count, in order, each with the position of its block.
+    pub fn entries(&self) -> impl Iterator<Item = (Position, Entry<'_>)> {
+        let decoded = |place: &BlockPlace| Some((*place, Block::decode(self.bytes.get(place.at..)?).ok()?));
+        self.blocks.iter().filter_map(decoded).flat_map(|(BlockPlace { position, limit, .. }, block)| {
+            let counts = move |entry: &Entry<'_>| entry.epoch <= limit;
+            block.entries().filter_map(Result::ok).filter(counts).map(move |entry| (position, entry))
+        })
+    }
+}
 
 /// The reading of entries.
 #[derive(Debug)]
@@ -62,32 +96,26 @@ impl Replay {
         Some(DiskOperation::Read { file: FileName::Redo(segment.file), offset, length })
     }
 
-    /// The answer to the last read: its entries go to `take`, in order, each with the position of its block.
-    pub fn on_done(
-        &mut self,
-        result: Result<DiskAnswer, DiskError>,
-        mut take: impl FnMut(Position, &Entry<'_>),
-    ) -> Result<(), ReplayError> {
+    /// The answer to the last read: the blocks that are whole with it.
+    pub fn on_done(&mut self, result: Result<DiskAnswer, DiskError>) -> Result<LogSlice, ReplayError> {
         self.has_asked = false;
         match result {
             Ok(DiskAnswer::Bytes(bytes)) if !bytes.is_empty() => self.bytes.extend_from_slice(&bytes),
             Ok(_) => return Err(self.missing()),
             Err(error) => return Err(ReplayError(error.to_string())),
         }
-        let mut bytes = std::mem::take(&mut self.bytes);
-        let mut at = 0;
+        let bytes = std::mem::take(&mut self.bytes);
+        let (mut at, mut blocks) = (0, Vec::new());
         while let Some(segment) = self.segments.front().copied() {
             if self.next == segment.end.min(self.end) {
                 self.segments.pop_front();
-                bytes.clear();
-                at = 0;
                 self.offset = self.segments.front().map_or(0, |next| next.offset);
                 self.next = self.segments.front().map_or(self.end, |next| next.first);
-                break;
+                return Ok(LogSlice { bytes, blocks });
             }
             match Block::decode(bytes.get(at..).unwrap_or_default()) {
                 Ok(block) if block.heading.position == self.next && block.heading.file == segment.file => {
-                    self.take_block(&block, &mut take)?;
+                    blocks.extend(self.take_block(&block, at)?);
                     at += block.size();
                     self.next = self.next.next();
                 }
@@ -100,30 +128,22 @@ impl Replay {
                 Ok(_) | Err(BlockError::Short(_) | BlockError::Bad) => return Err(self.missing()),
             }
         }
-        bytes.drain(..at.min(bytes.len()));
-        self.bytes = bytes;
+        self.bytes = bytes.get(at..).unwrap_or_default().to_vec();
         self.offset += at as u64;
-        Ok(())
+        Ok(LogSlice { bytes, blocks })
     }
 
-    fn take_block(
-        &mut self,
-        block: &Block<'_>,
-        take: &mut impl FnMut(Position, &Entry<'_>),
-    ) -> Result<(), ReplayError> {
+    /// A block that counts, if it has entries.
+    fn take_block(&mut self, block: &Block<'_>, at: usize) -> Result<Option<BlockPlace>, ReplayError> {
         while self.caps.pop_front_if(|cap| cap.at <= self.next).is_some() {}
         let limit = self.caps.front().map_or(self.cut, |cap| cap.epoch);
-        if self.next < self.from {
-            return Ok(());
+        if self.next < self.from || !matches!(block.content, Content::Entries { .. }) {
+            return Ok(None);
         }
-        for entry in block.entries() {
-            match entry {
-                Ok(entry) if entry.epoch <= limit => take(self.next, &entry),
-                Ok(_) => {}
-                Err(_) => return Err(self.missing()),
-            }
+        if block.entries().any(|entry| entry.is_err()) {
+            return Err(self.missing());
         }
-        Ok(())
+        Ok(Some(BlockPlace { at, position: self.next, limit }))
     }
 
     /// All entries were given.

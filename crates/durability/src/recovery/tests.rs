@@ -50,10 +50,10 @@ fn replayed(found: &Found, point: &Point, cut: u64, disk: &mut Disk) -> Result<V
     let mut replay = found.replay(point, Epoch(cut), Position(1));
     let mut rows = Vec::new();
     while let Some(operation) = replay.poll() {
-        let take = |_, entry: &Entry<'_>| {
-            rows.push((entry.epoch.0, entry.key.to_vec(), entry.row.map(<[u8]>::to_vec)));
-        };
-        replay.on_done(disk.perform(operation), take)?;
+        let slice = replay.on_done(disk.perform(operation))?;
+        let row =
+            |(_, entry): (_, Entry<'_>)| (entry.epoch.0, entry.key.to_vec(), entry.row.map(<[u8]>::to_vec));
+        rows.extend(slice.entries().map(row));
     }
     assert!(replay.is_done());
     Ok(rows)
@@ -234,7 +234,7 @@ fn replay_begins_where_the_checkpoints_end() {
     let mut replay = found.replay(&newest(&found), Epoch(99), Position(8));
     let mut count = 0;
     while let Some(operation) = replay.poll() {
-        replay.on_done(life.disk.perform(operation), |_, _| count += 1).expect("it can be read");
+        count += replay.on_done(life.disk.perform(operation)).expect("it can be read").entries().count();
     }
     assert_eq!(count, 0, "block 8 is a mark");
     // Something is missing for checkpoints that need block 6, and for a disk without any.

@@ -1,167 +1,290 @@
-//! Rows in the making: checkpoints and entries of a log become fragments, and fragments get the tables and indexes of
-//! the catalogue that is among them.
+//! Conducts the restoring of rows: reads checkpoints and the log, and lets the ldms of the node make fragments of them.
 //!
-//! Which tables there are is known when all rows are here, because their definitions are rows themselves. So fragments
-//! begin bare: without columns and secondary indexes. At the end those that belong to no table go, and the others get
-//! their definitions and the entries of their indexes.
+//! ```text
+//! reading    a piece goes to the ldm of its slot, a slice of the log to all; whoever has least to do gets the next piece
+//! indexing   all rows are there: the catalogue is read from slot 0, and every ldm builds its indexes, step by step
+//! ```
+//! Slot 0 has the system tables, and is loaded here. The loading itself is `query::loading`.
 //!
-//! Rows are put where they belong without being staged ([`Fragment::load`]). An entry of the log that lies before the
-//! position of its fragment's checkpoint is in the checkpoint, or something newer is.
+//! Invariants: the log follows when all pieces were handed out. An ldm has at most [`OPEN_MAX`] steps to do. The
+//! catalogue is read when every step was answered.
 //!
-//! Invariant: of two entries of a row the one with the higher epoch counts, and of two with the same epoch the later
-//! one. Nothing is remembered of a deleted row: the log has its entries in their order (`transaction::ldm::redo`).
-//!
-//! Deliberately not here: reading the files (`durability`), and who owns the fragments afterwards.
+//! Deliberately not here: when a restore begins and what becomes of a bad checkpoint (`start`), and who owns the
+//! fragments afterwards.
 
+use super::NextLog;
 use crate::main_module::{CatalogueScan, Scanned};
 use catalogue::system::SCHEMA_VERSION;
 use catalogue::{SchemaBuilder, SystemTables};
-use durability::{Entry, Manifests, PieceRow, Position};
+use durability::{CheckpointError, CheckpointReader, Manifests, Piece, Position, Replay};
 use memory::{Guard, MemoryManager, RegionFull};
-use query::RestoredFragment;
-use std::collections::BTreeMap;
+use protocol::disk::{DiskAnswer, DiskError, DiskOperation};
+use protocol::restart::RestoreOrder;
+use protocol::{Address, Outputs};
+use query::{LoadStep, Loaded, Loader, RestoredFragment, Shared, Shares};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use storage::{BackfillProgress, Fragment, FragmentDefinition, Reader};
-use types::{IndexId, Schema, SlotId, TableId};
+use storage::Reader;
+use types::{Schema, SlotId, TableId};
 
-/// Rows that get their index entries in one step.
-const BUILT_AT_ONCE: u32 = 2_000;
+/// Steps that an ldm may have before it: each is about a MiB.
+const OPEN_MAX: u32 = 8;
+/// The slot of the system tables.
+const SYSTEM: SlotId = SlotId(0);
 
-/// Rows become fragments.
-pub(super) struct Loader {
-    memory: Arc<MemoryManager>,
-    system: SystemTables,
-    /// Those of the system tables, all of which are there, and those that checkpoints and entries named.
-    fragments: BTreeMap<(TableId, SlotId), Loaded>,
+/// A restore that is under way.
+pub(super) struct Restore {
+    pub(super) order: RestoreOrder,
+    next: NextLog,
+    me: Address,
+    /// Checkpoints of slot 0, and what becomes of them.
+    readers: VecDeque<CheckpointReader>,
+    loader: Loader,
+    lanes: Vec<Lane>,
+    replay: Replay,
+    reading: Option<Source>,
+    /// The catalogue, once all rows are there.
+    schema: Option<Arc<Schema>>,
+    fragments: Vec<RestoredFragment>,
 }
 
-/// A fragment in the making.
-struct Loaded {
-    fragment: Fragment,
-    /// Its checkpoint has everything that was logged before this block.
-    from: Position,
+/// The part of an ldm.
+struct Lane {
+    ldm: Address,
+    /// Checkpoints of its slots that are not read yet.
+    readers: VecDeque<CheckpointReader>,
+    /// Steps that it has not answered.
+    open: u32,
+    /// It has given its fragments.
+    is_done: bool,
 }
 
-/// Fragments get their tables and indexes.
-pub(super) struct Builder {
-    schema: Arc<Schema>,
-    /// Not begun; the last one is next.
-    left: Vec<RestoredFragment>,
-    /// Its indexes that lack entries, and behind which row.
-    indexes: Vec<IndexId>,
-    after: Option<Box<[u8]>>,
-    done: Vec<RestoredFragment>,
+/// The origin of what is being read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    System,
+    Lane(usize),
+    Log,
 }
 
-/// A catalogue, and the rows of its tables.
+/// Why a restore ends without rows.
+pub(super) enum Trouble {
+    /// This checkpoint is bad. The text is for people.
+    Checkpoint(SlotId, TableId, String),
+    /// The log is, or the catalogue in it.
+    Bad(String),
+    /// Memory is full.
+    Full(RegionFull),
+}
+
+/// A catalogue, the rows of its tables, and where the log goes on.
 pub(super) struct Restored {
     pub(super) schema: Arc<Schema>,
     pub(super) fragments: Vec<RestoredFragment>,
+    pub(super) order: RestoreOrder,
+    pub(super) next: NextLog,
 }
 
-impl Loader {
-    pub(super) fn new(memory: Arc<MemoryManager>, manifests: &Manifests) -> Self {
-        let mut loader = Self { memory, system: SystemTables::new(), fragments: BTreeMap::new() };
-        let tables: Vec<TableId> = loader.system.iter().map(|table| table.definition.id).collect();
-        for table in tables {
-            loader.fragment((table, SlotId(0)));
-        }
-        for (slot, checkpoint) in manifests.fragments() {
-            loader.fragment((checkpoint.table, slot)).from = Position(checkpoint.position);
-        }
-        loader
-    }
-
-    fn fragment(&mut self, place: (TableId, SlotId)) -> &mut Loaded {
-        let memory = &self.memory;
-        self.fragments.entry(place).or_insert_with(|| {
-            let definition = Arc::new(FragmentDefinition::bare(place.0));
-            Loaded { fragment: Fragment::new(definition, Arc::clone(memory)), from: Position(0) }
-        })
-    }
-
-    /// Takes the next row of a checkpoint.
-    pub(super) fn load(
-        &mut self,
-        slot: SlotId,
-        table: TableId,
-        row: &PieceRow<'_>,
-    ) -> Result<(), RegionFull> {
-        self.fragment((table, slot)).fragment.load(row.key, row.epoch, Some(row.row))
-    }
-
-    /// Takes the next entry of the log, of the block at a position.
-    pub(super) fn take(&mut self, position: Position, entry: &Entry<'_>) -> Result<(), RegionFull> {
-        let loaded = self.fragment((entry.table, entry.slot));
-        if position < loaded.from {
-            return Ok(());
-        }
-        loaded.fragment.load(entry.key, entry.epoch, entry.row)
-    }
-
-    /// All rows are here: reads the catalogue.
-    pub(super) fn finish(self) -> Result<Builder, String> {
-        let schema = self.read_catalogue()?;
-        let with_table = |((table, slot), Loaded { mut fragment, .. }): ((TableId, SlotId), Loaded)| {
-            let definition = schema.tables().get(table)?;
-            fragment.set_definition(Arc::new(FragmentDefinition::new(definition)));
-            Some(RestoredFragment { table, slot, fragment })
+impl Restore {
+    /// Begins: the ldms are told which checkpoints there are.
+    pub(super) fn begin(
+        (me, ldms, replicas): (Address, &[Address], u16),
+        memory: &Arc<MemoryManager>,
+        manifests: &Manifests,
+        replay: Replay,
+        (order, next): (RestoreOrder, NextLog),
+        outputs: &mut Outputs<Shared>,
+    ) -> Self {
+        let shares = Shares { ldms: u8::try_from(ldms.len()).unwrap_or(u8::MAX), replicas };
+        let mut loader = loader_of_system(memory, shares);
+        let places = manifests.fragments();
+        let places: Vec<((TableId, SlotId), Position)> =
+            places.map(|(slot, fragment)| ((fragment.table, slot), Position(fragment.position))).collect();
+        places.iter().for_each(|(place, from)| loader.expect(*place, *from));
+        let lane = |ldm: &Address| Lane { ldm: *ldm, readers: VecDeque::new(), open: 0, is_done: false };
+        let mut restore = Self {
+            order,
+            next,
+            me,
+            readers: VecDeque::new(),
+            loader,
+            lanes: ldms.iter().map(lane).collect(),
+            replay,
+            reading: None,
+            schema: None,
+            fragments: Vec::new(),
         };
-        let left: Vec<RestoredFragment> = self.fragments.into_iter().filter_map(with_table).collect();
-        let mut builder =
-            Builder { schema: Arc::new(schema), left, indexes: Vec::new(), after: None, done: Vec::new() };
-        builder.begin();
-        Ok(builder)
-    }
-
-    /// The catalogue among the rows.
-    fn read_catalogue(&self) -> Result<Schema, String> {
-        let system = &self.system;
-        let of = |table: TableId| Some(&self.fragments.get(&(table, SlotId(0)))?.fragment);
-        let row = of(SCHEMA_VERSION).and_then(|rows| rows.committed(&system.schema_version_key())?.1);
-        let version = row.and_then(|row| system.schema_version(row).ok());
-        let version = version.ok_or("the system tables lack their version")?;
-        let reader = |table: TableId| Some((table, of(table)?.reader()));
-        let readers: BTreeMap<TableId, Reader> =
-            SchemaBuilder::TABLES.into_iter().filter_map(reader).collect();
-        let scan = CatalogueScan::new(system, version);
-        match scan.step(system, &Guard::enter(), |table| readers.get(&table), usize::MAX) {
-            Scanned::All(builder) => builder.finish(version).map_err(|error| error.to_string()),
-            Scanned::More(_) | Scanned::Refused => Err("the system tables are not whole".to_owned()),
-        }
-    }
-}
-
-impl Builder {
-    /// Looks at the next fragment.
-    fn begin(&mut self) {
-        if let Some(next) = self.left.last() {
-            self.indexes = next.fragment.definition().secondary_indexes().collect();
-        }
-    }
-
-    /// Adds some index entries; true when nothing is left to do.
-    pub(super) fn step(&mut self) -> Result<bool, RegionFull> {
-        let Some(next) = self.left.last_mut() else { return Ok(true) };
-        let Some(index) = self.indexes.last() else {
-            self.done.extend(self.left.pop());
-            self.begin();
-            return Ok(self.left.is_empty());
-        };
-        match next.fragment.load_index(*index, self.after.as_deref(), BUILT_AT_ONCE)? {
-            BackfillProgress::More(after) => self.after = Some(after),
-            BackfillProgress::End => {
-                self.after = None;
-                self.indexes.pop();
+        for reader in manifests.readers() {
+            let owner = shares.ldm_of(reader.fragment().0);
+            match owner.and_then(|ldm| restore.lanes.get_mut(usize::from(ldm))) {
+                Some(lane) => lane.readers.push_back(reader),
+                None => restore.readers.push_back(reader),
             }
         }
+        for lane in &mut restore.lanes {
+            lane.send(me, LoadStep::Begin(shares, places.clone()), outputs);
+        }
+        restore
+    }
+
+    /// The next read; `None` while one is under way, while the ldms have enough to do, and when all is read.
+    pub(super) fn poll(&mut self) -> Option<DiskOperation> {
+        if self.reading.is_some() {
+            return None;
+        }
+        if let Some(reader) = self.readers.front_mut() {
+            self.reading = Some(Source::System);
+            return reader.poll();
+        }
+        let is_busy = self.lanes.iter().any(|lane| lane.open >= OPEN_MAX);
+        let lanes = self.lanes.iter_mut().enumerate();
+        let unread = lanes.filter(|(_, lane)| !lane.readers.is_empty()).min_by_key(|(_, lane)| lane.open);
+        let (source, operation) = match unread {
+            Some((_, lane)) if lane.open >= OPEN_MAX => return None,
+            Some((index, lane)) => (Source::Lane(index), lane.readers.front_mut()?.poll()?),
+            None if is_busy => return None,
+            None => (Source::Log, self.replay.poll()?),
+        };
+        self.reading = Some(source);
+        Some(operation)
+    }
+
+    /// The answer to the last read.
+    pub(super) fn on_read(
+        &mut self,
+        result: Result<DiskAnswer, DiskError>,
+        outputs: &mut Outputs<Shared>,
+    ) -> Result<(), Trouble> {
+        let me = self.me;
+        match self.reading.take() {
+            None => Ok(()),
+            Some(Source::System) => {
+                let mut loaded = Ok(());
+                let loader = &mut self.loader;
+                read_checkpoint(&mut self.readers, result, |piece| {
+                    if loaded.is_ok() {
+                        loaded = loader.load_piece(piece);
+                    }
+                })?;
+                loaded.map_err(Trouble::Full)
+            }
+            Some(Source::Lane(index)) => {
+                let Some(Lane { ldm, readers, open, .. }) = self.lanes.get_mut(index) else { return Ok(()) };
+                read_checkpoint(readers, result, |piece| {
+                    *open += 1;
+                    outputs.share(me, *ldm, Shared::Load(LoadStep::Piece(piece.bytes().to_vec())));
+                })
+            }
+            Some(Source::Log) => {
+                let slice = self.replay.on_done(result).map_err(|error| Trouble::Bad(error.0))?;
+                self.loader.load_log(&slice).map_err(Trouble::Full)?;
+                let slice = Arc::new(slice);
+                for lane in &mut self.lanes {
+                    lane.send(me, LoadStep::Log(Arc::clone(&slice)), outputs);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// An ldm has done a step.
+    pub(super) fn on_loaded(
+        &mut self,
+        from: Address,
+        loaded: Loaded,
+        outputs: &mut Outputs<Shared>,
+    ) -> Result<(), Trouble> {
+        let (me, is_indexing) = (self.me, self.schema.is_some());
+        let Some(lane) = self.lanes.iter_mut().find(|lane| lane.ldm == from) else { return Ok(()) };
+        lane.open = lane.open.saturating_sub(1);
+        match loaded {
+            Loaded::Full(full) => return Err(Trouble::Full(full)),
+            Loaded::Step if is_indexing => lane.send(me, LoadStep::Index, outputs),
+            Loaded::Step => {}
+            Loaded::All(fragments) => {
+                lane.is_done = true;
+                self.fragments.extend(fragments);
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins to build indexes, if all rows are there. True if everything is built.
+    pub(super) fn go_on(&mut self, outputs: &mut Outputs<Shared>) -> Result<bool, Trouble> {
+        if self.schema.is_some() {
+            return Ok(self.lanes.iter().all(|lane| lane.is_done));
+        }
+        let has_readers = |lane: &Lane| !lane.readers.is_empty() || lane.open > 0;
+        let is_read = self.reading.is_none() && self.readers.is_empty() && self.replay.is_done();
+        if !is_read || self.lanes.iter().any(has_readers) {
+            return Ok(false);
+        }
+        let schema = Arc::new(read_catalogue(&self.loader).map_err(Trouble::Bad)?);
+        self.loader.define(&schema);
+        // A call at a time for the others, which may have many rows. Those of the system tables are few.
+        self.fragments = loop {
+            if let Some(fragments) = self.loader.index().map_err(Trouble::Full)? {
+                break fragments;
+            }
+        };
+        for lane in &mut self.lanes {
+            lane.send(self.me, LoadStep::Define(Arc::clone(&schema)), outputs);
+        }
+        self.schema = Some(schema);
         Ok(false)
     }
 
     /// Everything is built.
-    pub(super) fn finish(self) -> Restored {
-        stdx::require!(self.left.is_empty(), "a fragment lacks entries of its indexes");
-        Restored { schema: self.schema, fragments: self.done }
+    pub(super) fn finish(self) -> Option<Restored> {
+        let Self { schema, fragments, order, next, .. } = self;
+        Some(Restored { schema: schema?, fragments, order, next })
+    }
+}
+
+impl Lane {
+    fn send(&mut self, me: Address, step: LoadStep, outputs: &mut Outputs<Shared>) {
+        self.open += 1;
+        outputs.share(me, self.ldm, Shared::Load(step));
+    }
+}
+
+/// The answer to a read of the first of these checkpoints.
+fn read_checkpoint(
+    readers: &mut VecDeque<CheckpointReader>,
+    result: Result<DiskAnswer, DiskError>,
+    take: impl FnMut(&Piece<'_>),
+) -> Result<(), Trouble> {
+    let Some(reader) = readers.front_mut() else { return Ok(()) };
+    let (slot, table) = reader.fragment();
+    reader.on_done(result, take).map_err(|CheckpointError(why)| Trouble::Checkpoint(slot, table, why))?;
+    if reader.is_done() {
+        readers.pop_front();
+    }
+    Ok(())
+}
+
+/// The loader of slot 0. All system tables are there, even if nothing was ever written to them.
+fn loader_of_system(memory: &Arc<MemoryManager>, shares: Shares) -> Loader {
+    let mut loader = Loader::new(Arc::clone(memory), shares, None);
+    for table in SystemTables::new().iter() {
+        loader.expect((table.definition.id, SYSTEM), Position(0));
+    }
+    loader
+}
+
+/// The catalogue among the rows.
+fn read_catalogue(loader: &Loader) -> Result<Schema, String> {
+    let system = SystemTables::new();
+    let of = |table: TableId| loader.fragment((table, SYSTEM));
+    let row = of(SCHEMA_VERSION).and_then(|rows| rows.committed(&system.schema_version_key())?.1);
+    let version = row.and_then(|row| system.schema_version(row).ok());
+    let version = version.ok_or("the system tables lack their version")?;
+    let reader = |table: TableId| Some((table, of(table)?.reader()));
+    let readers: BTreeMap<TableId, Reader> = SchemaBuilder::TABLES.into_iter().filter_map(reader).collect();
+    let scan = CatalogueScan::new(&system, version);
+    match scan.step(&system, &Guard::enter(), |table| readers.get(&table), usize::MAX) {
+        Scanned::All(builder) => builder.finish(version).map_err(|error| error.to_string()),
+        Scanned::More(_) | Scanned::Refused => Err("the system tables are not whole".to_owned()),
     }
 }
 

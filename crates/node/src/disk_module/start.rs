@@ -13,15 +13,14 @@
 //! Deliberately not here: the rows in memory (`restore`), and the log of a node that runs.
 
 use super::checkpoint::Checkpoints;
-use super::restore::Loader;
-use super::{BUILD, DiskModule, NextLog, Phase, Restoring};
-use durability::{CheckpointError, Found, LogReader, ManifestScan, Mark, Scan, ScanError};
+use super::restore::{Restore, Restored, Trouble};
+use super::{DiskConfig, DiskModule, NextLog, Phase};
+use durability::{Found, LogReader, ManifestScan, Mark, Scan, ScanError};
 use protocol::disk::{DiskAnswer, DiskError, DiskLane, DiskOperation, DiskRequest, FileName};
 use protocol::module::{EXIT_CANNOT_JOIN, EXIT_CANNOT_START, EXIT_DISK, EXIT_LEFT_OUT};
 use protocol::restart::RestoreOrder;
 use protocol::{Address, Outputs, Severity, Signal};
-use query::Shared;
-use std::sync::Arc;
+use query::{Loaded, Shared};
 use stdx::Now;
 use types::{Epoch, Incarnation};
 
@@ -47,6 +46,12 @@ impl DiskModule {
         }
         if matches!(self.phase, Phase::Running) {
             return self.on_written(now, ticket, result, outputs);
+        }
+        if let Phase::Restoring(work) = &mut self.phase {
+            return match work.on_read(result, outputs) {
+                Ok(()) => self.go_on(outputs),
+                Err(trouble) => self.end_restore(trouble, outputs),
+            };
         }
         match self.on_step_done(result) {
             Ok(()) => self.go_on(outputs),
@@ -77,9 +82,8 @@ impl DiskModule {
                 Err(error @ (DiskError::Failed(_) | DiskError::Full)) => Err((EXIT_DISK, error.to_string())),
                 Err(DiskError::Absent) | Ok(_) => Ok(()),
             },
-            Phase::Restoring(_) => self.on_restored(result),
             Phase::GivingUp(why, _) => Err((EXIT_LEFT_OUT, std::mem::take(why))),
-            Phase::Starting | Phase::Claimed(_) | Phase::Building(_) | Phase::Running => Ok(()),
+            Phase::Starting | Phase::Claimed(_) | Phase::Restoring(_) | Phase::Running => Ok(()),
         }
     }
 
@@ -120,11 +124,7 @@ impl DiskModule {
                 Phase::Rewriting(work) => work.1.poll(),
                 Phase::Restoring(work) => work.poll(),
                 Phase::GivingUp(_, operation) => operation.take(),
-                Phase::Starting
-                | Phase::Listing
-                | Phase::Claimed(_)
-                | Phase::Building(_)
-                | Phase::Running => return,
+                Phase::Starting | Phase::Listing | Phase::Claimed(_) | Phase::Running => return,
             };
             if let Some(operation) = next {
                 return self.ask(operation, outputs);
@@ -146,13 +146,22 @@ impl DiskModule {
                     self.phase = Phase::Tidying(Box::new(found), self.manifests.tidying());
                 }
                 Phase::Tidying(found, _) => self.claim(*found, outputs),
-                Phase::Restoring(work) => self.begin_to_build(*work, outputs),
+                Phase::Restoring(mut work) => {
+                    match work.go_on(outputs) {
+                        Ok(false) => self.phase = Phase::Restoring(work),
+                        Ok(true) => {
+                            if let Some(restored) = work.finish() {
+                                self.end_restoring(restored, outputs);
+                            }
+                        }
+                        Err(trouble) => self.end_restore(trouble, outputs),
+                    }
+                    return;
+                }
                 Phase::GivingUp(why, _) => return self.fail(EXIT_LEFT_OUT, &why, outputs),
-                phase @ (Phase::Starting
-                | Phase::Listing
-                | Phase::Claimed(_)
-                | Phase::Building(_)
-                | Phase::Running) => self.phase = phase,
+                phase @ (Phase::Starting | Phase::Listing | Phase::Claimed(_) | Phase::Running) => {
+                    self.phase = phase
+                }
             }
         }
     }
@@ -208,13 +217,18 @@ impl DiskModule {
             Severity::Info,
             format!("node {} restores its rows up to epoch {}", self.config.node, order.restart.cut),
         );
-        self.phase = Phase::Restoring(Box::new(Restoring {
-            order,
-            readers: self.manifests.readers(),
-            replay: found.replay(&point, order.restart.cut, self.manifests.required()),
-            loader: Loader::new(Arc::clone(&self.config.memory), &self.manifests),
-            next: NextLog { founding, end, closed_at_us: point.claim.closed_at_us },
-        }));
+        let replay = found.replay(&point, order.restart.cut, self.manifests.required());
+        let next = NextLog { founding, end, closed_at_us: point.claim.closed_at_us };
+        let DiskConfig { ldms, replicas, memory, .. } = &self.config;
+        let restore = Restore::begin(
+            (self.me(), ldms, *replicas),
+            memory,
+            &self.manifests,
+            replay,
+            (order, next),
+            outputs,
+        );
+        self.phase = Phase::Restoring(Box::new(restore));
         self.go_on(outputs);
     }
 
@@ -222,7 +236,6 @@ impl DiskModule {
     fn on_restore_again(&mut self, order: RestoreOrder, outputs: &mut Outputs<Shared>) {
         let under_way = match &self.phase {
             Phase::Restoring(work) => Some(work.order),
-            Phase::Building(work) => Some(work.0),
             Phase::Starting
             | Phase::Listing
             | Phase::Removing(_)
@@ -241,64 +254,33 @@ impl DiskModule {
         }
     }
 
-    /// Some of a checkpoint or of the log was read.
-    fn on_restored(&mut self, result: Result<DiskAnswer, DiskError>) -> Result<(), End> {
-        let Phase::Restoring(work) = &mut self.phase else { return Ok(()) };
-        let Restoring { readers, replay, loader, .. } = &mut **work;
-        let mut taken = Ok(());
-        let Some(reader) = readers.front_mut() else {
-            let read = replay.on_done(result, |position, entry| {
-                if taken.is_ok() {
-                    taken = loader.take(position, entry);
-                }
-            });
-            read.map_err(|error| (EXIT_LEFT_OUT, error.0))?;
-            return taken.map_err(|full| (EXIT_CANNOT_JOIN, no_memory(&full)));
-        };
-        let (slot, table) = reader.fragment();
-        let read = reader.on_done(result, |row| {
-            if taken.is_ok() {
-                taken = loader.load(slot, table, row);
-            }
-        });
-        if reader.is_done() {
-            readers.pop_front();
+    /// An ldm has done a step of the loading.
+    pub(super) fn on_loaded(&mut self, from: Address, loaded: Loaded, outputs: &mut Outputs<Shared>) {
+        let Phase::Restoring(work) = &mut self.phase else { return };
+        match work.on_loaded(from, loaded, outputs) {
+            Ok(()) => self.go_on(outputs),
+            Err(trouble) => self.end_restore(trouble, outputs),
         }
-        match read {
-            Ok(()) => taken.map_err(|full| (EXIT_CANNOT_JOIN, no_memory(&full))),
-            Err(CheckpointError(why)) => {
+    }
+
+    /// Rows cannot be restored.
+    fn end_restore(&mut self, trouble: Trouble, outputs: &mut Outputs<Shared>) {
+        match trouble {
+            Trouble::Checkpoint(slot, table, why) => {
                 self.phase = Phase::GivingUp(why, self.manifests.give_up(slot, table));
-                Ok(())
+                self.go_on(outputs);
             }
+            Trouble::Bad(why) => self.fail(EXIT_LEFT_OUT, &why, outputs),
+            Trouble::Full(full) => self.fail(EXIT_CANNOT_JOIN, &no_memory(&full), outputs),
         }
     }
 
     /// All rows are there.
-    fn begin_to_build(&mut self, work: Restoring, outputs: &mut Outputs<Shared>) {
-        let Restoring { order, loader, next, .. } = work;
-        match loader.finish() {
-            Ok(builder) => {
-                self.phase = Phase::Building(Box::new((order, next, builder)));
-                outputs.send(self.me(), self.me(), Signal::Continue(BUILD));
-            }
-            Err(why) => self.fail(EXIT_LEFT_OUT, &why, outputs),
-        }
-    }
-
-    /// Some index entries are built.
-    pub(super) fn build(&mut self, outputs: &mut Outputs<Shared>) {
-        let Phase::Building(work) = &mut self.phase else { return };
-        match work.2.step() {
-            Ok(false) => return outputs.send(self.me(), self.me(), Signal::Continue(BUILD)),
-            Ok(true) => {}
-            Err(full) => return self.fail(EXIT_CANNOT_JOIN, &no_memory(&full), outputs),
-        }
-        let Phase::Building(work) = std::mem::replace(&mut self.phase, Phase::Running) else { return };
-        let (order, next, builder) = *work;
-        let restored = builder.finish();
+    fn end_restoring(&mut self, restored: Restored, outputs: &mut Outputs<Shared>) {
+        let Restored { schema, fragments, order, next } = restored;
         let main = Address::main(self.config.node);
-        outputs.share(self.me(), main, Shared::Catalogue(restored.schema));
-        self.fragments = Some(restored.fragments);
+        outputs.share(self.me(), main, Shared::Catalogue(schema));
+        self.fragments = Some(fragments);
         self.checkpoints.restore(&self.manifests);
         self.begin_log(next.founding, order.restart, next.end);
         if let Some(writer) = &mut self.writer {
@@ -306,16 +288,6 @@ impl DiskModule {
             let mark = writer.mark(Mark::Restored { cut, closed_at_us: next.closed_at_us });
             writer.flush();
             self.restored = Some((order, mark));
-        }
-    }
-}
-
-impl Restoring {
-    /// The next read: checkpoints first, then the log.
-    fn poll(&mut self) -> Option<DiskOperation> {
-        match self.readers.front_mut() {
-            Some(reader) => reader.poll(),
-            None => self.replay.poll(),
         }
     }
 }

@@ -13,12 +13,13 @@
     reason = "the fragment is the one that may reach the owner's state; each block says why"
 )]
 
-use super::{BackfillProgress, Fragment};
+use super::{BackfillProgress, Fragment, walk};
 use crate::hash_index::hash_of;
 use crate::row::Row;
-use crate::shared::{free_unseen, retire_version};
+use crate::shared::{Index, free_unseen, insert_entry, retire_version};
 use crate::version::{Version, VersionState};
 use memory::{RegionFull, Urgency};
+use std::sync::atomic::Ordering;
 use types::{Epoch, IndexId};
 
 impl Fragment {
@@ -67,14 +68,84 @@ impl Fragment {
         Ok(())
     }
 
-    /// As [`Fragment::backfill`], but it may use the last 5 % of DataMemory.
+    /// As [`Fragment::backfill`], but it adds the entries in the order of their keys, so that neighbours come one after
+    /// the other. May use the last 5 % of DataMemory.
     pub fn load_index(
         &mut self,
         index: IndexId,
         after_key: Option<&[u8]>,
         rows: u32,
     ) -> Result<BackfillProgress, RegionFull> {
-        self.fill(index, after_key, rows, Urgency::Restart)
+        let (core, owner) = self.parts();
+        // SAFETY: the owner does not reclaim here.
+        let Some(index) = (unsafe { core.index_set() }).find(index) else { return Ok(BackfillProgress::End) };
+        let mut entries = Entries::default();
+        let progress = walk(core, after_key, rows, |row| {
+            if let Some(bytes) = row.newest().and_then(Version::row) {
+                entries.add(index, row, bytes);
+            }
+            Ok(())
+        })?;
+        entries.sort();
+        for (row, key, parts) in entries.iter() {
+            insert_entry(owner, index, row, (key, parts), Urgency::Restart)?;
+            owner.arena.tidy();
+        }
+        if progress == BackfillProgress::End {
+            index.is_complete.store(true, Ordering::Relaxed);
+        }
+        Ok(progress)
+    }
+}
+
+/// Entries of an index that are about to be made.
+#[derive(Default)]
+struct Entries<'a> {
+    rows: Vec<Row<'a>>,
+    /// Their keys behind each other: of the index, then of the row. Where each begins, and the second part of it.
+    keys: Vec<u8>,
+    places: Vec<(usize, usize)>,
+    /// The first bytes of each key, and the position of its row. Most comparisons need no more.
+    order: Vec<(u128, u32)>,
+}
+
+impl<'a> Entries<'a> {
+    fn add(&mut self, index: &Index, row: Row<'a>, bytes: &[u8]) {
+        let start = self.keys.len();
+        index.encode(bytes, &mut self.keys);
+        self.places.push((start, self.keys.len() - start));
+        self.keys.extend_from_slice(row.key());
+        let key = &self.keys[start..];
+        let mut first = [0; size_of::<u128>()];
+        let length = key.len().min(first.len());
+        first[..length].copy_from_slice(&key[..length]);
+        let position = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        self.order.push((u128::from_be_bytes(first), position));
+        self.rows.push(row);
+    }
+
+    /// The key of a row, and how long its first part is.
+    fn key(&self, position: u32) -> (&[u8], usize) {
+        let at = position as usize;
+        let (start, parts) = self.places[at];
+        let end = self.places.get(at + 1).map_or(self.keys.len(), |(start, _)| *start);
+        (&self.keys[start..end], parts)
+    }
+
+    fn sort(&mut self) {
+        let mut order = std::mem::take(&mut self.order);
+        order.sort_unstable();
+        for alike in order.chunk_by_mut(|left, right| left.0 == right.0).filter(|alike| alike.len() > 1) {
+            alike.sort_unstable_by(|left, right| self.key(left.1).0.cmp(self.key(right.1).0));
+        }
+        self.order = order;
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (Row<'a>, &[u8], usize)> {
+        self.order.iter().map(|(_, position)| {
+            let (key, parts) = self.key(*position);
+            (self.rows[*position as usize], key, parts)
+        })
     }
 }
 

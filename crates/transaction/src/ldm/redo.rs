@@ -16,14 +16,14 @@
 //!
 //! Deliberately not here: the form of a block, its place in the log, and when it is on disk (`durability`, `node`).
 
-use super::Context;
+use super::{Context, Ldm};
 use crate::mutants::{self, Mutant};
 use durability::{Entry, OpenBlock, SealedBlock};
-use protocol::Address;
 use protocol::program::WriteOperation;
 use protocol::redo_room::{RedoRoom, Room};
 use protocol::signal::WriteRequest;
-use query::{ListedFragment, RestoredFragment, Shared};
+use protocol::{Address, Outputs};
+use query::{ListedFragment, LoadStep, Loaded, Loader, RestoredFragment, Shared, Shares};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stdx::FixedMap;
@@ -34,6 +34,8 @@ use types::{Epoch, SlotId, TableId, TransactionId};
 #[derive(Default)]
 pub(super) struct Redo {
     log: Option<Box<Log>>,
+    /// Rows from the disk in the making.
+    loader: Option<Box<Loader>>,
     /// Fragments from the disk that no table has claimed yet.
     restored: FixedMap<(TableId, SlotId), Fragment>,
 }
@@ -206,6 +208,22 @@ impl Log {
         if !self.overtaking.is_empty() {
             self.decide(place, key, transaction);
         }
+    }
+}
+
+impl Ldm {
+    /// `disk` has rows for this module.
+    pub(super) fn load(&mut self, step: LoadStep, outputs: &mut Outputs<Shared>) {
+        let Address { node, instance, .. } = self.address;
+        let new = || {
+            let shares = Shares { ldms: 1, replicas: 1 };
+            Box::new(Loader::new(Arc::clone(&self.reclaim.memory), shares, Some(instance)))
+        };
+        let loaded = self.redo.loader.get_or_insert_with(new).step(step);
+        if matches!(loaded, Loaded::All(_)) {
+            self.redo.loader = None;
+        }
+        outputs.share(self.address, Address::disk(node), Shared::Loaded(loaded));
     }
 }
 

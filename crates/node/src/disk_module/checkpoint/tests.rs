@@ -301,8 +301,9 @@ impl Node {
                 let start = usize::try_from(offset).unwrap();
                 let end = bytes.len().min(start + usize::try_from(length).unwrap());
                 let answer = Ok(DiskAnswer::Bytes(bytes[start..end].to_vec()));
-                let take = |row: &durability::PieceRow<'_>| {
-                    rows.insert(row.key.to_vec(), (row.epoch, row.row.to_vec()));
+                let take = |piece: &durability::Piece<'_>| {
+                    let of_piece = piece.rows().map(|row| row.expect("it was checked"));
+                    rows.extend(of_piece.map(|row| (row.key.to_vec(), (row.epoch, row.row.to_vec()))));
                 };
                 reader.on_done(answer, take).expect("the checkpoint is whole");
             }

@@ -2,16 +2,19 @@
 
 use super::*;
 use catalogue::SchemaChange;
+use durability::Entry;
 use fixtures::{column, index, integer};
 use memory::MemoryConfig;
-use types::{Collation, Database, Epoch, IndexKind, KeyEncoder, RowLayout, TableDefinition, ValueRef};
+use types::{
+    Collation, Database, Epoch, IndexId, IndexKind, KeyEncoder, RowLayout, TableDefinition, ValueRef,
+};
 
 pub(in crate::disk_module) const SHOP: TableId = TableId(100);
 const SLOT: SlotId = SlotId(3);
 
 fn loader() -> Loader {
     let memory = MemoryManager::new(MemoryConfig::with_data_memory(16 << 20));
-    Loader::new(memory, &Manifests::default())
+    loader_of_system(&memory, Shares { ldms: 1, replicas: 1 })
 }
 
 fn give(loader: &mut Loader, table: TableId, slot: SlotId, epoch: u64, key: &[u8], row: Option<&[u8]>) {
@@ -49,10 +52,14 @@ pub(in crate::disk_module) fn row(table: &TableDefinition, id: i64, k: i64) -> (
     (key, row)
 }
 
-fn built(loader: Loader) -> Restored {
-    let mut builder = loader.finish().expect("a catalogue");
-    while !builder.step().expect("memory") {}
-    builder.finish()
+fn built(mut loader: Loader) -> (Schema, Vec<RestoredFragment>) {
+    let schema = read_catalogue(&loader).expect("a catalogue");
+    loader.define(&schema);
+    loop {
+        if let Some(fragments) = loader.index().expect("memory") {
+            return (schema, fragments);
+        }
+    }
 }
 
 #[test]
@@ -70,8 +77,8 @@ fn the_entry_with_the_higher_epoch_counts_and_of_two_the_later_one() {
     give(&mut loader, SHOP, SLOT, 6, &gone.0, None);
     give(&mut loader, SHOP, SLOT, 6, &back.0, None);
     give(&mut loader, SHOP, SLOT, 8, &back.0, Some(&back.1));
-    let restored = built(loader);
-    let shop = restored.fragments.iter().find(|restored| restored.table == SHOP).expect("the table");
+    let (_, fragments) = built(loader);
+    let shop = fragments.iter().find(|restored| restored.table == SHOP).expect("the table");
     assert_eq!(shop.slot, SLOT);
     let found: Vec<_> = rows.iter().map(|(key, _)| shop.fragment.committed(key)).collect();
     let expected = [(7, "kept"), (6, "older"), (0, "gone"), (8, "back")];
@@ -90,11 +97,11 @@ fn rows_of_tables_that_are_gone_go_and_the_others_get_their_indexes() {
         give(&mut loader, SHOP, SLOT, 6, &key, Some(&row));
     }
     give(&mut loader, TableId(101), SLOT, 6, b"key", Some(b"row"));
-    let restored = built(loader);
-    assert!(restored.schema.tables().contains_key(SHOP));
-    let tables: Vec<TableId> = restored.fragments.iter().map(|restored| restored.table).collect();
+    let (schema, fragments) = built(loader);
+    assert!(schema.tables().contains_key(SHOP));
+    let tables: Vec<TableId> = fragments.iter().map(|restored| restored.table).collect();
     assert!(tables.contains(&SHOP) && !tables.contains(&TableId(101)), "{tables:?}");
-    let shop = restored.fragments.iter().find(|restored| restored.table == SHOP).expect("the table");
+    let shop = fragments.iter().find(|restored| restored.table == SHOP).expect("the table");
     let (reader, guard) = (shop.fragment.reader(), Guard::enter());
     let bounds = storage::KeyBounds { lower: std::ops::Bound::Unbounded, upper: std::ops::Bound::Unbounded };
     let by_k =
@@ -104,6 +111,6 @@ fn rows_of_tables_that_are_gone_go_and_the_others_get_their_indexes() {
 
 #[test]
 fn a_log_without_a_catalogue_is_refused() {
-    let failure = loader().finish().err().expect("no catalogue");
+    let failure = read_catalogue(&loader()).err().expect("no catalogue");
     assert_eq!(failure, "the system tables lack their version");
 }

@@ -8,6 +8,7 @@ use durability::{
 };
 use memory::{Guard, MemoryConfig, MemoryManager};
 use protocol::{Claim, RestartPoint};
+use query::{Loader, Shares};
 use std::collections::BTreeSet;
 use types::{COLLATION_VERSION, SlotId, TableDefinition, TableId};
 
@@ -227,6 +228,7 @@ fn written() -> Life {
 struct Start {
     module: DiskModule,
     files: Files,
+    loaders: BTreeMap<Address, Loader>,
     signals: Vec<Signal>,
     events: Vec<String>,
     exit: Option<u8>,
@@ -234,11 +236,23 @@ struct Start {
 
 impl Start {
     fn of(files: &Files) -> Self {
+        Self::with_ldms(files, 2)
+    }
+
+    fn with_ldms(files: &Files, count: u8) -> Self {
+        let memory = MemoryManager::new(MemoryConfig::with_data_memory(32 << 20));
+        let ldm = |instance| Address::new(NODE, protocol::ModuleKind::Ldm, instance);
+        let loader = |instance| {
+            let shares = Shares { ldms: 1, replicas: 1 };
+            (ldm(instance), Loader::new(Arc::clone(&memory), shares, Some(instance)))
+        };
+        let loaders: BTreeMap<Address, Loader> = (0..count).map(loader).collect();
         let config = DiskConfig {
             node: NODE,
             cluster: CLUSTER.to_owned(),
-            ldms: vec![Address::new(NODE, protocol::ModuleKind::Ldm, 0)],
-            memory: MemoryManager::new(MemoryConfig::with_data_memory(32 << 20)),
+            ldms: loaders.keys().copied().collect(),
+            replicas: 2,
+            memory,
             queries: Vec::new(),
             node_epoch: Arc::default(),
             redo: RedoSettings {
@@ -254,6 +268,7 @@ impl Start {
         let mut start = Self {
             module: DiskModule::new(config),
             files: files.clone(),
+            loaders,
             signals: Vec::new(),
             events: Vec::new(),
             exit: None,
@@ -268,7 +283,15 @@ impl Start {
     fn run(&mut self, mut outputs: Outputs<Shared>) {
         loop {
             self.events.extend(outputs.events.drain(..).map(|event| event.message));
-            outputs.shared.clear();
+            let shared: Vec<_> = outputs.shared.drain(..).collect();
+            let is_quiet = shared.is_empty();
+            for (from, to, shared) in shared {
+                if let (Some(loader), Shared::Load(step)) = (self.loaders.get_mut(&to), shared) {
+                    let loaded = Shared::Loaded(loader.step(step));
+                    self.module.on_shared(Now::default(), to, loaded, &mut outputs);
+                    assert_eq!(from, Address::disk(NODE));
+                }
+            }
             for request in outputs.requests.drain(..) {
                 if let RequestToRuntime::Exit(code) = request {
                     self.exit = Some(code);
@@ -276,16 +299,10 @@ impl Start {
             }
             let signals: Vec<Envelope> = outputs.signals.drain(..).collect();
             let requests: Vec<_> = outputs.disk_requests.drain(..).collect();
-            if signals.is_empty() && requests.is_empty() {
+            if is_quiet && signals.is_empty() && requests.is_empty() {
                 return;
             }
-            for envelope in signals {
-                if envelope.to == envelope.from {
-                    self.module.on_signal(Now::default(), envelope, &mut outputs);
-                } else {
-                    self.signals.push(envelope.signal);
-                }
-            }
+            self.signals.extend(signals.into_iter().map(|envelope| envelope.signal));
             for request in requests {
                 let result = self.files.perform(request.operation);
                 let done = Input::DiskDone { ticket: request.ticket, result };
@@ -347,6 +364,17 @@ fn checkpoints_and_the_log_behind_them_are_restored_exactly() {
     assert_eq!(start.rows(), life.rows);
     let pieces = start.files.0.keys().filter(|name| matches!(name, FileName::Piece(_)));
     assert_eq!(pieces.copied().collect::<Vec<_>>(), [1, 2].map(FileName::Piece));
+}
+
+#[test]
+fn any_number_of_threads_restores_the_same_rows() {
+    let mut life = written();
+    life.rows.retain(|_, (epoch, _)| *epoch <= 30);
+    for ldms in [1, 3, 8] {
+        let mut start = Start::with_ldms(&life.files, ldms);
+        start.restore(30);
+        assert_eq!(start.rows(), life.rows, "{ldms}");
+    }
 }
 
 #[test]
