@@ -289,6 +289,7 @@ impl DiskModule {
 
     /// Requests of the writer go to the disk, and epochs that are on disk are told.
     fn end_call(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
+        self.tell_progress(now, outputs);
         let Some(writer) = &mut self.writer else { return };
         self.checkpoints.go_on(now, self.is_joining, writer, outputs);
         while let Some(request) = writer.poll() {

@@ -403,6 +403,7 @@ impl MainModule {
                 }
             }
             Signal::Restore(order) => self.tell_disk(Signal::Restore(order), outputs),
+            Signal::RestoreProgress(progress) => self.on_restore_progress(from, progress, outputs),
             Signal::SchemaInstall { request, version, tables, used_for_ms } => {
                 self.on_schema_install(now, from, request, version, (tables, used_for_ms), outputs)
             }

@@ -46,6 +46,30 @@ pub struct RestoreOrder {
     pub source: Incarnation,
 }
 
+/// The phases of a restore, in this order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Wire)]
+pub enum RestorePhase {
+    /// Checkpoints are loaded.
+    Checkpoints,
+    /// The log behind them is.
+    Log,
+    /// Indexes are built.
+    Indexes,
+    /// All rows are there.
+    Done,
+}
+
+/// How far a data node is with the restoring of its rows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub struct RestoreProgress {
+    /// The phase.
+    pub phase: RestorePhase,
+    /// Bytes that were read in it.
+    pub done: u64,
+    /// Bytes that are to be read in it; 0 if nothing is read.
+    pub total: u64,
+}
+
 /// From membership to membership, about a restart.
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
 pub enum RestartMessage {

@@ -43,7 +43,7 @@ pub use takeover::{
 use crate::control::{ControlMessage, RecoveryOrder, VoterPlace};
 use crate::heartbeat::Heartbeat;
 use crate::program::{Refusal, TableRef};
-use crate::restart::RestoreOrder;
+use crate::restart::{RestoreOrder, RestoreProgress};
 use crate::view::View;
 use crate::{Address, SqlError};
 use std::sync::Arc;
@@ -752,6 +752,9 @@ pub enum Signal {
         /// In words.
         text: String,
     },
+    /// disk -> main of the same data node: how far it is with that, each second.
+    #[signal(to = main, fence = none)]
+    RestoreProgress(RestoreProgress),
     /// main -> membership of the same data node: an epoch was said in this view that this node's disk holds. It was
     /// said to be flushed everywhere or, if `is_durable`, to be durable.
     #[signal(to = membership, fence = none)]

@@ -18,7 +18,7 @@ use protocol::program::{
     Access, Assignment, DeleteFilter, KeyRange, LockMode, LockWait, OnDuplicate, OperationResult, ReadOutput,
     ReadProgram, ReadProgress, Refusal, RowBatch, StatementContext, TableRef, UpdateProgram, WriteOperation,
 };
-use protocol::restart::{RestartMessage, RestoreOrder};
+use protocol::restart::{RestartMessage, RestoreOrder, RestorePhase, RestoreProgress};
 use protocol::signal::*;
 use protocol::transport::{Hello, decode_envelope, decode_hello, encode_envelope, encode_hello, next_frame};
 use protocol::{
@@ -545,6 +545,7 @@ fn restarts() -> Vec<Signal> {
         Signal::Restore(order),
         Signal::Restored(order),
         Signal::RestartAwaited { text: "node 3".into() },
+        Signal::RestoreProgress(RestoreProgress { phase: RestorePhase::Log, done: 5, total: 6 }),
         Signal::DiskCounted { view: ViewNumber(4), is_durable: true },
     ]);
     let (view, without, operator) = (ViewNumber(4), vec![NodeId(3)], "10.0.0.7:4711".to_owned());

@@ -8,8 +8,8 @@
 //! Define: the catalogue that was restored   ->  fragments without a table go, the others get their indexes
 //! Index, until nothing is left              ->  entries of indexes; at the end the fragments go back
 //! ```
-//! `disk` sends a step when the ldm has answered enough of those before: each is answered by [`Loaded`]. It has a loader
-//! of its own for slot 0, because the catalogue is there.
+//! `disk` sends a step when the ldm has answered enough of those before: each is answered by [`Loaded`]. It has a
+//! loader of its own for slot 0, because the catalogue is there.
 //!
 //! Which tables there are is known when all rows are here, because their definitions are rows themselves. So fragments
 //! begin bare: without columns and secondary indexes. Rows are put where they belong without being staged
@@ -17,9 +17,9 @@
 //! checkpoint, or something newer is.
 //!
 //! Invariants:
-//! - of two entries of a row the one with the higher epoch counts, and of two with the same epoch the later one. Nothing
-//!   is remembered of a deleted row: the log has its entries in their order (`transaction::ldm::redo`), and all pieces
-//!   of a fragment come before it;
+//! - of two entries of a row the one with the higher epoch counts, and of two with the same epoch the later one.
+//!   Nothing is remembered of a deleted row: the log has its entries in their order (`transaction::ldm::redo`), and all
+//!   pieces of a fragment come before it;
 //! - a fragment is made by the thread that will most likely own it: its memory is shared with that thread's others.
 //!
 //! Deliberately not here: reading the files (`durability`), the order of the steps (`node::disk_module`), and who owns

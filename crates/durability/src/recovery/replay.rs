@@ -85,6 +85,15 @@ impl Replay {
         Self { segments, caps, from, end, cut, next, offset, bytes: Vec::new(), needed: 0, has_asked: false }
     }
 
+    /// Bytes that are to be read.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        let sizes = self.segments.iter().map(|segment| segment.end_offset.saturating_sub(segment.offset));
+        sizes
+            .sum::<u64>()
+            .saturating_sub(self.offset.saturating_sub(self.segments.front().map_or(0, |first| first.offset)))
+    }
+
     /// The next read; `None` while one is under way, and when all is read.
     pub fn poll(&mut self) -> Option<DiskOperation> {
         let segment = self.segments.front().filter(|_| !self.has_asked)?;

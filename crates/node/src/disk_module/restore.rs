@@ -19,16 +19,19 @@ use catalogue::{SchemaBuilder, SystemTables};
 use durability::{CheckpointError, CheckpointReader, Manifests, Piece, Position, Replay};
 use memory::{Guard, MemoryManager, RegionFull};
 use protocol::disk::{DiskAnswer, DiskError, DiskOperation};
-use protocol::restart::RestoreOrder;
+use protocol::restart::{RestoreOrder, RestorePhase, RestoreProgress};
 use protocol::{Address, Outputs};
 use query::{LoadStep, Loaded, Loader, RestoredFragment, Shared, Shares};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use stdx::{Duration, Instant};
 use storage::Reader;
 use types::{Schema, SlotId, TableId};
 
 /// Steps that an ldm may have before it: each is about a MiB.
 const OPEN_MAX: u32 = 8;
+/// Between two reports of progress.
+const TELL_INTERVAL: Duration = Duration::from_secs(1);
 /// The slot of the system tables.
 const SYSTEM: SlotId = SlotId(0);
 
@@ -43,6 +46,11 @@ pub(super) struct Restore {
     lanes: Vec<Lane>,
     replay: Replay,
     reading: Option<Source>,
+    /// Bytes of checkpoints that were read, and all of them; the same of the log.
+    checkpoint_bytes: (u64, u64),
+    log_bytes: (u64, u64),
+    /// The progress that was told last, and when.
+    told: Option<(RestorePhase, Instant)>,
     /// The catalogue, once all rows are there.
     schema: Option<Arc<Schema>>,
     fragments: Vec<RestoredFragment>,
@@ -109,6 +117,9 @@ impl Restore {
             readers: VecDeque::new(),
             loader,
             lanes: ldms.iter().map(lane).collect(),
+            checkpoint_bytes: (0, manifests.fragments().map(|(_, fragment)| fragment.length).sum()),
+            log_bytes: (0, replay.size()),
+            told: None,
             replay,
             reading: None,
             schema: None,
@@ -156,6 +167,14 @@ impl Restore {
         outputs: &mut Outputs<Shared>,
     ) -> Result<(), Trouble> {
         let me = self.me;
+        if let Ok(DiskAnswer::Bytes(bytes)) = &result {
+            let counted = if self.reading == Some(Source::Log) {
+                &mut self.log_bytes
+            } else {
+                &mut self.checkpoint_bytes
+            };
+            counted.0 += bytes.len() as u64;
+        }
         match self.reading.take() {
             None => Ok(()),
             Some(Source::System) => {
@@ -207,6 +226,23 @@ impl Restore {
             }
         }
         Ok(())
+    }
+
+    /// How far it is, if that is to be told.
+    pub(super) fn progress(&mut self, now: Instant) -> Option<RestoreProgress> {
+        let (phase, (done, total)) = if self.schema.is_some() {
+            (RestorePhase::Indexes, (0, 0))
+        } else if self.log_bytes.0 > 0 {
+            (RestorePhase::Log, self.log_bytes)
+        } else {
+            (RestorePhase::Checkpoints, self.checkpoint_bytes)
+        };
+        let is_news = |(told, at): (RestorePhase, Instant)| told < phase || at + TELL_INTERVAL <= now;
+        if !self.told.is_none_or(is_news) {
+            return None;
+        }
+        self.told = Some((phase, now));
+        Some(RestoreProgress { phase, done, total })
     }
 
     /// Begins to build indexes, if all rows are there. True if everything is built.

@@ -18,7 +18,7 @@ use super::{DiskConfig, DiskModule, NextLog, Phase};
 use durability::{Found, LogReader, ManifestScan, Mark, Scan, ScanError};
 use protocol::disk::{DiskAnswer, DiskError, DiskLane, DiskOperation, DiskRequest, FileName};
 use protocol::module::{EXIT_CANNOT_JOIN, EXIT_CANNOT_START, EXIT_DISK, EXIT_LEFT_OUT};
-use protocol::restart::RestoreOrder;
+use protocol::restart::{RestoreOrder, RestorePhase, RestoreProgress};
 use protocol::{Address, Outputs, Severity, Signal};
 use query::{Loaded, Shared};
 use stdx::Now;
@@ -263,6 +263,14 @@ impl DiskModule {
         }
     }
 
+    /// Tells `main` how far the restoring is.
+    pub(super) fn tell_progress(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
+        let Phase::Restoring(work) = &mut self.phase else { return };
+        if let Some(progress) = work.progress(now.monotonic) {
+            outputs.send(self.me(), Address::main(self.config.node), Signal::RestoreProgress(progress));
+        }
+    }
+
     /// Rows cannot be restored.
     fn end_restore(&mut self, trouble: Trouble, outputs: &mut Outputs<Shared>) {
         match trouble {
@@ -279,6 +287,8 @@ impl DiskModule {
     fn end_restoring(&mut self, restored: Restored, outputs: &mut Outputs<Shared>) {
         let Restored { schema, fragments, order, next } = restored;
         let main = Address::main(self.config.node);
+        let done = RestoreProgress { phase: RestorePhase::Done, done: 0, total: 0 };
+        outputs.send(self.me(), main, Signal::RestoreProgress(done));
         outputs.share(self.me(), main, Shared::Catalogue(schema));
         self.fragments = Some(fragments);
         self.checkpoints.restore(&self.manifests);

@@ -1,14 +1,17 @@
 //! How far a data node is that starts while the cluster runs: `ndbinfo.restart_info`, and what `latsdb mgm` says of it.
 //!
 //! ```text
-//! start -> incarnation -> a view has it as joining -> catalogue -> that view is used -> every slot is copied -> in sync: it opens
+//! start -> incarnation -> a view has it as joining -> catalogue -> that view is used -> slots are copied -> in sync
+//! start -> incarnation -> checkpoints -> log -> indexes -> all rows are there: the cluster starts from its disks
 //! ```
 //! Each step has the moment at which it was reached first; a view change meanwhile may send the node back, which only
 //! takes time.
 //!
-//! Invariants: a step is reached at most once; who starts with the cluster has no row, because nothing is copied to it.
+//! Invariants: a step is reached at most once; a node that starts with the cluster has no row, unless it restores
+//! rows from its disk.
 
 use super::MainModule;
+use protocol::restart::{RestorePhase, RestoreProgress};
 use protocol::{Address, NodeRole, Outputs, Signal};
 use query::Shared;
 use stdx::{Duration, Instant};
@@ -27,6 +30,9 @@ pub(super) enum Step {
 }
 
 const STEPS: usize = 7;
+const RESTORE_PHASES: usize = 4;
+/// Bytes of a mebibyte.
+const MIB: u64 = 1 << 20;
 
 /// The moments of this node's start.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,6 +40,9 @@ pub(super) struct RestartInfo {
     reached: [Option<Instant>; STEPS],
     /// Slots that are copied, and all that have to be, as told last.
     copies: (u32, u32),
+    /// The moments at which the phases of a restore began, and its progress, as told last.
+    restored: [Option<Instant>; RESTORE_PHASES],
+    progress: Option<RestoreProgress>,
 }
 
 impl RestartInfo {
@@ -52,9 +61,46 @@ impl RestartInfo {
         self.at(to).unwrap_or(now).since(from)
     }
 
-    /// NDB's text and number for what the node is doing; None if nothing is copied to it.
+    /// The restoring of rows has got this far.
+    fn restore(&mut self, progress: RestoreProgress, now: Instant) {
+        for begun in self.restored.iter_mut().take(progress.phase as usize + 1) {
+            begun.get_or_insert(now);
+        }
+        self.progress = Some(progress);
+    }
+
+    /// From one phase of a restore to another, or as long as that lasts already.
+    fn restoring(&self, from: RestorePhase, to: RestorePhase, now: Instant) -> Duration {
+        let Some(from) = self.restored[from as usize] else { return Duration::ZERO };
+        self.restored[to as usize].unwrap_or(now).since(from)
+    }
+
+    /// For people: how far the restoring of rows is, and how long it may still take; None if no rows are restored.
+    pub(super) fn restore_text(&self, now: Instant) -> Option<String> {
+        let RestoreProgress { phase, done, total } = self.progress?;
+        let from = match phase {
+            RestorePhase::Checkpoints => "its rows, which it loads from its checkpoints",
+            RestorePhase::Log => "its rows, which it loads from its redo log",
+            RestorePhase::Indexes => return Some("the indexes of its rows, which it builds".to_owned()),
+            RestorePhase::Done => return None,
+        };
+        let begun = self.restored[phase as usize].unwrap_or(now);
+        let spent = now.since(begun).as_millis();
+        let left = spent * u128::from(total.saturating_sub(done)) / u128::from(done.max(1)) / 1_000;
+        let time = if done == 0 { String::new() } else { format!(", about {left} s left") };
+        Some(format!("{from}: {} of {} MiB{time}", done / MIB, total.div_ceil(MIB)))
+    }
+
+    /// NDB's text and number for what the node is doing; None if nothing is copied to it or restored.
     fn status(&self) -> Option<(&'static str, u64)> {
-        self.at(Step::Included)?;
+        if self.at(Step::Included).is_none() {
+            return Some(match self.progress?.phase {
+                RestorePhase::Done => ("Restart completed", 12),
+                RestorePhase::Checkpoints | RestorePhase::Log | RestorePhase::Indexes => {
+                    ("Restore fragments ongoing", 8)
+                }
+            });
+        }
         let has = |step| self.at(step).is_some();
         Some(match () {
             () if has(Step::Completed) => ("Restart completed", 12),
@@ -69,7 +115,13 @@ impl RestartInfo {
         let (status, number) = self.status()?;
         let seconds = |from, to| self.between(from, to, now).as_secs();
         let (copied, slots) = self.copies;
-        let total = self.between(Step::Started, Step::Completed, now);
+        let has_joined = self.at(Step::Included).is_some();
+        let end =
+            if has_joined { self.at(Step::Completed) } else { self.restored[RestorePhase::Done as usize] };
+        let total = end.unwrap_or(now).since(self.at(Step::Started).unwrap_or(now));
+        let restoring = |from, to| self.restoring(from, to, now).as_secs();
+        let began = self.restored[RestorePhase::Checkpoints as usize];
+        let asked = began.map_or(0, |began| began.since(self.at(Step::Started).unwrap_or(began)).as_secs());
         let mut row = vec![Value::UInt(node), Value::text(status), Value::UInt(number)];
         row.extend(
             [
@@ -86,13 +138,14 @@ impl RestartInfo {
                 // secs_to_copy_meta_data, secs_to_include_node
                 seconds(Step::Included, Step::CatalogueRead),
                 seconds(Step::CatalogueRead, Step::Entered),
-                // secs_starting_node_to_request_local_recovery .. secs_index_rebuild: nothing is on disk
+                // secs_starting_node_to_request_local_recovery, secs_for_local_recovery, secs_restore_fragments,
+                // secs_undo_disk_data, secs_exec_redo_log, secs_index_rebuild
+                asked,
+                restoring(RestorePhase::Checkpoints, RestorePhase::Done),
+                restoring(RestorePhase::Checkpoints, RestorePhase::Log),
                 0,
-                0,
-                0,
-                0,
-                0,
-                0,
+                restoring(RestorePhase::Log, RestorePhase::Indexes),
+                restoring(RestorePhase::Indexes, RestorePhase::Done),
                 // secs_to_synchronize_starting_node, secs_wait_lcp_for_restart, secs_wait_subscription_handover
                 seconds(Step::Entered, Step::Completed),
                 0,
@@ -128,6 +181,20 @@ impl MainModule {
         let slots = self.view.slots_of_node(self.config.node);
         let mine = slots.filter(|id| self.view.joining(*id).contains(&self.config.node));
         (count(self.entry.copied.len()), count(mine.count()))
+    }
+
+    /// The module `disk` has got this far with the rows of this node.
+    pub(super) fn on_restore_progress(
+        &mut self,
+        from: Address,
+        progress: RestoreProgress,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        if from != Address::disk(self.config.node) {
+            return;
+        }
+        self.restart.restore(progress, self.now.monotonic);
+        self.report_state(outputs);
     }
 
     pub(super) fn restart_rows(&self) -> Vec<Vec<Value>> {

@@ -139,6 +139,9 @@ impl MainModule {
         if self.is_open || (is_manager && has_map) {
             return None;
         }
+        if let Some(text) = self.restart.restore_text(self.now.monotonic) {
+            return Some(text);
+        }
         let is_let_in = self.incarnation != Incarnation(0) && self.view.number.0 > 0;
         if !is_let_in && !self.control.awaited.is_empty() {
             return Some(format!("the control plane: {}", self.control.awaited));

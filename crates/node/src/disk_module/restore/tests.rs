@@ -111,6 +111,6 @@ fn rows_of_tables_that_are_gone_go_and_the_others_get_their_indexes() {
 
 #[test]
 fn a_log_without_a_catalogue_is_refused() {
-    let failure = read_catalogue(&loader()).err().expect("no catalogue");
+    let failure = read_catalogue(&loader()).expect_err("no catalogue");
     assert_eq!(failure, "the system tables lack their version");
 }

@@ -236,11 +236,12 @@ struct Start {
 
 impl Start {
     fn of(files: &Files) -> Self {
-        Self::with_ldms(files, 2)
+        Self::with(files, 2, 32 << 20)
     }
 
-    fn with_ldms(files: &Files, count: u8) -> Self {
-        let memory = MemoryManager::new(MemoryConfig::with_data_memory(32 << 20));
+    /// With so many ldms, and so many bytes of DataMemory.
+    fn with(files: &Files, count: u8, memory: u64) -> Self {
+        let memory = MemoryManager::new(MemoryConfig::with_data_memory(memory));
         let ldm = |instance| Address::new(NODE, protocol::ModuleKind::Ldm, instance);
         let loader = |instance| {
             let shares = Shares { ldms: 1, replicas: 1 };
@@ -371,10 +372,29 @@ fn any_number_of_threads_restores_the_same_rows() {
     let mut life = written();
     life.rows.retain(|_, (epoch, _)| *epoch <= 30);
     for ldms in [1, 3, 8] {
-        let mut start = Start::with_ldms(&life.files, ldms);
+        let mut start = Start::with(&life.files, ldms, 32 << 20);
         start.restore(30);
         assert_eq!(start.rows(), life.rows, "{ldms}");
     }
+}
+
+/// Its memory was made smaller, and then larger than it was.
+#[test]
+fn rows_that_do_not_fit_end_the_start_and_more_memory_holds_them() {
+    let mut life = Life::begin();
+    for id in 0..60_000 {
+        let (key, bytes) = row(&life.shop, id, id);
+        life.rows.insert((SHOP, SLOT, key), (6, bytes));
+    }
+    life.whole(9);
+    life.checkpoint(SLOT, 9);
+    let mut start = Start::with(&life.files, 2, 4 << 20);
+    start.restore(9);
+    assert_eq!((start.exit, start.module.fragments.is_none()), (Some(EXIT_CANNOT_JOIN), true));
+    assert!(start.says("its DataMemory is full before all its rows are restored"), "{:?}", start.events);
+    let mut start = Start::with(&life.files, 2, 64 << 20);
+    start.restore(9);
+    assert_eq!(start.rows(), life.rows);
 }
 
 #[test]

@@ -3,11 +3,39 @@ use super::*;
 const SECOND: u64 = 1_000_000_000;
 
 #[test]
-fn who_starts_with_the_cluster_has_no_row() {
+fn a_node_that_starts_with_the_cluster_and_restores_nothing_has_no_row() {
     let mut restart = RestartInfo::default();
     restart.reach(Step::Started, Instant(0));
     restart.reach(Step::Allocated, Instant(SECOND));
     assert_eq!(restart.row(2, Instant(SECOND)), None);
+}
+
+#[test]
+fn rows_that_are_restored_have_phases_bytes_and_time_left() {
+    let mut restart = RestartInfo::default();
+    restart.reach(Step::Started, Instant(0));
+    let tell = |restart: &mut RestartInfo, phase, done, total, second: u64| {
+        let progress = RestoreProgress { phase, done: done * MIB, total: total * MIB };
+        restart.restore(progress, Instant(second * SECOND));
+        let text = restart.restore_text(Instant(second * SECOND));
+        (text, restart.status())
+    };
+    let ongoing = Some(("Restore fragments ongoing", 8));
+    let text = |text: &str| Some(text.to_owned());
+    let began = tell(&mut restart, RestorePhase::Checkpoints, 0, 2_048, 3);
+    assert_eq!(began, (text("its rows, which it loads from its checkpoints: 0 of 2048 MiB"), ongoing));
+    let half = tell(&mut restart, RestorePhase::Checkpoints, 512, 2_048, 5);
+    let expected = "its rows, which it loads from its checkpoints: 512 of 2048 MiB, about 6 s left";
+    assert_eq!(half.0, text(expected));
+    let log = tell(&mut restart, RestorePhase::Log, 1, 10, 11);
+    assert_eq!(log.0, text("its rows, which it loads from its redo log: 1 of 10 MiB, about 0 s left"));
+    let indexes = tell(&mut restart, RestorePhase::Indexes, 0, 0, 15);
+    assert_eq!(indexes, (text("the indexes of its rows, which it builds"), ongoing));
+    assert_eq!(tell(&mut restart, RestorePhase::Done, 0, 0, 17), (None, Some(("Restart completed", 12))));
+    let row = restart.row(3, Instant(100 * SECOND)).expect("a row");
+    let recovery: Vec<Value> = row[12..18].to_vec();
+    assert_eq!(recovery, [3, 14, 8, 0, 4, 2].map(Value::UInt));
+    assert_eq!(row[21], Value::UInt(17));
 }
 
 #[test]
