@@ -1,6 +1,6 @@
 """Queries made of queries, from a seed: UNION, INTERSECT, EXCEPT, common table expressions, also recursive ones.
 
-Columns that are compared are numbers and dates: which of texts that are equal is shown is left open, so texts are in UNION ALL only.
+Columns that are compared are numbers and dates: which of texts that are equal is shown is left open, so texts are in UNION ALL only, without DISTINCT and LIMIT.
 """
 import random
 
@@ -22,7 +22,8 @@ class SetStatements(JoinStatements):
         if self.chance(.6):
             conditions.append(self.condition(relations))
         items = ', '.join(f'{column} AS c{number}' for number, column in enumerate(columns))
-        return f"SELECT {self.pick('', '', '', 'DISTINCT ')}{items} FROM {text}{self.where(conditions)}"
+        distinct = self.pick('', '', '', 'DISTINCT ')
+        return f"SELECT {'' if 's' in kinds else distinct}{items} FROM {text}{self.where(conditions)}"
 
     def operation(self, kinds, depth=1):
         """Parts and what is made of them. MariaDB mistakes INTERSECT ALL and EXCEPT ALL beside others, or does not come back: they stand alone."""
@@ -41,7 +42,8 @@ class SetStatements(JoinStatements):
         part = self.part(kinds)
         if self.chance(.15):
             order = ', '.join(str(number + 1) for number in range(len(kinds)))
-            return f'({part} ORDER BY {order} LIMIT {self.random.randint(0, 6)})'
+            limit = f' LIMIT {self.random.randint(0, 6)}'
+            return f"({part} ORDER BY {order}{'' if 's' in kinds else limit})"
         return f'({part})' if self.chance(.3) else part
 
     def kinds(self):

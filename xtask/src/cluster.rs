@@ -124,8 +124,11 @@ impl Cluster {
             || shape.keeps_rows;
         let config = if is_special {
             let config = directory.join("cluster.ini");
-            fs::write(&config, config_text(shape, &directory)?)
-                .map_err(Failure::while_doing(config.display()))?;
+            // One that starts again has its ports already.
+            if !config.exists() {
+                fs::write(&config, config_text(shape, &directory)?)
+                    .map_err(Failure::while_doing(config.display()))?;
+            }
             command.arg("--config").arg(&config);
             if shape.links == Links::Tls {
                 // Its nodes look for keys there.

@@ -141,13 +141,13 @@ impl Membership {
         let is_recorded = self.log_state().and_then(ControlState::concession) == Some(&ordered.concession);
         let (asker, number) = ordered.asker;
         if is_recorded || ordered.until <= now.monotonic {
-            let without = list(ordered.concession.without.clone());
-            let text = match is_recorded {
-                true => format!("the cluster starts with what is left, without node {without}"),
-                false => {
-                    "ERROR: the order was not recorded in time: look at `show`, and give it again".to_owned()
-                }
-            };
+            let mut text = "the cluster starts with what is left".to_owned();
+            if !is_recorded {
+                text =
+                    "ERROR: the order was not recorded in time: look at `show`, and give it again".to_owned();
+            } else if !ordered.concession.without.is_empty() {
+                text += &format!(", without node {}", list(ordered.concession.without.clone()));
+            }
             self.restarting.ordered = None;
             return self.answer_loss(asker, number, &text, outputs);
         }
