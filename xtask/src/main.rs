@@ -87,9 +87,10 @@ const COMMANDS: &[(&str, &str)] = &[
     ),
     (
         "powerloss",
-        "  powerloss [--rounds 20] [--groups 1] [--threads 8] [--unsynced-die] [--binary LATSDB]
+        "  powerloss [--rounds 20] [--groups 1] [--threads 8] [--damage] [--unsynced-die] [--binary LATSDB]
                                       all processes are killed under load, and started again on the same directory; what was
-                                      acknowledged is looked for; --unsynced-die: what was not synced dies with a process
+                                      acknowledged is looked for; --damage: the log of one node is damaged each time;
+                                      --unsynced-die: what was not synced dies with a process
 ",
     ),
     (

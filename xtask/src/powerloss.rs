@@ -2,17 +2,22 @@
 //! again on the same directory; round after round.
 //!
 //! `tests/clients/python/powerloss.py` writes rows that tell afterwards what is missing, and checks them. sysbench
-//! writes beside it. Then `latsdb check` compares replicas, and indexes with rows. Every second round the writers ask
-//! for durability `epoch`.
+//! writes beside it. Then `latsdb check` compares replicas, and indexes with rows. Rounds take turns: sessions ask for
+//! nothing, sessions ask for durability `epoch`, tables do. The loss under `memory` is compared with what
+//! `ndbinfo.durability` said before the end.
+//!
+//! With `--damage` the log of one node is damaged before the cluster starts again (`damage`).
 //!
 //! SIGKILL spares what a process has written and not synced: the kernel has it. With `--unsynced-die` the cluster is
 //! a build that keeps such writes in memory until their sync (feature `unsynced-writes-die`), so that they die with
 //! it.
 //!
-//! **Deliberately not here**: judge how much `memory` loses; the writers print it.
+//! **Deliberately not here**: files that no log is in.
+
+mod damage;
 
 use crate::arguments::Arguments;
-use crate::cluster::{Cluster, Shape};
+use crate::cluster::{Cluster, Shape, sql};
 use crate::processes::{Failure, Profile, Server, Workspace, capture, run};
 use crate::suite::python_program;
 use crate::sysbench::{Load, Pressure, Statements, create_database};
@@ -37,6 +42,12 @@ const IN_SYNC_LIMIT: Duration = Duration::from_secs(60);
 
 const DATA_NODES_PER_GROUP: u16 = 2;
 
+/// Before it there is a management node.
+const FIRST_DATA_NODE: u16 = 2;
+
+/// The ways to ask for durability, in turn.
+const DURABILITIES: [&str; 3] = ["table", "memory", "epoch"];
+
 /// A campaign.
 #[derive(Clone, Debug)]
 pub(crate) struct Campaign {
@@ -44,6 +55,8 @@ pub(crate) struct Campaign {
     pub(crate) groups: u16,
     /// Threads of sysbench; 0: none.
     pub(crate) threads: u32,
+    /// The log of a node is damaged each time.
+    pub(crate) is_damaging: bool,
 }
 
 /// `cargo xtask powerloss`.
@@ -52,6 +65,7 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
         rounds: arguments.value_or("--rounds", 20)?,
         groups: arguments.value_or("--groups", 1)?,
         threads: arguments.value_or("--threads", 8)?,
+        is_damaging: arguments.flag("--damage"),
     };
     let binary: Option<PathBuf> = arguments.value("--binary")?;
     let is_lossy = arguments.flag("--unsynced-die");
@@ -86,7 +100,7 @@ impl Campaign {
         let mut cluster = Cluster::start(workspace, binary, "powerloss", &shape)?;
         let told = workspace.scratch("powerloss-clients")?;
         for round in 1..=self.rounds {
-            let durability = if round % 2 == 0 { "epoch" } else { "memory" };
+            let durability = DURABILITIES[round as usize % DURABILITIES.len()];
             let file = told.join(format!("told-{round}.txt"));
             let mut writers = clients(workspace, "write", &cluster, &file, durability)?;
             let mut writers =
@@ -98,17 +112,23 @@ impl Campaign {
             if writers.has_ended() {
                 return Err(writers.failure("ended before the cluster did"));
             }
+            let directory = cluster.directory().to_path_buf();
             cluster.kill()?;
             if !writers.wait(WRITERS_LIMIT)?.success() {
                 return Err(writers.failure("an error of another kind than a lost connection"));
             }
             drop(sysbench);
+            if self.is_damaging {
+                let node = FIRST_DATA_NODE + u16::try_from(draw() % u64::from(data_nodes)).unwrap_or(0);
+                let done = damage::inflict(&directory.join(format!("node{node}")), draw_wide())?;
+                println!("round {round}: of node {node} {done}");
+            }
             let begun = Instant::now();
             cluster = Cluster::start_again(workspace, binary, "powerloss", &shape)?;
             let back = begun.elapsed();
             let checked =
                 capture(&mut clients(workspace, "check", &cluster, &file, durability)?, CHECK_LIMIT)?;
-            cluster.in_sync(IN_SYNC_LIMIT)?;
+            in_sync(&cluster, data_nodes)?;
             let compared = cluster.check()?;
             println!(
                 "round {round}, {durability}: killed after {} ms, ready again after {} ms; {}; {}",
@@ -160,6 +180,30 @@ fn clients(
     let mut program = python_program(workspace, "powerloss.py")?;
     program.args([action, "--ports", &ports.join(","), "--durability", durability]).arg("--told").arg(told);
     Ok(program)
+}
+
+/// Waits until all data nodes have their rows.
+fn in_sync(cluster: &Cluster, data_nodes: u16) -> Result<(), Failure> {
+    let end = Instant::now() + IN_SYNC_LIMIT;
+    let started = "node_type = 'data' AND status = 'STARTED'";
+    let text = format!(
+        "SELECT COUNT(*) FROM ndbinfo.membership WHERE reporting_node_id = {FIRST_DATA_NODE} AND {started}"
+    );
+    loop {
+        let count = sql(cluster.mysql_ports[0], &text)?;
+        if count.trim() == data_nodes.to_string() {
+            return Ok(());
+        }
+        if Instant::now() >= end {
+            return Err(Failure::new(format!("{} of {data_nodes} data nodes are in sync", count.trim())));
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// A number with many bits.
+fn draw_wide() -> u64 {
+    (0..4).fold(0, |number: u64, _| number.rotate_left(16).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ draw())
 }
 
 /// Any number.

@@ -84,6 +84,11 @@ const STEPS: &[(&str, &str, Step)] = &[
         "a cluster with rows on disk stops as a whole, and has all rows afterwards",
         full_stop::step,
     ),
+    (
+        "powerloss",
+        "all processes are killed under load, twice: what was promised is there, and no more is lost than was shown",
+        powerloss,
+    ),
     ("limits", "full memory, too many connections, a transaction of a million rows", limits),
     ("crowd", "a thousand unfinished packets, thousands of strangers, a row of 64 MiB", crowd),
     (
@@ -420,6 +425,15 @@ fn locks(workspace: &Workspace) -> Result<Passed, Failure> {
     let cluster = Cluster::for_test(workspace, "locks")?;
     client(&cluster, program)?;
     close(cluster)
+}
+
+fn powerloss(workspace: &Workspace) -> Result<Passed, Failure> {
+    or_skip!(Tool::MariadbClient.ensure());
+    or_skip!(Tool::Sysbench.ensure());
+    or_skip!(python_program(workspace, "powerloss.py"));
+    let campaign = crate::powerloss::Campaign { rounds: 2, groups: 1, threads: 4, is_damaging: false };
+    campaign.run(workspace, &test_binary(workspace))?;
+    Ok(Passed::Done)
 }
 
 fn accounts(workspace: &Workspace) -> Result<Passed, Failure> {
