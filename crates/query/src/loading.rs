@@ -102,7 +102,7 @@ struct Making {
 }
 
 impl Loader {
-    /// Of an ldm, or of `disk`.
+    /// The loader of an ldm, or that of `disk` if there is no ldm.
     #[must_use]
     pub fn new(memory: Arc<MemoryManager>, shares: Shares, ldm: Option<u8>) -> Self {
         Self {

@@ -130,7 +130,7 @@ fn source_of(branch: &Branch, cx: &mut Cx<'_>) -> Result<Operator, Failure> {
 /// Different rows with the numbers of those that are equal.
 struct Counted {
     table: RowTable,
-    /// Of each row of the table.
+    /// The numbers of each row of the table.
     counts: Vec<Counts>,
     /// The part of their memory that is paid for.
     charged: usize,

@@ -39,6 +39,21 @@ struct Node {
     awaited: String,
 }
 
+impl Node {
+    fn new(block: Membership, disk: Vec<u8>) -> Self {
+        Self {
+            block,
+            disk,
+            disk_error: None,
+            events: Vec::new(),
+            exit: None,
+            restore: None,
+            answers: Vec::new(),
+            awaited: String::new(),
+        }
+    }
+}
+
 fn config(node: NodeId, start: u64, disk: &[u8]) -> MembershipConfig {
     let role = MEMBERS.iter().find(|(member, _)| *member == node).map_or(NodeRole::Sql, |(_, role)| *role);
     MembershipConfig {
@@ -89,19 +104,7 @@ impl World {
             let mut config = config(id, start, &[]);
             config.join.claim = claim.clone().filter(|_| role == NodeRole::Data).map(Box::new);
             let block = Membership::new(config, Arc::default());
-            (
-                id,
-                Node {
-                    block,
-                    disk: Vec::new(),
-                    disk_error: None,
-                    events: Vec::new(),
-                    exit: None,
-                    restore: None,
-                    answers: Vec::new(),
-                    awaited: String::new(),
-                },
-            )
+            (id, Node::new(block, Vec::new()))
         };
         let mut world = Self { nodes: MEMBERS.map(node).into(), now: 1_000_000_000, asleep: None };
         for (id, _) in MEMBERS {
@@ -129,16 +132,7 @@ impl World {
     /// Another life of a node begins.
     fn begin(&mut self, id: NodeId, config: MembershipConfig, disk: Vec<u8>) {
         let block = Membership::new(config, Arc::default());
-        *self.node(id) = Node {
-            block,
-            disk,
-            disk_error: None,
-            events: Vec::new(),
-            exit: None,
-            restore: None,
-            answers: Vec::new(),
-            awaited: String::new(),
-        };
+        *self.node(id) = Node::new(block, disk);
         self.input(id, |block, now, outputs| block.on_start(now, &[3; 32], outputs));
         for (node, _) in MEMBERS.into_iter().filter(|(node, _)| *node != id) {
             self.input(node, |block, now, outputs| block.on_link_down(now, id, outputs));
@@ -270,16 +264,7 @@ fn a_disk_of_another_founding_is_said_so() {
     let mut world = founded(2);
     // The data node is started with the wrong disk.
     let wrong = Membership::new(config(DATA, 999, &foreign), Arc::default());
-    *world.node(DATA) = Node {
-        block: wrong,
-        disk: foreign,
-        disk_error: None,
-        events: Vec::new(),
-        exit: None,
-        restore: None,
-        answers: Vec::new(),
-        awaited: String::new(),
-    };
+    *world.node(DATA) = Node::new(wrong, foreign);
     world.input(DATA, |block, now, outputs| block.on_start(now, &[3; 32], outputs));
     assert_eq!(world.node(DATA).exit, None, "nobody has said it yet");
     world.link(DATA);

@@ -177,7 +177,7 @@ pub(super) struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Of a node that starts.
+    /// The checkpoints of a node that starts: none are known.
     pub(super) fn new(config: CheckpointConfig) -> Self {
         Self {
             config,

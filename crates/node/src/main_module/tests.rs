@@ -32,11 +32,11 @@ pub(crate) fn member(number: u64) -> MainModule {
     main
 }
 
-/// A data node that is in no view yet.
-pub(crate) fn starting() -> MainModule {
-    MainModule::new(MainConfig {
-        node: ME,
-        modules: vec![Address::main(ME), LDM],
+/// The configuration of a node with these modules, without a log, reports and checks.
+pub(crate) fn config(node: NodeId, modules: Vec<Address>) -> MainConfig {
+    MainConfig {
+        node,
+        modules,
         time_between_epochs: Duration::from_millis(100),
         redo: None,
         memory: MemoryManager::new(MemoryConfig::with_data_memory(64 << 20)),
@@ -45,7 +45,12 @@ pub(crate) fn starting() -> MainModule {
         start_check: None,
         configuration: Default::default(),
         lease: Arc::new(Lease::unlimited()),
-    })
+    }
+}
+
+/// A data node that is in no view yet.
+pub(crate) fn starting() -> MainModule {
+    MainModule::new(config(ME, vec![Address::main(ME), LDM]))
 }
 
 /// All modules use a newer view.
@@ -97,18 +102,8 @@ pub(crate) fn who_is_in_a_newer_view_gets_no_schema_of_an_older_one() {
 
 /// The main module of a node without replicas, which is connected with both data nodes and has the catalogue.
 fn sql_node() -> MainModule {
-    let mut main = MainModule::new(MainConfig {
-        node: SQL,
-        modules: vec![Address::main(SQL), Address::new(SQL, ModuleKind::Sql, 0)],
-        time_between_epochs: Duration::from_millis(100),
-        redo: None,
-        memory: MemoryManager::new(MemoryConfig::with_data_memory(64 << 20)),
-        management: None,
-        reporting: None,
-        start_check: None,
-        configuration: Default::default(),
-        lease: Arc::new(Lease::unlimited()),
-    });
+    let mut main =
+        MainModule::new(config(SQL, vec![Address::main(SQL), Address::new(SQL, ModuleKind::Sql, 0)]));
     enter(&mut main, 1);
     main.incarnation = Incarnation(3);
     main.reach.found = vec![ME, OTHER];

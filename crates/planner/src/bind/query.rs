@@ -42,7 +42,7 @@ pub(super) struct QueryParts<'q> {
 
 pub(super) enum QueryBody<'q> {
     One(Parts<'q>),
-    /// Of a set operation, or of a query with clauses behind its parentheses.
+    /// A set operation, or a query with clauses behind its parentheses.
     Several(&'q SetExpr),
 }
 

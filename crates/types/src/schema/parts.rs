@@ -19,7 +19,7 @@ const TABLES_PER_PART: usize = 64;
 /// A part of a schema.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub struct SchemaPart {
-    /// Of this version.
+    /// The version of the schema.
     pub version: SchemaVersion,
     /// Its number, from 0.
     pub number: u32,

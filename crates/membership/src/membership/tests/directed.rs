@@ -8,16 +8,7 @@ impl World {
     fn start_unconnected(&mut self, id: NodeId) {
         let disk = self.node(id).disk.clone();
         let block = Membership::new(config(id, 888, &disk), Arc::default());
-        *self.node(id) = Node {
-            block,
-            disk,
-            disk_error: None,
-            events: Vec::new(),
-            exit: None,
-            restore: None,
-            answers: Vec::new(),
-            awaited: String::new(),
-        };
+        *self.node(id) = Node::new(block, disk);
         for (other, _) in MEMBERS.into_iter().filter(|(other, _)| *other != id) {
             self.input(other, |block, now, outputs| block.on_link_down(now, id, outputs));
         }

@@ -1,7 +1,5 @@
 use super::*;
-use crate::main_module::MainConfig;
-use memory::{MemoryConfig, MemoryManager};
-use protocol::lease::Lease;
+use crate::main_module::tests::config;
 use protocol::module::EXIT_LEFT_OUT;
 use protocol::{Envelope, Input};
 use std::sync::Arc;
@@ -16,18 +14,8 @@ const LEADER: Address = Address::main(NodeId(65));
 /// A data node in sync with another one, which keeps a log.
 fn data_node() -> MainModule {
     let ldm = Address::new(ME, ModuleKind::Ldm, 0);
-    let mut main = MainModule::new(MainConfig {
-        node: ME,
-        modules: vec![Address::main(ME), SESSIONS, COORDINATOR, ldm, Address::disk(ME)],
-        time_between_epochs: Duration::from_millis(100),
-        redo: None,
-        memory: MemoryManager::new(MemoryConfig::with_data_memory(64 << 20)),
-        management: None,
-        reporting: None,
-        start_check: None,
-        configuration: Default::default(),
-        lease: Arc::new(Lease::unlimited()),
-    });
+    let mut main =
+        MainModule::new(config(ME, vec![Address::main(ME), SESSIONS, COORDINATOR, ldm, Address::disk(ME)]));
     main.view = Arc::new(fixtures::replicas(2));
     main.epochs.install(Now::default(), &fixtures::replicas(2), &mut Outputs::<Shared>::default());
     main.reach.found = vec![OTHER];

@@ -1,30 +1,17 @@
-use super::super::{MainConfig, MainModule};
+use super::super::MainModule;
 use super::ANSWER_PATIENCE;
-use memory::{MemoryConfig, MemoryManager};
-use protocol::lease::Lease;
+use crate::main_module::tests::config;
 use protocol::signal::{InfoTable, RequestId};
 use protocol::{Address, ConnectionId, Envelope, Input, Outputs, Signal};
 use query::Shared;
-use std::sync::Arc;
-use stdx::{Duration, Now};
+use stdx::Now;
 use types::{Epoch, NodeId, Value, ViewNumber};
 
 const MANAGER: NodeId = NodeId(65);
 const CLIENT: ConnectionId = ConnectionId { slot: 1, generation: 1 };
 
 fn manager() -> MainModule {
-    let mut main = MainModule::new(MainConfig {
-        node: MANAGER,
-        modules: vec![Address::main(MANAGER)],
-        time_between_epochs: Duration::from_millis(100),
-        redo: None,
-        memory: MemoryManager::new(MemoryConfig::with_data_memory(64 << 20)),
-        management: None,
-        lease: Arc::new(Lease::unlimited()),
-        reporting: None,
-        start_check: None,
-        configuration: Default::default(),
-    });
+    let mut main = MainModule::new(config(MANAGER, vec![Address::main(MANAGER)]));
     main.reach.found = vec![NodeId(1), NodeId(2)];
     main
 }

@@ -1,8 +1,7 @@
 use super::super::MainConfig;
 use super::*;
+use crate::main_module::tests::config;
 use crate::management::{ConfiguredNode, Management, StartCheck};
-use memory::{MemoryConfig, MemoryManager};
-use protocol::lease::Lease;
 use protocol::{Envelope, Input, NodeRole};
 use std::sync::Arc;
 use stdx::Now;
@@ -21,18 +20,7 @@ fn main_module(node: NodeId, start_check: Option<StartCheck>) -> MainModule {
         let nodes = vec![ConfiguredNode { node: DATA, role: NodeRole::Data, host: String::new() }];
         Management::new(MANAGER, "shop".to_owned(), "1".to_owned(), "the text".to_owned(), nodes)
     });
-    MainModule::new(MainConfig {
-        node,
-        modules: vec![Address::main(node)],
-        time_between_epochs: Duration::from_millis(100),
-        redo: None,
-        memory: MemoryManager::new(MemoryConfig::with_data_memory(64 << 20)),
-        management,
-        lease: Arc::new(Lease::unlimited()),
-        reporting: None,
-        start_check,
-        configuration: Default::default(),
-    })
+    MainModule::new(MainConfig { management, start_check, ..config(node, vec![Address::main(node)]) })
 }
 
 fn give(main: &mut MainModule, from: NodeId, signal: Signal) -> Outputs<Shared> {

@@ -1,11 +1,9 @@
-use crate::main_module::{MainConfig, MainModule};
-use memory::{MemoryConfig, MemoryManager};
-use protocol::lease::Lease;
+use crate::main_module::MainModule;
+use crate::main_module::tests::config;
 use protocol::module::EXIT_LEFT_OUT;
 use protocol::{Address, Envelope, Input, ModuleKind, Outputs, RequestToRuntime, Signal};
 use query::Shared;
-use std::sync::Arc;
-use stdx::{Duration, Now};
+use stdx::Now;
 use types::{Epoch, NodeId, ViewNumber};
 
 const ME: NodeId = NodeId(9);
@@ -13,18 +11,7 @@ const SESSIONS: Address = Address::new(ME, ModuleKind::Sql, 0);
 
 /// A node that serves clients and holds no rows.
 fn serving() -> MainModule {
-    let mut main = MainModule::new(MainConfig {
-        node: ME,
-        modules: vec![Address::main(ME), SESSIONS],
-        time_between_epochs: Duration::from_millis(100),
-        redo: None,
-        memory: MemoryManager::new(MemoryConfig::with_data_memory(64 << 20)),
-        management: None,
-        reporting: None,
-        start_check: None,
-        configuration: Default::default(),
-        lease: Arc::new(Lease::unlimited()),
-    });
+    let mut main = MainModule::new(config(ME, vec![Address::main(ME), SESSIONS]));
     main.is_open = true;
     main
 }

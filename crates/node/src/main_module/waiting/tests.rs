@@ -1,9 +1,7 @@
 use super::super::{MainConfig, tests::view};
 use super::*;
-use memory::{MemoryConfig, MemoryManager};
-use protocol::lease::Lease;
+use crate::main_module::tests::config;
 use protocol::{Envelope, Input, ModuleKind};
-use std::sync::Arc;
 use stdx::Now;
 use types::Epoch;
 
@@ -21,16 +19,8 @@ fn starting() -> MainModule {
     let members = vec![(ME, NodeRole::Data), (OTHER, NodeRole::Data), (MANAGER, NodeRole::Management)];
     let reporting = Reporting { version: "1".to_owned(), config: "aa".to_owned(), mysql_port: 3306, members };
     let mut main = MainModule::new(MainConfig {
-        node: ME,
-        modules: vec![Address::main(ME), LDM],
-        time_between_epochs: Duration::from_millis(100),
-        redo: None,
-        memory: MemoryManager::new(MemoryConfig::with_data_memory(64 << 20)),
-        management: None,
-        lease: Arc::new(Lease::unlimited()),
         reporting: Some(reporting),
-        start_check: None,
-        configuration: Default::default(),
+        ..config(ME, vec![Address::main(ME), LDM])
     });
     main.handle(at(0), Input::Start { seed: [0; 32] }, &mut Outputs::default());
     main
