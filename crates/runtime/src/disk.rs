@@ -396,7 +396,12 @@ fn all_files(folder: &Path) -> io::Result<Vec<(String, u64)>> {
         };
         for entry in entries {
             let entry = entry?;
-            let metadata = entry.metadata()?;
+            let metadata = match entry.metadata() {
+                Ok(metadata) => metadata,
+                // Another lane has renamed or removed it since.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(named(&folder.join(&below).join(entry.file_name()), &error)),
+            };
             if let (true, Some(name)) = (metadata.is_file(), entry.file_name().to_str()) {
                 files.push((format!("{below}{name}"), metadata.len()));
             }

@@ -55,7 +55,9 @@ struct Leading {
     step: Option<FullStopStep>,
     /// The view in which the last step was begun.
     view: ViewNumber,
-    /// The nodes that have not done it.
+    /// The nodes that are asked for it.
+    asked: Vec<NodeId>,
+    /// Those of them that have not done it.
     missing: Vec<NodeId>,
     /// The highest epoch that any of them knows.
     open: Epoch,
@@ -144,6 +146,7 @@ impl MainModule {
             connection,
             step,
             view: self.view.number,
+            asked: Vec::new(),
             missing: Vec::new(),
             open: Epoch(0),
             until: now,
@@ -162,7 +165,8 @@ impl MainModule {
         nodes.sort_unstable();
         nodes.dedup();
         let Some(leading) = &mut self.operators.full_stops.leading else { return };
-        (leading.step, leading.view, leading.missing) = (Some(step), view, nodes);
+        (leading.step, leading.view, leading.missing) = (Some(step), view, nodes.clone());
+        leading.asked = nodes;
         (leading.until, leading.ask_at) = (now + STEP_PATIENCE, now);
         if let Some(connection) = leading.connection {
             let what = match step {
@@ -301,9 +305,9 @@ impl MainModule {
     /// The newest view is that of a cluster that has stopped.
     pub(super) fn on_cluster_stopped(&mut self, view: &View, outputs: &mut Outputs<Shared>) {
         let Some(leading) = self.operators.full_stops.leading.take() else { return };
-        let away = view.nodes.iter().map(|info| info.node);
-        let away: Vec<NodeId> =
-            away.filter(|node| *node != self.config.node && !self.reach.found.contains(node)).collect();
+        // Those that were asked learn of the record too, and may have ended before this node learns of it.
+        let nodes = view.nodes.iter().map(|info| info.node);
+        let away: Vec<NodeId> = nodes.filter(|node| !leading.asked.contains(node)).collect();
         let mut text = match leading.extent {
             FullStop::Shutdown => "the cluster has stopped; nothing is lost\n",
             FullStop::Stop => "all data nodes have stopped; nothing is lost\n",

@@ -96,6 +96,26 @@ fn files_are_replaced_renamed_listed_and_removed() {
 }
 
 #[test]
+fn files_that_another_lane_renames_do_not_disturb_a_list() {
+    let (directory, mut lane) = lane("renamed");
+    let names = (0..500).map(FileName::RedoSpare);
+    names.for_each(|file| done(&mut lane, DiskOperation::Prepare { file, size: 1 }));
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            let mut other = Lane::new(directory.clone());
+            for file in (0..500).map(FileName::RedoSpare) {
+                done(&mut other, DiskOperation::Remove { file });
+            }
+        });
+        while !other.is_finished() {
+            list(&mut lane);
+        }
+    });
+    assert_eq!(list(&mut lane), []);
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
 fn a_missing_file_is_absent() {
     let (directory, mut lane) = lane("absent");
     let operations = [

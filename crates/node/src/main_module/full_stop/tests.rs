@@ -109,6 +109,26 @@ fn the_record_is_asked_for_when_all_members_have_flushed() {
 }
 
 #[test]
+fn a_node_that_ends_before_the_others_is_not_called_away() {
+    let mut main = data_node();
+    let operator = ConnectionId { slot: 7, generation: 1 };
+    let mut outputs = Outputs::default();
+    main.begin_full_stop(FullStop::Shutdown, (Some(operator), "asked"), &mut outputs);
+    let flush = FullStopStep::Flush { epoch: Epoch(3) };
+    for step in [FullStopStep::EndSessions, FullStopStep::AnswerCommits, flush] {
+        done(&mut main, ME, step, 3);
+        done(&mut main, OTHER, step, 3);
+    }
+    // The other one has learned of the record first, and has ended.
+    main.reach.found.clear();
+    main.on_cluster_stopped(&fixtures::replicas(3), &mut outputs);
+    let told = String::from_utf8(outputs.buffer(operator).clone()).unwrap();
+    let expected =
+        "the cluster has stopped; nothing is lost\nnot connected, and not stopped if it runs: node 3\n";
+    assert!(told.contains(expected), "{told}");
+}
+
+#[test]
 fn a_stop_ends_in_bounded_time_whoever_does_not_answer() {
     let mut main = data_node();
     take(&mut main, SESSIONS, Signal::FullStopWanted { reason: "asked".to_owned() });
