@@ -10,6 +10,7 @@ use std::io::Read as _;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -319,15 +320,21 @@ impl Drop for Server {
     }
 }
 
-/// The first of `count` consecutive ports of loopback that are free now.
+/// The first of `count` consecutive ports of loopback that are free now. The system gives none of them to an outgoing
+/// connection: a node that is away for a while gets its port again.
 pub(crate) fn free_ports(count: u16) -> Result<u16, Failure> {
+    const LOWEST: u32 = 15_000;
+    static TRIED: AtomicU32 = AtomicU32::new(0);
+    let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    let given = range.split_whitespace().next().and_then(|low| low.parse().ok()).unwrap_or(32_768);
+    let room = u32::max(given, LOWEST + 1_000) - LOWEST - u32::from(count);
     for _ in 0..200 {
-        let probe = TcpListener::bind(("127.0.0.1", 0)).map_err(Failure::while_doing("a free port"))?;
-        let first = probe.local_addr().map_err(Failure::while_doing("a free port"))?.port();
-        drop(probe);
-        let Some(end) = first.checked_add(count) else { continue };
-        if (first..end).all(|port| TcpListener::bind(("127.0.0.1", port)).is_ok()) {
-            return Ok(first);
+        // Other processes look for ports too.
+        let tried = TRIED.fetch_add(1, Ordering::Relaxed);
+        let first = LOWEST + (std::process::id().wrapping_mul(97) + tried * 32) % room;
+        let mut ports = (first..first + u32::from(count)).map(u16::try_from);
+        if ports.all(|port| port.is_ok_and(|port| TcpListener::bind(("127.0.0.1", port)).is_ok())) {
+            return u16::try_from(first).map_err(|_| Failure::new("a port above the last"));
         }
     }
     Err(Failure::new(format!("no {count} consecutive free ports")))

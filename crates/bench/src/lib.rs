@@ -9,9 +9,10 @@
 //! | `load` | counters, bank and lists: what clients do, and what must hold afterwards |
 //! | `record` | the synchronised log of a client |
 //! | `driver`, `connection` | a MySQL client with several addresses |
+//! | `ports` | free ports for nodes that may be away for a while |
 //!
 //! A shell: it has threads, sockets and the clock. Nothing of the product depends on it, but for the command line's
-//! `bench`.
+//! `bench` and its search for free ports.
 
 pub mod clients;
 pub mod connection;
@@ -19,6 +20,7 @@ pub mod driver;
 pub mod failover;
 pub mod floor;
 pub mod load;
+pub mod ports;
 pub mod probe;
 pub mod record;
 pub mod timeline;

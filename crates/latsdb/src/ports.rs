@@ -5,6 +5,7 @@
 //! then the node says so.
 
 use crate::terminal::Failure;
+use bench::ports::free_ports;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, TcpListener};
 
@@ -32,6 +33,7 @@ impl Reservation {
     }
 
     fn take_one(&mut self, port: u16, option: &str) -> Result<u16, Failure> {
+        let port = if port == 0 { free_ports(1).map_err(Failure::new)? } else { port };
         let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).and_then(|listener| {
             let port = listener.local_addr()?.port();
             Ok((listener, port))

@@ -11,9 +11,10 @@
 //! asked for, as an init system would.
 
 use super::dev::{Shape, ask, ask_to_restart, is_whole, loopback, make_folder};
-use super::processes::{Process, children, free_ports};
+use super::processes::{Process, children};
 use super::relay::{self, Cut};
 use super::target::{Node, NodeRole, Target};
+use crate::ports::free_ports;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Write as _};

@@ -6,7 +6,6 @@
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -110,19 +109,4 @@ fn parent_of(pid: u32) -> Option<u32> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let fields = &text[text.rfind(')')? + 1..];
     fields.split_whitespace().nth(1)?.parse().ok()
-}
-
-/// Consecutive free ports of loopback; the first of them.
-pub(super) fn free_ports(count: u16) -> Result<u16, String> {
-    const TRIES: usize = 200;
-    for _ in 0..TRIES {
-        let probe = TcpListener::bind(("127.0.0.1", 0)).map_err(|error| format!("a free port: {error}"))?;
-        let first = probe.local_addr().map_err(|error| format!("a free port: {error}"))?.port();
-        drop(probe);
-        let Some(end) = first.checked_add(count) else { continue };
-        if (first..end).all(|port| TcpListener::bind(("127.0.0.1", port)).is_ok()) {
-            return Ok(first);
-        }
-    }
-    Err(format!("no {count} consecutive free ports"))
 }

@@ -1,5 +1,5 @@
-use super::super::processes::free_ports;
 use super::*;
+use crate::ports::free_ports;
 
 /// A server that says what it hears.
 fn echo(port: u16) {
