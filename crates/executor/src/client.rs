@@ -45,6 +45,15 @@ impl Client {
             last_insert_id: 0,
         }
     }
+
+    /// The statement is over: what was kept for it goes.
+    #[inline]
+    pub fn end_statement(&mut self) {
+        if !self.lent.is_empty() {
+            self.lent.clear();
+        }
+        self.memory.release_all();
+    }
 }
 
 /// The memory of a client's statement.

@@ -18,6 +18,7 @@ mod set;
 mod with;
 
 pub(crate) use derived::DerivedRun;
+pub use with::lend;
 
 use self::set::SetRun;
 use self::with::{CommonRun, WithRun};
@@ -387,29 +388,20 @@ pub struct SelectRun {
 }
 
 impl SelectRun {
-    /// Builds the tree; `made` are the rows of a virtual table.
-    pub fn new(
-        plan: &SelectPlan,
-        made: Option<Box<dyn RowSource>>,
-        cx: &mut Cx<'_>,
-    ) -> Result<Self, Failure> {
+    /// Builds the tree.
+    pub fn new(plan: &SelectPlan, cx: &mut Cx<'_>) -> Result<Self, Failure> {
         let window = Window::of(&plan.limit, cx.statement.options.select_limit, cx.statement)?;
-        Self::within(plan, made, window, cx)
+        Self::within(plan, window, cx)
     }
 
     /// The same for a query in a query: sql_select_limit is not for it.
     pub(crate) fn inner(plan: &SelectPlan, cx: &mut Cx<'_>) -> Result<Self, Failure> {
         let window = Window::of(&plan.limit, u64::MAX, cx.statement)?;
-        Self::within(plan, None, window, cx)
+        Self::within(plan, window, cx)
     }
 
-    fn within(
-        plan: &SelectPlan,
-        made: Option<Box<dyn RowSource>>,
-        window: Window,
-        cx: &mut Cx<'_>,
-    ) -> Result<Self, Failure> {
-        let mut root = source_of(plan, made, window, cx)?;
+    fn within(plan: &SelectPlan, window: Window, cx: &mut Cx<'_>) -> Result<Self, Failure> {
+        let mut root = source_of(plan, window, cx)?;
         if let Some(types) = &plan.steps.distinct {
             root = Operator::Distinct { input: Box::new(root), distinct: Distinct::new(types.clone()) };
         }
@@ -437,20 +429,10 @@ impl SelectRun {
 }
 
 /// Rows in the shape of items and sort columns.
-fn source_of(
-    plan: &SelectPlan,
-    made: Option<Box<dyn RowSource>>,
-    window: Window,
-    cx: &mut Cx<'_>,
-) -> Result<Operator, Failure> {
+fn source_of(plan: &SelectPlan, window: Window, cx: &mut Cx<'_>) -> Result<Operator, Failure> {
     match &plan.source {
         Source::Table(table) => table_source(plan, table, window, cx),
         Source::Nothing => Ok(local_tail(Tail::of(plan), Operator::rows(vec![Vec::new()]), Vec::new())),
-        Source::Virtual { filter, .. } => {
-            let source = made.map_or_else(|| Operator::rows(Vec::new()), Operator::Made);
-            let filter = filter.iter().cloned().collect();
-            Ok(local_tail(Tail::of(plan), source, filter))
-        }
         Source::Joined { relation, filter } => {
             let source = relation_source(relation, &mut None, cx)?;
             joined_tail(plan, source, filter.clone(), cx)
@@ -500,7 +482,11 @@ pub(crate) fn relation_source(
             let input = relation_source(input, groups, cx)?;
             Operator::With(Box::new(WithRun::new(tables, input, cx)))
         }
-        Relation::Common(read) => Operator::Common(CommonRun::new(read)),
+        Relation::Common(read) => Operator::Common(CommonRun::new(read.number)),
+        Relation::Virtual(read) => {
+            let rows = Operator::Common(CommonRun::new(read.number));
+            filtered(Evaluation::Flowing, rows, read.filter.iter().cloned().collect())
+        }
         Relation::Join(join) => {
             let left = relation_source(&join.left, groups, cx)?;
             Operator::Join(Box::new(JoinRun::new(join, left, cx)))

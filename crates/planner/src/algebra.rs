@@ -11,6 +11,7 @@
 use crate::access_path::{self, Purpose, Wanted};
 use crate::plan::{
     AccessPath, Binding, Derived, HashForm, HashKey, Join, JoinKind, Lookup, Relation, Scan, TableAccess,
+    VirtualRead,
 };
 use expression::{ColumnSlot, Comparison, Domain, Expression, Node};
 use protocol::SqlError;
@@ -60,6 +61,10 @@ pub(crate) trait Parameters {
     fn add(&mut self) -> Result<u16, SqlError>;
     /// Takes back the last ones.
     fn take_back(&mut self, count: usize);
+    /// Whether the value of a row stands in it.
+    fn is_of_row(&self, parameter: u16) -> bool;
+    /// The plan reads a virtual table.
+    fn add_virtual(&mut self, read: &Arc<VirtualRead>);
 }
 
 impl Draft {
@@ -192,6 +197,9 @@ impl Draft {
             }
             Draft::Query { relation, width, first_slot, filter } => {
                 let layout: Vec<ColumnSlot> = (first_slot..).take(width).map(ColumnSlot).collect();
+                if let Relation::Virtual(read) = relation {
+                    return Ok((virtual_rows(read, first_slot, filter, parameters), layout));
+                }
                 Ok((filtered(relation, filter, &layout)?, layout))
             }
             Draft::Join { kind, left, right, on } => {
@@ -379,6 +387,28 @@ fn scan(
     let layout = columns.iter().map(|column| ColumnSlot(first_slot + column.0)).collect();
     let access = access_of(table, alias, first_slot, filter);
     (Relation::Scan(Arc::new(Scan { access, columns })), layout)
+}
+
+/// A virtual table with its conditions.
+fn virtual_rows(
+    read: Arc<VirtualRead>,
+    first_slot: u16,
+    filter: Vec<Expression>,
+    parameters: &mut dyn Parameters,
+) -> Relation {
+    let is_of_row = |conjunct: &Expression| {
+        let mut is_of_row = false;
+        conjunct.visit(&mut |part| {
+            is_of_row |= matches!(part.node, Node::Parameter(number) if parameters.is_of_row(number));
+        });
+        is_of_row
+    };
+    let known = filter.iter().filter(|conjunct| !is_of_row(conjunct)).cloned().collect();
+    let known = to_columns(known, first_slot);
+    let read = VirtualRead { filter: to_columns(filter, first_slot), known, ..Arc::unwrap_or_clone(read) };
+    let read = Arc::new(read);
+    parameters.add_virtual(&read);
+    Relation::Virtual(read)
 }
 
 fn access_of(

@@ -36,7 +36,8 @@ use super::statement::{FlushOption, Statement, TableName};
 use super::{BindContext, privileges};
 use crate::algebra::Subquery;
 use crate::plan::{
-    Plan, Prepared, ResultColumn, Rows, SessionValue, Source, UserLockCall, UserLockFunction, VirtualTable,
+    Plan, Prepared, ResultColumn, Rows, SessionValue, Source, UserLockCall, UserLockFunction, VirtualRead,
+    VirtualTable,
 };
 use ::expression::Expression;
 use ::expression::aggregate::GROUP_CONCAT_SIZE_MAX;
@@ -102,8 +103,10 @@ pub(crate) struct Binder<'a> {
     pub(crate) outer_columns: Vec<OuterColumn>,
     /// The common table expressions that are in sight, the innermost last.
     pub(crate) common: Vec<with::CommonScope>,
-    /// Numbers given to such expressions.
+    /// Numbers given to such expressions, and to virtual tables.
     pub(crate) common_count: u32,
+    /// The virtual tables that are read.
+    pub(crate) virtual_reads: Vec<Arc<VirtualRead>>,
     /// How many recursions the query that is bound is a part of.
     pub(crate) rounds: usize,
     /// Tables and queries in FROM so far.
@@ -189,6 +192,7 @@ pub(crate) fn bind(
         reads: Vec::new(),
         common: Vec::new(),
         common_count: 0,
+        virtual_reads: Vec::new(),
         rounds: 0,
         relation_count: 0,
         subqueries: None,
@@ -216,7 +220,8 @@ pub(crate) fn bind(
     }
     Ok(Prepared {
         schema: context.schema.version,
-        tables: stored_tables_of(&bound.plan),
+        tables: stored_tables_of(&bound.plan).filter(|_| binder.virtual_reads.is_empty()),
+        virtual_reads: binder.virtual_reads,
         plan: bound.plan,
         parameters: parameter_types.to_vec(),
         session_values: binder.session_values,
@@ -231,7 +236,6 @@ fn table_of(plan: &Plan) -> Option<&TableDefinition> {
     match plan.rows()? {
         Rows::Nothing | Rows::Joined(_) => None,
         Rows::Stored(table) => Some(table),
-        Rows::Virtual(table) => Some(table),
     }
 }
 
@@ -246,7 +250,6 @@ fn stored_tables_of(plan: &Plan) -> Option<Vec<Arc<TableDefinition>>> {
     match plan.rows()? {
         Rows::Nothing => {}
         Rows::Stored(table) => add(table),
-        Rows::Virtual(_) => return None,
         Rows::Joined(select) => select.visit_tables(&mut add),
     }
     if let Some(source) = plan.insert_source() {

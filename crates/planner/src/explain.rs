@@ -119,7 +119,6 @@ fn source_table(source: &Source) -> Option<Arc<TableDefinition>> {
     match source {
         Source::Nothing => None,
         Source::Table(access) => Some(Arc::clone(&access.table)),
-        Source::Virtual { definition, .. } => Some(Arc::clone(definition)),
         Source::Joined { relation, .. } => Some(Arc::new(relation::row_of(relation))),
     }
 }
@@ -189,12 +188,6 @@ impl Tree {
         match &select.source {
             Source::Nothing => self.step("Rows fetched before execution"),
             Source::Table(access) => self.access(access, select.order_by_index),
-            Source::Virtual { table, definition, filter } => {
-                if let Some(filter) = filter {
-                    self.step(format!("Filter: {}", shown(filter, Some(definition))));
-                }
-                self.step(format!("Table scan on {}.{}", table.database, table.name));
-            }
             Source::Joined { relation, filter } => {
                 self.filters(filter, table);
                 self.relation(relation);
@@ -413,10 +406,6 @@ fn select_facts(select: &SelectPlan) -> Facts<'_> {
     let mut facts = Facts::new("SIMPLE");
     match &select.source {
         Source::Nothing => facts.extra.push("No tables used"),
-        Source::Virtual { table, filter, .. } => {
-            facts.name = Some(table.name.clone());
-            facts.extra.extend(filter.as_ref().map(|_| "Using where"));
-        }
         Source::Table(access) => {
             facts.access = Some(Cow::Borrowed(access));
             facts.extra.extend(access.filter.as_ref().map(|_| "Using where"));

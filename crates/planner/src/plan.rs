@@ -30,7 +30,7 @@ mod relation;
 
 pub use relation::{
     Binding, Branch, CommonRead, CommonTable, Derived, HashForm, HashKey, Join, JoinKind, Lookup, Reads,
-    Recursion, Relation, Scan, SetOperation, SetStep, SetVerb,
+    Recursion, Relation, Scan, SetOperation, SetStep, SetVerb, VirtualRead,
 };
 
 use expression::Expression;
@@ -48,6 +48,8 @@ pub struct Prepared {
     pub schema: SchemaVersion,
     /// All that it was bound to of the schema, beside what the session may do. None: of no use for another schema.
     pub tables: Option<Vec<Arc<TableDefinition>>>,
+    /// The virtual tables that it reads: their rows are lent to it before it runs.
+    pub virtual_reads: Vec<Arc<VirtualRead>>,
     /// The work itself.
     pub plan: Plan,
     /// Types of the parameters it was bound for, in order.
@@ -266,7 +268,7 @@ impl Plan {
     pub fn table(&self) -> Option<&Arc<TableDefinition>> {
         match self.rows() {
             Some(Rows::Stored(table)) if !matches!(self, Plan::Explain { .. }) => Some(table),
-            Some(Rows::Stored(_) | Rows::Virtual(_) | Rows::Joined(_) | Rows::Nothing) | None => None,
+            Some(Rows::Stored(_) | Rows::Joined(_) | Rows::Nothing) | None => None,
         }
     }
 
@@ -313,7 +315,6 @@ impl Plan {
             Plan::Select(plan) => Some(match &plan.source {
                 Source::Nothing => Rows::Nothing,
                 Source::Table(access) => Rows::Stored(&access.table),
-                Source::Virtual { definition, .. } => Rows::Virtual(definition),
                 Source::Joined { .. } => Rows::Joined(plan),
             }),
             Plan::Insert(plan) => Some(Rows::Stored(&plan.table)),
@@ -343,8 +344,7 @@ pub(crate) enum Rows<'a> {
     /// SELECT without FROM.
     Nothing,
     Stored(&'a Arc<TableDefinition>),
-    Virtual(&'a TableDefinition),
-    /// A SELECT of several relations.
+    /// A SELECT of relations.
     Joined(&'a SelectPlan),
 }
 
@@ -390,17 +390,7 @@ pub enum Source {
     Nothing,
     /// A table.
     Table(TableAccess),
-    /// A table of information_schema, performance_schema, ndbinfo or mysql that is made when read; `filter` is in its
-    /// own space.
-    Virtual {
-        /// Database and table.
-        table: VirtualTable,
-        /// Its columns.
-        definition: Arc<TableDefinition>,
-        /// WHERE.
-        filter: Option<Expression>,
-    },
-    /// Several relations, or a derived table.
+    /// Several relations, a derived or a virtual table.
     Joined {
         /// The rows.
         relation: Relation,
@@ -514,7 +504,7 @@ impl SelectPlan {
     /// Calls `visit` for each stored table that it reads.
     pub fn visit_tables<'a>(&'a self, visit: &mut dyn FnMut(&'a Arc<TableDefinition>)) {
         match &self.source {
-            Source::Nothing | Source::Virtual { .. } => {}
+            Source::Nothing => {}
             Source::Table(access) => visit(&access.table),
             Source::Joined { relation, .. } => relation.visit_tables(&mut |table| visit(table)),
         }

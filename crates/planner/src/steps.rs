@@ -20,7 +20,7 @@ pub(crate) fn steps_of(plan: &SelectPlan, is_volatile: bool) -> Steps {
     let output = output_of(plan);
     let narrow = match &plan.source {
         Source::Table(table) if is_volatile => Some(Box::new(narrow(plan, table.filter.clone(), &output))),
-        Source::Table(_) | Source::Nothing | Source::Virtual { .. } | Source::Joined { .. } => None,
+        Source::Table(_) | Source::Nothing | Source::Joined { .. } => None,
     };
     let limits_locks = plan.grouping.is_none() && !plan.distinct;
     Steps {

@@ -10,7 +10,7 @@ mod surroundings;
 mod tables;
 
 use super::{BindContext, TextLimits, TextModes, explain, prepare};
-use crate::plan::{Plan, Prepared, SelectPlan, Source};
+use crate::plan::{Plan, Prepared, SelectPlan};
 use expression::TypingContext;
 use protocol::SqlError;
 use surroundings::{TestSurroundings, schema};
@@ -99,9 +99,6 @@ fn shown_items(select: &SelectPlan, prepared: &Prepared) -> String {
         .zip(prepared.columns.iter())
         .map(|(item, column)| if item == column.name { item } else { format!("{item} AS {:?}", column.name) })
         .collect();
-    if let Source::Virtual { .. } = select.source {
-        return format!("{} columns", items.len());
-    }
     items.join(", ")
 }
 

@@ -452,7 +452,7 @@ impl Session {
         // This comes behind the abort, which drops a request that has not begun: the rest is held at its primary.
         waive_outcome(env, under_way);
         self.core.forget_requests(env);
-        self.core.client.memory.release_all();
+        self.core.client.end_statement();
         self.pending = Vec::new();
         self.forget_statements();
     }

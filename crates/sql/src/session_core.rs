@@ -299,6 +299,6 @@ impl SessionCore {
         self.client.last_insert_id = 0;
         self.row_count = 0;
         self.found_rows = 0;
-        self.client.memory.release_all();
+        self.client.end_statement();
     }
 }

@@ -58,7 +58,7 @@ use protocol::signal::InfoTable;
 use pruning::Pruning;
 use query::NodeMap;
 use types::{PrivilegeSet, Schema, TableDefinition, UserName, Value};
-use virtual_tables::{Origin, Registry, Respondents};
+use virtual_tables::{Origin, Registry, Respondents, Shape};
 
 /// The facts of a session that may be shown.
 #[derive(Clone, Copy)]
@@ -154,6 +154,7 @@ pub(crate) fn rows(
     match known.layout.origin {
         Origin::Nowhere => VirtualRows::Now(Vec::new()),
         Origin::Asked(question, of) => VirtualRows::Ask(question, of),
+        Origin::Shaped(question, _) => VirtualRows::Ask(question, Respondents::AllNodes),
         Origin::AskedForSessions(question) => {
             let columns = known.layout.columns.iter().skip(1);
             let place = columns.clone().position(|column| column.name == TRANSACTION_COLUMN);
@@ -166,6 +167,14 @@ pub(crate) fn rows(
             };
             VirtualRows::Now(make(context, &pruning))
         }
+    }
+}
+
+/// Makes the rows of a virtual table of answered ones, where these are others.
+fn shape_of(table: &VirtualTable, registry: &Registry) -> Option<Shape> {
+    match registry.known(&table.database, &table.name)?.layout.origin {
+        Origin::Shaped(_, shape) => Some(shape),
+        Origin::Nowhere | Origin::Made(_) | Origin::Asked(..) | Origin::AskedForSessions(_) => None,
     }
 }
 

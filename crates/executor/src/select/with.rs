@@ -10,19 +10,21 @@
 //! *Recursion.* The first part gives the first rows. Then round follows round: each runs the other parts over the rows
 //! of the round before. They read these under a number of their own. Recursion ends with a round that gives nothing.
 //!
+//! *Virtual tables* are lent in the same way, for as long as the whole statement runs ([`lend`]).
+//!
 //! Invariants: rows are charged to an account of their own, which ends with them. The query of a table never reads the
 //! table, but for the rows of the round before.
 
-use crate::client::QueryMemory;
+use crate::client::{Client, QueryMemory};
 use crate::cx::{Cx, warnings_of};
 use crate::distinct::RowTable;
 use crate::outcome::Failure;
 use crate::row::UNCHARGED_MAX;
 use crate::row_buffer::{KeepSink, RowAt, RowBuffer};
-use crate::select::{DerivedRun, Operator, Window};
+use crate::select::{DerivedRun, Operator, RowSource, Window};
 use crate::table_reader::Pump;
 use expression::Context;
-use planner::plan::{CommonRead, CommonTable, Equals, Reads, Recursion, SelectPlan};
+use planner::plan::{CommonTable, Equals, Reads, Recursion, SelectPlan};
 use protocol::SqlError;
 use query::{RowSink, store_value};
 use std::sync::Arc;
@@ -72,6 +74,13 @@ impl WithRun {
 /// Rows that were lent; None: there are none of this number.
 fn take_back(number: u32, cx: &mut Cx<'_>) -> Option<Box<CommonRows>> {
     cx.client.lent.remove(&number)?.downcast().ok()
+}
+
+/// Lends the rows of a virtual table to the statement that is about to run: it reads them under this number.
+pub fn lend(number: u32, reads: Reads, rows: Box<dyn RowSource>, client: &mut Client) {
+    let source = Source::Query(Box::new(Operator::Made(rows)), reads);
+    let memory = client.memory.beside();
+    client.lent.insert(number, Box::new(CommonRows::new(source, memory)));
 }
 
 /// The rows of a common table expression, as far as they were wanted.
@@ -152,8 +161,8 @@ pub struct CommonRun {
 }
 
 impl CommonRun {
-    pub(crate) fn new(read: &CommonRead) -> Self {
-        Self { number: read.number, at: None }
+    pub(crate) fn new(number: u32) -> Self {
+        Self { number, at: None }
     }
 
     /// As [`Operator::pump`].

@@ -11,7 +11,7 @@ use super::{Binder, Clause, NamedTable};
 use crate::algebra::{Draft, Parameters};
 use crate::bind::expression::object_name;
 use crate::limits;
-use crate::plan::{Derived, JoinKind, Relation, ResultColumn, SessionValue};
+use crate::plan::{Derived, JoinKind, Reads, Relation, ResultColumn, SessionValue, VirtualRead};
 use crate::syntax::{syntax_error, syntax_error_at_word};
 use expression::{Comparison, Expression};
 use protocol::SqlError;
@@ -99,15 +99,30 @@ impl Binder<'_> {
                 {
                     return part;
                 }
-                let NamedTable::Stored(table) = self.read_table(&name, &[])? else {
-                    return Err(SqlError::unsupported("joins of information_schema and its like"));
-                };
-                let mut scope_table = ScopeTable::new(Arc::clone(&table), alias.as_deref());
-                let first_slot = take_slots(next_slot, table.columns.len())?;
-                scope_table.first_slot = first_slot;
-                let alias = scope_table.alias.clone();
-                let draft = Draft::Table { table, alias, first_slot, filter: Vec::new() };
+                let named = self.read_table(&name, &[])?;
+                let (NamedTable::Stored(table) | NamedTable::Virtual(_, table)) = &named;
+                let mut scope_table = ScopeTable::new(Arc::clone(table), alias.as_deref());
+                scope_table.first_slot = take_slots(next_slot, table.columns.len())?;
+                let draft = self.table_draft(named, alias, scope_table.first_slot);
                 Ok(Part { draft, scope: Scope { tables: vec![scope_table], visible: Vec::new() } })
+            }
+        }
+    }
+
+    /// A table with nothing asked of it yet.
+    pub(super) fn table_draft(&mut self, named: NamedTable, alias: Option<String>, first_slot: u16) -> Draft {
+        let (NamedTable::Stored(table) | NamedTable::Virtual(_, table)) = &named;
+        let alias = alias.unwrap_or_else(|| table.name.clone());
+        let filter = Vec::new();
+        match named {
+            NamedTable::Stored(table) => Draft::Table { table, alias, first_slot, filter },
+            NamedTable::Virtual(table, definition) => {
+                let is_read_again = !self.outer_scopes.is_empty() || self.rounds > 0;
+                let reads = if is_read_again { Reads::Often } else { Reads::Once };
+                let width = definition.columns.len();
+                let number = self.common_number();
+                let read = VirtualRead { number, table, definition, alias, filter: None, known: None, reads };
+                Draft::Query { relation: Relation::Virtual(Arc::new(read)), width, first_slot, filter }
             }
         }
     }
@@ -342,6 +357,15 @@ impl Parameters for Binder<'_> {
     fn add(&mut self) -> Result<u16, SqlError> {
         self.session_values.push(SessionValue::Outer);
         self.session_value_number(self.session_values.len() - 1)
+    }
+
+    fn is_of_row(&self, parameter: u16) -> bool {
+        let position = usize::from(parameter).checked_sub(self.parameter_types.len());
+        position.is_some_and(|position| self.session_values.get(position) == Some(&SessionValue::Outer))
+    }
+
+    fn add_virtual(&mut self, read: &Arc<VirtualRead>) {
+        self.virtual_reads.push(Arc::clone(read));
     }
 
     fn take_back(&mut self, count: usize) {

@@ -16,9 +16,7 @@ use super::select::{Body, Parts, check_select};
 use super::{Binder, Bound, computed_column};
 use crate::algebra::Draft;
 use crate::limits;
-use crate::plan::{
-    Branch, Equals, Plan, Relation, ResultColumn, SelectPlan, SetOperation, SetStep, SetVerb, Source,
-};
+use crate::plan::{Branch, Equals, Plan, Relation, ResultColumn, SelectPlan, SetOperation, SetStep, SetVerb};
 use crate::statement::SelectStatement;
 use crate::syntax::syntax_error_at_word;
 use expression::{ColumnSlot, Expression};
@@ -99,11 +97,6 @@ impl Binder<'_> {
         let bound = self.block(&block.found(), false)?;
         if self.volatile_calls != volatile_calls {
             return Err(SqlError::unsupported("RAND() and its like in a query within a query"));
-        }
-        if matches!(bound.0.source, Source::Virtual { .. }) {
-            return Err(SqlError::unsupported(
-                "tables of information_schema and its like in a query within a query",
-            ));
         }
         Ok(bound)
     }

@@ -3,7 +3,7 @@
 //! Invariant: names of columns, aliases and tables in a statement compare without case (table names in FROM do not: the
 //! catalogue decides).
 
-use crate::bind::Clause;
+use crate::bind::{Clause, is_virtual_database};
 use expression::{ColumnSlot, Expression};
 use protocol::SqlError;
 use std::sync::Arc;
@@ -54,12 +54,14 @@ impl ScopeTable {
         u16::try_from(position).ok().map(ColumnIndex)
     }
 
-    fn is_meant_by(&self, qualifier: &[&str]) -> bool {
+    pub(crate) fn is_meant_by(&self, qualifier: &[&str]) -> bool {
         match qualifier {
             [] => true,
             [table] => same_name(table, &self.alias),
             [database, table] => {
-                same_name(table, &self.alias) && self.database.as_deref().is_some_and(|own| own == *database)
+                let is_same = |own: &str| is_virtual_database(database) && own.eq_ignore_ascii_case(database);
+                let is_own = |own: &str| own == *database || is_same(own);
+                same_name(table, &self.alias) && self.database.as_deref().is_some_and(is_own)
             }
             _ => false,
         }

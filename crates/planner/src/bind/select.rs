@@ -108,20 +108,14 @@ impl Binder<'_> {
         if distinct {
             check_distinct_order(&body)?;
         }
-        if self.subqueries.as_ref().is_some_and(|subqueries| !subqueries.is_empty()) {
-            if lock.is_some() {
+        let has_subqueries = self.subqueries.as_ref().is_some_and(|subqueries| !subqueries.is_empty());
+        if has_subqueries || matches!(named, Some(NamedTable::Virtual(..))) {
+            if has_subqueries && lock.is_some() {
                 return Err(SqlError::unsupported("FOR UPDATE and FOR SHARE beside subqueries"));
             }
             let draft = match named {
                 None => Draft::One,
-                Some(NamedTable::Stored(table)) => {
-                    let alias = alias.unwrap_or_else(|| table.name.clone());
-                    Draft::Table { table, alias, first_slot: 0, filter: Vec::new() }
-                }
-                Some(NamedTable::Virtual(..)) => {
-                    let what = "subqueries beside tables of information_schema and its like";
-                    return Err(SqlError::unsupported(what));
-                }
+                Some(named) => self.table_draft(named, alias, 0),
             };
             return self.joined_plan(draft, conjuncts, body, limit, distinct);
         }
@@ -136,10 +130,7 @@ impl Binder<'_> {
                 body.order_by.clear();
                 Source::Nothing
             }
-            Some(NamedTable::Virtual(table, definition)) => {
-                Source::Virtual { table, definition, filter: selection.clone() }
-            }
-            Some(NamedTable::Stored(table)) => {
+            Some(NamedTable::Stored(table) | NamedTable::Virtual(_, table)) => {
                 if has_lock && table.kind != TableKind::User {
                     // A lock on a row of the catalogue would keep others from DDL, AUTO_INCREMENT values and accounts.
                     return Err(system_table_rejected(&table));
@@ -466,7 +457,7 @@ fn merged_having(
         (Source::Nothing, Some(selection)) => {
             Some(Expression::and(std::iter::once(selection).chain(having).collect()))
         }
-        (Source::Nothing | Source::Table(_) | Source::Virtual { .. } | Source::Joined { .. }, _) => having,
+        (Source::Nothing | Source::Table(_) | Source::Joined { .. }, _) => having,
     }
 }
 
@@ -540,11 +531,7 @@ fn qualified_table<'s>(
             ObjectNamePart::Function(_) => return Err(syntax_error(text, text.len())),
         }
     }
-    let found = scope.tables.iter().find(|table| match parts.as_slice() {
-        [alias] => same_name(alias, &table.alias),
-        [database, alias] => same_name(alias, &table.alias) && table.database.as_deref() == Some(*database),
-        _ => false,
-    });
+    let found = scope.tables.iter().find(|table| !parts.is_empty() && table.is_meant_by(&parts));
     found.ok_or_else(|| SqlError::new(1051, format!("Unknown table '{}'", parts.join("."))))
 }
 

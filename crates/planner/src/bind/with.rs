@@ -72,7 +72,7 @@ impl Binder<'_> {
         match (&mut plan.over_groups, &mut plan.source) {
             (Some(relation), _) | (None, Source::Joined { relation, .. }) => wrap(relation),
             // A plan without relations reads none of them.
-            (None, Source::Nothing | Source::Table(_) | Source::Virtual { .. }) => {}
+            (None, Source::Nothing | Source::Table(_)) => {}
         }
     }
 
@@ -96,7 +96,7 @@ impl Binder<'_> {
         }
     }
 
-    fn common_number(&mut self) -> u32 {
+    pub(super) fn common_number(&mut self) -> u32 {
         self.common_count += 1;
         self.common_count
     }

@@ -30,6 +30,10 @@ fn names_of(relation: &Relation) -> Vec<String> {
         }
         Relation::Set(set) => set.names.clone(),
         Relation::Common(read) => read.names.iter().map(|name| format!("{}.{name}", read.alias)).collect(),
+        Relation::Virtual(read) => {
+            let columns = read.definition.columns.iter();
+            columns.map(|column| format!("{}.{}", read.alias, column.name)).collect()
+        }
         Relation::Join(join) => {
             let mut names = names_of(&join.left);
             match join.kind {
@@ -54,6 +58,12 @@ impl Tree {
             }
             Relation::Set(set) => self.set_operation(set),
             Relation::Common(read) => self.step(format!("Rows of common table {}", read.alias)),
+            Relation::Virtual(read) => {
+                if let Some(filter) = &read.filter {
+                    self.step(format!("Filter: {}", shown(filter, Some(&read.definition))));
+                }
+                self.step(format!("Table scan on {}.{}", read.table.database, read.table.name));
+            }
             Relation::With { tables, input } => self.with(tables, input),
             Relation::Filter { input, conditions } => {
                 self.filters(conditions, Some(&row_of(input)));
@@ -187,9 +197,7 @@ pub(super) fn facts_of(select: &SelectPlan) -> Vec<Facts<'_>> {
                 }
                 own
             }
-            Source::Nothing | Source::Table(_) | Source::Virtual { .. } => {
-                vec![super::select_facts(select)]
-            }
+            Source::Nothing | Source::Table(_) => vec![super::select_facts(select)],
         };
         for row in &mut own {
             row.id = id;
@@ -221,6 +229,13 @@ fn leaves<'p>(
         Relation::Common(read) => {
             let mut facts = Facts::new("SIMPLE");
             facts.name = Some(read.alias.clone());
+            facts.extra.extend(gathered);
+            rows.push(facts);
+        }
+        Relation::Virtual(read) => {
+            let mut facts = Facts::new("SIMPLE");
+            facts.name = Some(read.alias.clone());
+            facts.extra.extend(read.filter.as_ref().map(|_| "Using where"));
             facts.extra.extend(gathered);
             rows.push(facts);
         }

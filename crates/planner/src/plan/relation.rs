@@ -15,7 +15,7 @@
 //!
 //! Invariant: a pair for which the condition is true has equal hash keys and is found by the lookup.
 
-use super::{Equals, Limit, SelectPlan, TableAccess};
+use super::{Equals, Limit, SelectPlan, TableAccess, VirtualTable};
 use expression::Expression;
 use std::sync::Arc;
 use types::{Collation, ColumnIndex, SqlType, TableDefinition};
@@ -42,6 +42,8 @@ pub enum Relation {
     },
     /// The rows of a common table expression.
     Common(Arc<CommonRead>),
+    /// A table of information_schema, performance_schema, ndbinfo or mysql that is made when it is read.
+    Virtual(Arc<VirtualRead>),
     /// Two relations.
     Join(Arc<Join>),
     /// The rows for which all conditions are true.
@@ -88,7 +90,7 @@ pub struct CommonTable {
     pub reads: Reads,
 }
 
-/// How often the rows of a common table expression are read.
+/// How often the rows of a common table expression or virtual table are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reads {
     /// They need not be kept.
@@ -121,6 +123,25 @@ pub struct CommonRead {
     pub alias: String,
     /// Names of its columns.
     pub names: Vec<String>,
+}
+
+/// A reader of a table that is made when it is read: its rows are lent to the statement before it runs.
+#[derive(Clone, Debug)]
+pub struct VirtualRead {
+    /// The rows are lent under this number, which no other reader of the statement has.
+    pub number: u32,
+    /// Its database and name.
+    pub table: VirtualTable,
+    /// Its columns.
+    pub definition: Arc<TableDefinition>,
+    /// Its name in the statement.
+    pub alias: String,
+    /// The conditions on its rows.
+    pub filter: Option<Expression>,
+    /// The part of them that reads nothing of other rows: rows that do not match it need not be made.
+    pub known: Option<Expression>,
+    /// How often its rows are read.
+    pub reads: Reads,
 }
 
 /// Queries that set operations make one of, from left to right: the result of the first ones is the left operand of the
@@ -275,7 +296,7 @@ impl Relation {
     /// Calls `visit` for each stored table of it, from left to right.
     pub fn visit_tables<'a>(&'a self, visit: &mut impl FnMut(&'a Arc<TableDefinition>)) {
         match self {
-            Relation::One | Relation::Groups | Relation::Common(_) => {}
+            Relation::One | Relation::Groups | Relation::Common(_) | Relation::Virtual(_) => {}
             Relation::With { tables, input } => {
                 for table in tables {
                     table.query.visit_tables(&mut *visit);

@@ -2,10 +2,11 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "plans that are not named are about no rows")]
 
 use super::{outcome, prepared, schema, shown, statements};
-use crate::plan::{AccessPath, InsertConflict, Plan, Prepared, SelectPlan, Source, TableAccess};
+use crate::plan::{AccessPath, InsertConflict, Plan, Prepared, Relation, SelectPlan, Source, TableAccess};
 use crate::{TextLimits, TextModes, normalize, split_statements};
 use expression::{Context, Expression, fold_constants};
 use proptest::prelude::*;
+use std::sync::Arc;
 use types::{Collation, Value};
 
 /// Every expression of a plan.
@@ -43,8 +44,12 @@ fn for_each_of_select(select: &mut SelectPlan, change: &mut dyn FnMut(&mut Expre
     match &mut select.source {
         Source::Nothing => {}
         Source::Table(access) => for_each_of_access(access, change),
-        Source::Virtual { filter, .. } => filter.iter_mut().for_each(&mut *change),
-        Source::Joined { filter, .. } => filter.iter_mut().for_each(&mut *change),
+        Source::Joined { relation, filter } => {
+            filter.iter_mut().for_each(&mut *change);
+            if let Relation::Virtual(read) = relation {
+                Arc::make_mut(read).filter.iter_mut().for_each(&mut *change);
+            }
+        }
     }
     if let Some(grouping) = &mut select.grouping {
         grouping.group_by.iter_mut().for_each(&mut *change);

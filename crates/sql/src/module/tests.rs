@@ -15,6 +15,7 @@ mod locks;
 mod modes;
 mod sets;
 mod statements;
+mod virtual_tables;
 mod volatile;
 
 use harness::{BACKUP, Harness, LDM, column_table};

@@ -395,7 +395,7 @@ impl Session {
                     return;
                 }
                 Step::Finished => {
-                    self.core.client.memory.release_all();
+                    self.core.client.end_statement();
                     if self.holding.bytes() > LARGE_HOLDING {
                         self.account_or_reject(env);
                     }

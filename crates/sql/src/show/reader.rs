@@ -9,22 +9,22 @@
 //! and keys of rows, are shown to who has PROCESS only.
 
 use super::engine_status::EngineReader;
-use super::virtual_tables::Respondents;
+use super::virtual_tables::{Respondents, Shape};
 use super::{
-    Diagnostic, Level, ShowContext, Status, VirtualRows, columns_of, estimated_row_count, rows, statement,
+    Diagnostic, Level, ShowContext, Status, VirtualRows, columns_of, estimated_row_count, rows, shape_of,
+    statement,
 };
 use crate::statement::Cx;
 use executor::inbox::{Reply, RequestKind};
 use executor::select::{Operator, RowSource};
 use executor::{Failure, Pull, Row, row_size};
-use expression::Expression;
-use planner::plan::{Show, ShowPlan, VirtualTable};
+use planner::plan::{Show, ShowPlan, VirtualRead};
 use protocol::signal::{INFO_ROWS_MAX, InfoTable, RequestId};
 use protocol::{Address, Signal};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stdx::{Duration, Instant};
-use types::{NodeId, Privileges, TableDefinition, Value};
+use types::{NodeId, Privileges, Value};
 
 /// How long to wait for nodes.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -83,21 +83,19 @@ pub(crate) struct VirtualReader {
     transaction_at: Option<usize>,
     /// The key of a row is not shown.
     hides_keys: bool,
+    /// Makes the table's rows of answered ones.
+    shape: Option<Shape>,
     rows: std::vec::IntoIter<Row>,
 }
 
 impl VirtualReader {
-    /// Begins to read `table` for the statement that runs; rows that `filter` rejects may still come.
-    pub(crate) fn new(
-        table: &VirtualTable,
-        definition: &Arc<TableDefinition>,
-        filter: Option<&Expression>,
-        cx: &mut Cx<'_, '_>,
-    ) -> Result<Self, Failure> {
+    /// Begins to read a table for the statement that runs; rows that its conditions reject may still come.
+    pub(crate) fn new(read: &VirtualRead, cx: &mut Cx<'_, '_>) -> Result<Self, Failure> {
         let evaluation = cx.statement.context();
-        let filter = filter.map(|filter| (filter, &evaluation));
-        let made = with_show_context(cx, |context| rows(table, filter, context));
-        Self::of(made, Some(definition.columns.len()), cx)
+        let known = read.known.as_ref().map(|known| (known, &evaluation));
+        let made = with_show_context(cx, |context| rows(&read.table, known, context));
+        let reader = Self::of(made, Some(read.definition.columns.len()), cx)?;
+        Ok(Self { shape: shape_of(&read.table, super::known_tables::registry()), ..reader })
     }
 
     /// Rows that the modules of all nodes know.
@@ -137,7 +135,8 @@ impl VirtualReader {
             cx.env.module.site.wakes.register(deadline, cx.core.client.id);
         }
         let rows = rows.into_iter();
-        Ok(Self { column_count, answers, deadline, only_of, asked, transaction_at, hides_keys, rows })
+        let shape = None;
+        Ok(Self { column_count, answers, deadline, only_of, asked, transaction_at, hides_keys, shape, rows })
     }
 
     /// The next rows.
@@ -197,7 +196,12 @@ impl VirtualReader {
                 }
                 row
             };
-            self.rows = rows.into_iter().filter(is_seen).map(cut).collect::<Vec<Row>>().into_iter();
+            let shaped = |row: Row| match self.shape {
+                Some(shape) => shape(row),
+                None => Some(row),
+            };
+            let rows = rows.into_iter().filter(is_seen).filter_map(shaped).map(cut);
+            self.rows = rows.collect::<Vec<Row>>().into_iter();
         }
         Ok(is_complete)
     }

@@ -78,6 +78,9 @@ pub(super) const fn nullable(name: &'static str, kind: Kind) -> Column {
 /// Makes the rows of a table, or at least those that the hint does not rule out.
 pub(super) type MakeRows = fn(&ShowContext<'_>, &Pruning<'_>) -> Vec<Vec<Value>>;
 
+/// Makes a row of one that a node has answered.
+pub(super) type Shape = fn(Vec<Value>) -> Option<Vec<Value>>;
+
 /// Where rows come from.
 #[derive(Clone, Copy)]
 pub(super) enum Origin {
@@ -87,6 +90,8 @@ pub(super) enum Origin {
     Made(MakeRows),
     /// Nodes are asked.
     Asked(InfoTable, Respondents),
+    /// All nodes are asked; a row is made of each answered one, or none.
+    Shaped(InfoTable, Shape),
     /// All nodes are asked; rows of transactions of this node's sessions count, with the session's number in front.
     AskedForSessions(InfoTable),
 }

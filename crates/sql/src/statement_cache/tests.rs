@@ -7,6 +7,7 @@ fn statement(version: u64) -> Arc<CachedStatement> {
     let prepared = Prepared {
         schema: SchemaVersion(version),
         tables: None,
+        virtual_reads: Vec::new(),
         plan: Plan::Nothing { note: None },
         parameters: Vec::new(),
         session_values: Vec::new(),

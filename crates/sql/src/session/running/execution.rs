@@ -16,10 +16,10 @@ use catalogue::DdlRequest;
 use executor::change::ChangeRun;
 use executor::insert::InsertRun;
 use executor::modify::ModifyRun;
-use executor::select::{Operator, RowSource, SelectRun};
+use executor::select::{Operator, SelectRun, lend};
 use executor::{Completion, Failure, Progress};
 use expression::Woken;
-use planner::plan::{ChangePlan, ChangeVerb, InsertPlan, Plan, SessionValue, Source, TransactionStatement};
+use planner::plan::{ChangePlan, ChangeVerb, InsertPlan, Plan, SessionValue, TransactionStatement};
 use std::sync::Arc;
 use stdx::Duration;
 
@@ -153,16 +153,15 @@ impl Session {
             return Ok(Execution::Ddl(Box::new(DdlRun::new(Some(&request)))));
         }
         let mut cx = Cx { env, core: &mut self.core, statement: &statement.run };
-        Ok(match &statement.cached.prepared.plan {
-            Plan::Select(plan) => {
-                let made: Option<Box<dyn RowSource>> = match &plan.source {
-                    Source::Virtual { table, definition, filter } => {
-                        Some(Box::new(VirtualReader::new(table, definition, filter.as_ref(), &mut cx)?))
-                    }
-                    Source::Table(_) | Source::Joined { .. } | Source::Nothing => None,
-                };
-                Execution::select(SelectRun::new(plan, made, &mut cx.executor())?)
+        let prepared = &statement.cached.prepared;
+        if !matches!(prepared.plan, Plan::Explain { .. }) {
+            for read in &prepared.virtual_reads {
+                let rows = Box::new(VirtualReader::new(read, &mut cx)?);
+                lend(read.number, read.reads, rows, &mut cx.core.client);
             }
+        }
+        Ok(match &prepared.plan {
+            Plan::Select(plan) => Execution::select(SelectRun::new(plan, &mut cx.executor())?),
             Plan::Insert(plan) => {
                 Execution::Insert(Box::new(InsertRun::new(plan, running.draws, &mut cx.executor())?))
             }

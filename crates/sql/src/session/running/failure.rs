@@ -62,7 +62,7 @@ impl Session {
         running: &mut Running,
         after: After,
     ) -> Option<Step> {
-        self.core.client.memory.release_all();
+        self.core.client.end_statement();
         self.core.locks.drop_open(env);
         if !self.core.client.transaction.has_participants() {
             self.core.forget_requests(env);
