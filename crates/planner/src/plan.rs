@@ -292,13 +292,17 @@ impl Plan {
     }
 
     /// The stored tables that it changes.
-    #[must_use]
-    pub fn changed(&self) -> Vec<&Arc<TableDefinition>> {
-        if let Plan::Change(plan) = self {
-            return plan.targets.iter().map(|target| &target.table).collect();
-        }
+    pub fn changed(&self) -> impl Iterator<Item = &Arc<TableDefinition>> {
+        let targets = if let Plan::Change(plan) = self { plan.targets.as_slice() } else { &[] };
         let changes = matches!(self, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_));
-        self.table().filter(|_| changes).into_iter().collect()
+        let table = self.table().filter(|_| changes);
+        targets.iter().map(|target| &target.table).chain(table)
+    }
+
+    /// Whether it changes rows of stored tables.
+    #[must_use]
+    pub fn is_change(&self) -> bool {
+        self.changed().next().is_some()
     }
 
     /// The query whose rows it inserts.

@@ -109,7 +109,7 @@ impl SessionLocks {
             let text = "Can't execute the given command because you have active locked tables or an active transaction";
             return Err(SqlError::new(1192, text));
         }
-        let changed: Vec<_> = plan.changed().iter().map(|table| table.id).collect();
+        let changed: Vec<_> = plan.changed().map(|table| table.id).collect();
         for table in plan.tables().into_iter().filter(|table| table.kind == TableKind::User) {
             let name = &table.name;
             match tables.modes.iter().find(|(locked, _)| *locked == table.id) {

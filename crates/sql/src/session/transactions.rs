@@ -154,7 +154,7 @@ impl Session {
     /// With autocommit off the first statement on a table begins a transaction; a read-only one refuses changes.
     pub(super) fn enter_transaction(&mut self, statement: &Statement) -> Result<(), SqlError> {
         let plan = &statement.cached.prepared.plan;
-        let changes = !plan.changed().is_empty();
+        let changes = plan.is_change();
         let reads_table = matches!(plan, Plan::Select(select) if matches!(select.source, Source::Table(_) | Source::Joined { .. }));
         let transaction = &mut self.core.client.transaction;
         if (changes || reads_table) && !self.core.variables.autocommit && !transaction.is_open() {

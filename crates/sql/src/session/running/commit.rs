@@ -92,7 +92,7 @@ impl Session {
     fn can_change_again(&self, running: &Running, refusal: &Refusal) -> bool {
         let plan = &running.statement.cached.prepared.plan;
         let is_lost = matches!(refusal, Refusal::NotHeld | Refusal::WrongView | Refusal::WrongSchema);
-        let changes = !plan.changed().is_empty();
+        let changes = plan.is_change();
         is_lost && changes && running.stop.is_none() && running.attempts < ATTEMPTS_MAX
     }
 
