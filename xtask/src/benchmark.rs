@@ -3,15 +3,16 @@
 //! Machines differ and so do hours: only ratios within one run mean anything. Rounds alternate between the servers,
 //! medians are taken over rounds. CPU is what the kernel counts for all processes of a server during a run, divided by
 //! the queries of that run. Each run of sysbench is one line of `docs/benchmarks.jsonl`; the medians become the table
-//! in `docs/benchmarks.md`, between the two marks there. Text outside of the marks is written by people. `--tls`
-//! compares LatsDB with itself instead (`encrypted`).
+//! in `docs/benchmarks.md`, between the two marks there. Text outside of the marks is written by people. `--tls` and
+//! `--durability` compare LatsDB with itself instead (`encrypted`, `durable`).
 
+mod durable;
 mod encrypted;
 mod tables;
 
 use crate::arguments::Arguments;
 use crate::cluster::{Cluster, Shape, sql};
-use crate::peers::{self, Peer};
+use crate::peers::{self, Peer, RedoSync};
 use crate::processes::{Failure, Profile, Workspace, capture, cpu_us, resident};
 use crate::sysbench::{Figures, Load, Pressure, Statements, commit, create_database, date};
 use crate::tools::Tool;
@@ -122,10 +123,11 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
         binary: arguments.value("--binary")?,
         is_recorded: !arguments.flag("--no-record"),
     };
-    let is_encrypted = arguments.flag("--tls");
+    let (is_encrypted, is_durable) = (arguments.flag("--tls"), arguments.flag("--durability"));
     arguments.finish()?;
     let known = |name: &String| {
         [STANDING, tables::NAME].contains(&name.as_str())
+            || durable::LINES.iter().any(|(workload, _)| workload.name == name)
             || WORKLOADS.iter().any(|workload| workload.name == name)
     };
     if let Some(unknown) = options.workloads.iter().find(|name| !known(name)) {
@@ -140,6 +142,9 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
     let mut recorder = Recorder { workspace, is_recorded: options.is_recorded };
     if is_encrypted {
         return encrypted::measure(&binary, &options, &mut recorder);
+    }
+    if is_durable {
+        return durable::measure(&binary, &options, &mut recorder);
     }
     let mut lines = Vec::new();
     if is_wanted(STANDING) {
@@ -198,7 +203,7 @@ struct Run {
 impl<'a> Contest<'a> {
     fn start(workspace: &'a Workspace, binary: PathBuf, options: &'a Options) -> Result<Self, Failure> {
         let floor = peers::floor(workspace)?;
-        let mariadb = peers::mariadb(workspace, "bench", "2G")?;
+        let mariadb = peers::mariadb(workspace, "bench", "2G", RedoSync::Second)?;
         let latsdb = Cluster::start(workspace, &binary, "bench", &Shape::default())?;
         let contest = Self { workspace, options, latsdb, mariadb, floor };
         for contestant in [Contestant::Latsdb, Contestant::Mariadb] {

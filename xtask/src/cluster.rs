@@ -49,8 +49,8 @@ pub(crate) struct Shape {
     /// TotalMemoryConfig of each data node; a share of the machine's if not given.
     pub(crate) memory: Option<&'static str>,
     pub(crate) links: Links,
-    /// Whether data nodes keep a redo log.
-    pub(crate) keeps_rows: bool,
+    /// Further lines of `[ndbd default]`.
+    pub(crate) settings: &'static [&'static str],
 }
 
 impl Default for Shape {
@@ -64,7 +64,7 @@ impl Default for Shape {
             thread_config,
             memory,
             links: Links::Near,
-            keeps_rows: false,
+            settings: &[],
         }
     }
 }
@@ -121,7 +121,7 @@ impl Cluster {
             || shape.thread_config.is_some()
             || shape.memory.is_some()
             || is_far
-            || shape.keeps_rows;
+            || !shape.settings.is_empty();
         let config = if is_special {
             let config = directory.join("cluster.ini");
             // One that starts again has its ports already.
@@ -318,8 +318,8 @@ fn config_text(shape: &Shape, directory: &Path) -> Result<String, Failure> {
     let mut text = format!("[system]\nName=test\n\n[ndbd default]\nNoOfReplicas={}\n", shape.replicas);
     // Writing into a String can't fail, here and below. Most tests need little memory.
     let _ = writeln!(text, "TotalMemoryConfig={}", shape.memory.unwrap_or("512M"));
-    if shape.keeps_rows {
-        let _ = writeln!(text, "Diskless=0");
+    for setting in shape.settings {
+        let _ = writeln!(text, "{setting}");
     }
     if let Some(threads) = shape.thread_config {
         let _ = writeln!(text, "ThreadConfig={threads}");

@@ -96,8 +96,9 @@ const COMMANDS: &[(&str, &str)] = &[
     (
         "bench",
         "  bench [--workload NAME]... [--list] [--time SECONDS] [--rounds 3] [--tables 4] [--table-size 250000]
-        [--binary LATSDB] [--no-record]
-                                      LatsDB, MariaDB and the floor in turn; writes docs/benchmarks.jsonl and .md
+        [--binary LATSDB] [--no-record] [--tls | --durability]
+                                      LatsDB, MariaDB and the floor in turn; writes docs/benchmarks.jsonl and .md. With --tls links
+                                      with it beside links without; with --durability a redo log beside none, commits on disk
 ",
     ),
 ];

@@ -15,9 +15,22 @@ pub(crate) struct Peer {
     pub(crate) port: u16,
 }
 
-/// MariaDB without a replica: redo is written at commit and synchronised each second, as a replicated in-memory
-/// database would be fairly compared with. Its data directory is below the target directory and is made anew.
-pub(crate) fn mariadb(workspace: &Workspace, name: &str, buffer_pool: &str) -> Result<Peer, Failure> {
+/// When MariaDB syncs its redo log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RedoSync {
+    /// At each commit.
+    Commit,
+    /// Each second, as a replicated in-memory database would be fairly compared with.
+    Second,
+}
+
+/// MariaDB without a replica. Its data directory is below the target directory and is made anew.
+pub(crate) fn mariadb(
+    workspace: &Workspace,
+    name: &str,
+    buffer_pool: &str,
+    sync: RedoSync,
+) -> Result<Peer, Failure> {
     let (daemon, install) = (Tool::MariadbServer.ensure()?, Tool::MariadbInstall.ensure()?);
     let directory = workspace.scratch(&format!("{name}-mariadb"))?;
     let data = format!("--datadir={}", directory.join("data").display());
@@ -32,12 +45,11 @@ pub(crate) fn mariadb(workspace: &Workspace, name: &str, buffer_pool: &str) -> R
     capture(&mut create, Duration::from_secs(300))?;
     let port = free_ports(1)?;
     let mut start = Command::new(daemon);
-    start.args([
-        "--no-defaults",
-        "--user=root",
-        "--bind-address=127.0.0.1",
-        "--innodb-flush-log-at-trx-commit=2",
-    ]);
+    start.args(["--no-defaults", "--user=root", "--bind-address=127.0.0.1"]);
+    start.arg(match sync {
+        RedoSync::Commit => "--innodb-flush-log-at-trx-commit=1",
+        RedoSync::Second => "--innodb-flush-log-at-trx-commit=2",
+    });
     start.args(["--character-set-server=utf8mb4", "--max-connections=1200", "--max-allowed-packet=64M"]);
     start.arg(format!("--innodb-buffer-pool-size={buffer_pool}")).arg(format!("--port={port}"));
     // Relative to the data directory: the path of a Unix socket may only be about 100 bytes long.

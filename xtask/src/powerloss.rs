@@ -96,7 +96,7 @@ impl Campaign {
     /// All rounds on one directory, which is empty at first.
     pub(crate) fn run(&self, workspace: &Workspace, binary: &Path) -> Result<(), Failure> {
         let data_nodes = self.groups * DATA_NODES_PER_GROUP;
-        let shape = Shape { data_nodes, keeps_rows: true, ..Shape::default() };
+        let shape = Shape { data_nodes, settings: &["Diskless=0"], ..Shape::default() };
         let mut cluster = Cluster::start(workspace, binary, "powerloss", &shape)?;
         let told = workspace.scratch("powerloss-clients")?;
         for round in 1..=self.rounds {

@@ -13,7 +13,7 @@ mod rolling;
 
 use crate::arguments::Arguments;
 use crate::cluster::{Cluster, Links, Shape, sql, test_binary};
-use crate::peers;
+use crate::peers::{self, RedoSync};
 use crate::processes::{Failure, Profile, Server, Workspace, between, capture, output_of, run};
 use crate::sysbench::{Campaign, create_database};
 use crate::tidy;
@@ -465,7 +465,7 @@ fn differential(workspace: &Workspace) -> Result<Passed, Failure> {
     or_skip!(Tool::MariadbInstall.ensure());
     let python = or_skip!(Tool::Python.ensure());
     let mut program = Command::new(&python);
-    let peer = peers::mariadb(workspace, "differential", "128M")?;
+    let peer = peers::mariadb(workspace, "differential", "128M", RedoSync::Second)?;
     let cluster = Cluster::for_test(workspace, "differential")?;
     program.env("PYTHONDONTWRITEBYTECODE", "1").env("PYTHONUNBUFFERED", "1");
     program.arg(workspace.root.join("tests/differential/differential.py"));

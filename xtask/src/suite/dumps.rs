@@ -8,7 +8,7 @@
 
 use super::{CLIENT_LIMIT, Passed, close, or_skip};
 use crate::cluster::{Cluster, sql};
-use crate::peers::{self, Peer};
+use crate::peers::{self, Peer, RedoSync};
 use crate::processes::{Failure, Workspace, capture};
 use crate::tools::{Missing, Tool};
 use std::fs;
@@ -62,7 +62,7 @@ fn within(workspace: &Workspace, port: u16) -> Result<(), Failure> {
 
 /// From MariaDB into LatsDB and back.
 pub(crate) fn there_and_back(workspace: &Workspace, cluster: &Cluster) -> Result<(), Failure> {
-    let (port, peer) = (cluster.mysql_ports[0], &peers::mariadb(workspace, "dump", "64M")?);
+    let (port, peer) = (cluster.mysql_ports[0], &peers::mariadb(workspace, "dump", "64M", RedoSync::Second)?);
     let file = |name: &str| workspace.target.join("xtask").join(format!("dump-{name}.sql"));
     // The defaults of databases differ.
     let create = |port, name: &str| {

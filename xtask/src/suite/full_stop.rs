@@ -14,7 +14,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 pub(super) fn step(workspace: &Workspace) -> Result<Passed, Failure> {
     let binary = test_binary(workspace);
-    let shape = Shape { keeps_rows: true, ..Shape::default() };
+    let shape = Shape { settings: &["Diskless=0"], ..Shape::default() };
     let cluster = Cluster::start(workspace, &binary, "full-stop", &shape)?;
     sql(cluster.mysql_ports[0], "CREATE DATABASE shop; CREATE TABLE shop.item (id INT PRIMARY KEY)")?;
     let again = || Cluster::start_again(workspace, &binary, "full-stop", &shape);
