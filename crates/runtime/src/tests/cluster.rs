@@ -10,6 +10,7 @@ use protocol::{Address, Envelope, ModuleKind, NodeRole, Signal};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 use types::{Epoch, NodeId};
 
 /// A port that was free a moment ago.
@@ -18,10 +19,20 @@ pub(super) fn free_port() -> u16 {
     port
 }
 
-/// Several, each another one: the system may draw a port again as soon as it is closed.
+/// Several, each another one. No port is given out twice: nodes of a test that has ended may still try to connect. The
+/// system gives ports below 32 768 to no outgoing connection.
 fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
-    let open = [(); COUNT].map(|()| std::net::TcpListener::bind(loopback(0)).unwrap());
-    open.map(|listener| listener.local_addr().unwrap().port())
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    [(); COUNT].map(|()| {
+        loop {
+            let number =
+                std::process::id().wrapping_mul(97).wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+            let port = u16::try_from(15_000 + number % 17_000).unwrap();
+            if std::net::TcpListener::bind(loopback(port)).is_ok() {
+                return port;
+            }
+        }
+    })
 }
 
 pub(super) fn peer(node: u16, port: u16, unix: Option<PathBuf>) -> PeerConfig {

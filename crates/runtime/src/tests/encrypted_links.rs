@@ -98,6 +98,19 @@ fn a_node_without_the_right_certificate_is_not_let_in() {
 }
 
 #[test]
+fn a_node_that_is_not_there_yet_is_called_through_tls_again() {
+    let realm = Realm::new("toys");
+    let (one, two) =
+        pair(with_keys(realm.keys_of(1, NodeRole::Data)), with_keys(realm.keys_of(2, NodeRole::Data)));
+    let two = two.start();
+    let has_called = |line: String| line.contains("cannot be reached yet: Connection refused");
+    assert!(two.logged.iter().any(has_called));
+    let one = requiring(one).start();
+    wait_up(&one, &two);
+    assert_eq!(one.runtime().counters().strangers_refused, 0);
+}
+
+#[test]
 fn a_node_that_need_not_speak_tls_and_has_no_keys_is_linked_without() {
     let realm = Realm::new("toys");
     for (first, second) in [(true, false), (false, true)] {

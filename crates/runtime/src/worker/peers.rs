@@ -488,9 +488,9 @@ impl<S: Send + 'static> Worker<S> {
     fn close_link(&mut self, slot: u32, reason: &str) {
         if let Some(link) = self.remove_link(slot) {
             let peer = &self.process.peers[link.peer];
-            let was_refused = link.tls.is_some() && link.stage != LinkStage::Open;
-            // A peer that need not speak TLS may not be able to: the next attempt is made without, the one after that
-            // with it.
+            // A peer that was reached and need not speak TLS may not be able to: the next attempt is made without, the
+            // one after that with it.
+            let was_refused = link.tls.is_some() && link.stage == LinkStage::Greeting;
             peer.is_tried_plain.store(was_refused && !peer.config.requires_tls, Ordering::Relaxed);
             self.tell_supervisor(LinkNews::Closed {
                 peer: link.peer,
