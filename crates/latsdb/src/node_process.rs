@@ -269,6 +269,7 @@ pub(crate) fn plan_memory(
         query: count(ThreadKind::Query),
         main: count(ThreadKind::Main),
         receive: count(ThreadKind::Recv),
+        loggers: if me.redo.is_some() { layout.count(ModuleKind::Ldm).into() } else { 0 },
     };
     let nodes = u32::try_from(nodes).unwrap_or(u32::MAX);
     MemoryConfig::automatic(total, &threads, nodes, &me.memory).map_err(|error| match error {

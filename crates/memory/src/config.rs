@@ -23,6 +23,8 @@ pub struct ThreadCounts {
     pub main: u32,
     /// Receivers of packets.
     pub receive: u32,
+    /// Modules on these threads that fill a redo log: all ldms of a node that keeps one.
+    pub loggers: u32,
 }
 
 impl ThreadCounts {
@@ -103,7 +105,7 @@ impl Wanted {
             transaction: (300 + 45 * count) * MIB,
             // The long-message buffer is part of what signals take from shared memory.
             shared: (700 + 75 * count + 32 + 12 * (count - 1)) * MIB,
-            redo: 32 * u64::from(threads.ldm) * MIB,
+            redo: 32 * u64::from(threads.loggers) * MIB,
             send: (2 * u64::from(nodes) + 2 * count) * MIB,
             job: count * (count + 1).min(JOB_MIB_PER_THREAD) * MIB,
             operating_system: (1200 + 15 * count) * MIB,

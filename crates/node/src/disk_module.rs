@@ -292,6 +292,10 @@ impl DiskModule {
         self.tell_progress(now, outputs);
         let Some(writer) = &mut self.writer else { return };
         self.checkpoints.go_on(now, self.is_joining, writer, outputs);
+        // Writes wait soon, and a flush lets them go on.
+        if writer.buffered_bytes() as u64 > self.config.redo.buffer / 2 {
+            writer.flush();
+        }
         while let Some(request) = writer.poll() {
             outputs.disk(request);
         }

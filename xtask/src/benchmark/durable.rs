@@ -1,8 +1,8 @@
 //! `cargo xtask bench --durability`: what a redo log and checkpoints cost, and what waiting for the disk costs.
 //!
-//! LatsDB without a redo log, with one, with one so small that checkpoints never rest, and with every commit on disk
-//! (`Durability=epoch`) stand on one disk, both replicas of each, beside MariaDB that syncs at each commit. One works at
-//! a time, in turn. The time of a flush of that disk is measured at the end.
+//! LatsDB runs without a redo log, with one, with one so small that checkpoints never rest, and with every commit on
+//! disk (`Durability=epoch`). MariaDB that syncs at each commit stands beside it. All use one disk, and work in turn.
+//! The time of a flush of that disk is measured at the end.
 //!
 //! Beside a load in `memory` mode `ndbinfo.durability` is asked again and again for what would be lost now.
 
@@ -135,7 +135,7 @@ impl<'a> Field<'a> {
                 let run = self.run(workload, *way)?;
                 let figures = &run.figures;
                 println!(
-                    "{:<16} round {round} {:<26} {:>8.0} events/s, p50 {:.2} ms, p95 {:.2} ms, p99 {:.2} ms, {:.1} µs CPU",
+                    "{:<16} round {round} {:<26} {:>8.0}/s, p50 {:.2} ms, p95 {:.2} ms, p99 {:.2} ms, {:.1} µs CPU",
                     workload.name,
                     name(*way),
                     figures.events_per_second,
@@ -189,7 +189,7 @@ impl<'a> Field<'a> {
         Ok(middle(times.into_iter()).unwrap_or(f64::NAN))
     }
 
-    /// The age of the oldest commit that would be lost, beside a load: its 99th percentile and the most, in milliseconds.
+    /// How old the oldest commit is that would be lost, beside a load, in milliseconds: the 99th percentile, the most.
     fn lost(&self, recorder: &mut Recorder<'_>) -> Result<(f64, f64), Failure> {
         let has_ended = AtomicBool::new(false);
         let port = self.port(MEMORY);
@@ -212,8 +212,13 @@ impl<'a> Field<'a> {
         let at =
             |share: usize| lost.get(lost.len() * share / 100).or(lost.last()).copied().unwrap_or(f64::NAN);
         let (p99, most) = (at(99), at(100));
-        let line = json!({ "workload": "lost_now", "server": "latsdb", "questions": lost.len(), "p99_ms": rounded(p99, 1), "most_ms": rounded(most, 1) });
-        recorder.record(line)?;
+        recorder.record(json!({
+            "workload": "lost_now",
+            "server": "latsdb",
+            "questions": lost.len(),
+            "p99_ms": rounded(p99, 1),
+            "most_ms": rounded(most, 1),
+        }))?;
         Ok((p99, most))
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
 
-const THREADS: ThreadCounts = ThreadCounts { ldm: 2, tc: 1, query: 2, main: 1, receive: 1 };
+const THREADS: ThreadCounts = ThreadCounts { ldm: 2, tc: 1, query: 2, main: 1, receive: 1, loggers: 2 };
 
 fn data_memory(config: &MemoryConfig) -> u64 {
     config.region(Region::DataMemory).maximum
@@ -42,10 +42,11 @@ fn a_small_machine_gets_half_of_it_for_data() {
 fn job_buffers_grow_with_the_threads_and_not_with_their_square() {
     let job = |cpus: u32| {
         // A worker per CPU, and a thread for `main`.
-        let threads = ThreadCounts { ldm: 0, tc: 0, query: 0, main: 1, receive: cpus };
+        let threads = ThreadCounts { ldm: 0, tc: 0, query: 0, main: 1, receive: cpus, loggers: cpus };
         let memory = u64::from(cpus) * 16 * 1024 * MIB;
         let config = MemoryConfig::automatic(memory, &threads, 2, &MemoryOverrides::default()).unwrap();
         assert!(data_memory(&config) >= config.total / 2, "{cpus} CPUs");
+        assert_eq!(config.region(Region::RedoBuffer).reserved, u64::from(cpus) * 32 * MIB);
         config.region(Region::JobBuffer).reserved
     };
     assert_eq!([1, 2, 6, 7, 192].map(job), [6, 12, 56, 64, 1544].map(|mib| mib * MIB));
