@@ -8,7 +8,7 @@ Of every statement it compares: rows, in order where the statement decides it; n
 that are plain columns; affected rows and insert id; warnings by level and number; the error's number and SQLSTATE. At the end, and
 after each difference, the contents of all tables. A seed decides the statements and the collation of the database; a quarter of the
 statements run prepared, over the binary protocol. Behind them come SELECTs of several tables (joins.py), queries made of queries and changes
-of rows that queries find (sets.py), and a share of statements
+of rows that queries find (sets.py), window functions (windows.py), and a share of statements
 under each other sql_mode (modes.py).
 
 Where MariaDB is not MySQL 8, `known_differences.txt` says so: each entry is a statement with both answers and the reason. The generator
@@ -29,6 +29,7 @@ from generator import KEYS, TABLES, UNIQUE, Generator, definitions
 from joins import JoinStatements
 from modes import MODES, ModeStatements
 from sets import ChangeStatements, SetStatements
+from windows import WindowStatements
 
 COLLATIONS = ['utf8mb4_bin', 'utf8mb4_general_ci', 'utf8mb4_0900_ai_ci', 'utf8mb4_unicode_ci']
 # The nearest that MariaDB has: newer UCA, the same rules.
@@ -133,7 +134,7 @@ def compared(answer, statement):
         return answer._replace(warnings=0) if ignores_keys(statement) else answer
     rows = [tuple(map(compared_value, row, answer.columns)) for row in answer.rows]
     # Columns of a table that the server makes on the way have lost what keys they are part of, or not.
-    is_plain = not any(word in statement.text for word in (' DISTINCT ', ' GROUP BY ', ' JOIN ', '(SELECT ', ' UNION ', ' INTERSECT ', ' EXCEPT ', 'WITH '))
+    is_plain = not any(word in statement.text for word in (' DISTINCT ', ' GROUP BY ', ' JOIN ', '(SELECT ', ' UNION ', ' INTERSECT ', ' EXCEPT ', 'WITH ', ' OVER '))
     columns = [compared_column(column, is_plain) for column in answer.columns]
     return columns, rows if ordered else sorted(rows, key=repr), answer.warnings > 0 and comparable_warnings(answer, statement)
 
@@ -171,6 +172,9 @@ class Campaign:
         sets = SetStatements(seed)
         for number in range(self.options.count // 3):
             self.statement(f'{seed}/sets/{number}', sets.statement())
+        windows = WindowStatements(seed)
+        for number in range(self.options.count // 4):
+            self.statement(f'{seed}/windows/{number}', windows.statement())
         changes = ChangeStatements(seed)
         for number in range(self.options.count // 10):
             self.statement(f'{seed}/changes/{number}', changes.statement())

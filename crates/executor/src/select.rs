@@ -3,6 +3,7 @@
 //! ```text
 //! table reader (filter, projection or partial aggregates done where the rows are)
 //!   -> merge of groups -> HAVING -> projection        (only with a grouping)
+//!   -> window functions -> projection                 (only with these)
 //!   -> DISTINCT -> sort                               (as needed; if all items are sorted by, the sort does both)
 //!   -> LIMIT and OFFSET while writing
 //! ```
@@ -15,12 +16,14 @@
 
 mod derived;
 mod set;
+mod window;
 mod with;
 
 pub(crate) use derived::DerivedRun;
 pub use with::lend;
 
 use self::set::SetRun;
+use self::window::WindowRun;
 use self::with::{CommonRun, WithRun};
 use crate::access;
 use crate::cx::{Cx, warnings_of};
@@ -70,6 +73,7 @@ pub enum Operator {
     Set(Box<SetRun>),
     With(Box<WithRun>),
     Common(CommonRun),
+    Window(Box<WindowRun>),
     Filter {
         input: Box<Operator>,
         condition: Expression,
@@ -127,6 +131,7 @@ impl Operator {
             Operator::Set(set) => set.pump(cx, sink),
             Operator::With(with) => with.pump(cx, sink),
             Operator::Common(common) => common.pump(cx, sink),
+            Operator::Window(window) => window.pump(cx, sink),
             Operator::Filter { input, condition } => {
                 let context = cx.statement.context();
                 let mut filter = FilterSink { condition, context: &context, sink, failure: None };
@@ -228,6 +233,7 @@ impl Operator {
             Operator::Derived(derived) => derived.close(cx),
             Operator::Set(set) => set.close(cx),
             Operator::With(with) => with.close(cx),
+            Operator::Window(window) => window.close(cx),
             Operator::Filter { input, .. }
             | Operator::Project { input, .. }
             | Operator::Group { input, .. }
@@ -402,6 +408,12 @@ impl SelectRun {
 
     fn within(plan: &SelectPlan, window: Window, cx: &mut Cx<'_>) -> Result<Self, Failure> {
         let mut root = source_of(plan, window, cx)?;
+        for step in plan.windows.iter().flat_map(|windows| &windows.steps) {
+            root = Operator::Window(Box::new(WindowRun::new(step, root, cx)?));
+        }
+        if let Some(shown) = &plan.steps.windowed {
+            root = selected(plan.steps.evaluation, root, Vec::new(), shown);
+        }
         if let Some(types) = &plan.steps.distinct {
             root = Operator::Distinct { input: Box::new(root), distinct: Distinct::new(types.clone()) };
         }
@@ -428,7 +440,7 @@ impl SelectRun {
     }
 }
 
-/// Rows in the shape of items and sort columns.
+/// Rows in the shape of items and sort columns, or in that which window functions read.
 fn source_of(plan: &SelectPlan, window: Window, cx: &mut Cx<'_>) -> Result<Operator, Failure> {
     match &plan.source {
         Source::Table(table) => table_source(plan, table, window, cx),

@@ -16,7 +16,7 @@ use crate::outcome::Failure;
 use crate::row::UNCHARGED_MAX;
 use crate::row_buffer::{RowAt, RowBuffer};
 use expression::context::TextWork;
-use expression::{compare_values, order_prefix};
+use expression::{ColumnSlot, Columns, compare_values, order_prefix};
 use planner::plan::{Equals, SortColumn};
 use protocol::Budget;
 use query::RowSink;
@@ -297,6 +297,16 @@ impl Sorted {
         Some(self.buffer.values(entry.at))
     }
 
+    /// The rows that were not taken yet, by number.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// A row that was not taken yet; they count from 0.
+    pub(crate) fn row(&self, number: usize) -> SortedRow<'_> {
+        SortedRow { buffer: &self.buffer, at: self.entries.as_slice()[number].at }
+    }
+
     /// Gives rows to `sink` until it is full; true if there are more.
     pub fn give(&mut self, sink: &mut dyn RowSink) -> bool {
         while !sink.is_full() {
@@ -304,6 +314,31 @@ impl Sorted {
             self.buffer.lend(entry.at, |values| sink.row(&[], &[], values));
         }
         true
+    }
+}
+
+/// One of the rows, as expressions read it.
+#[derive(Clone, Copy)]
+pub(crate) struct SortedRow<'a> {
+    buffer: &'a RowBuffer,
+    at: RowAt,
+}
+
+impl<'a> SortedRow<'a> {
+    /// A value of it.
+    pub(crate) fn value(&self, position: usize) -> ValueRef<'a> {
+        self.buffer.value(self.at, position)
+    }
+
+    /// All of them.
+    pub(crate) fn values(&self) -> impl Iterator<Item = ValueRef<'a>> + Clone {
+        self.buffer.values(self.at)
+    }
+}
+
+impl Columns for SortedRow<'_> {
+    fn column(&self, slot: ColumnSlot) -> ValueRef<'_> {
+        self.value(slot.index())
     }
 }
 

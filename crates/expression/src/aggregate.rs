@@ -214,6 +214,30 @@ impl AggregateCall {
         Ok(call)
     }
 
+    /// Whether rows can be taken away from its states again without a trace: counts and exact sums.
+    #[must_use]
+    pub fn is_retractable(&self) -> bool {
+        // With more digits a sum may lose some.
+        let is_exact = |digits_max: u8| matches!(self.sql_type, SqlType::Decimal { precision, .. } if precision <= digits_max);
+        !self.distinct
+            && match self.function {
+                AggregateFunction::Count => true,
+                AggregateFunction::Sum => is_exact(Decimal::PRECISION_MAX - 1),
+                AggregateFunction::Average => is_exact(Decimal::PRECISION_MAX - 22),
+                AggregateFunction::Minimum
+                | AggregateFunction::Maximum
+                | AggregateFunction::GroupConcat
+                | AggregateFunction::BitAnd
+                | AggregateFunction::BitOr
+                | AggregateFunction::BitXor
+                | AggregateFunction::StandardDeviation
+                | AggregateFunction::SampleStandardDeviation
+                | AggregateFunction::Variance
+                | AggregateFunction::SampleVariance
+                | AggregateFunction::AnyValue => false,
+            }
+    }
+
     /// True if it keeps rows: DISTINCT and GROUP_CONCAT.
     fn keeps_rows(&self) -> bool {
         self.distinct || self.function == AggregateFunction::GroupConcat
@@ -347,6 +371,16 @@ impl Sum {
             }
         };
         Ok(())
+    }
+
+    /// The same with the other sign; a double is none that could be taken away.
+    fn negated(self) -> Result<Self, EvaluationError> {
+        Ok(match self {
+            Sum::Nothing => Sum::Nothing,
+            Sum::Integer(number) => Sum::Integer(-number),
+            Sum::Decimal(decimal) => Sum::Decimal(decimal.neg()),
+            Sum::Double(_) => return Err(foreign_state()),
+        })
     }
 
     fn of(number: Number) -> Self {
@@ -710,6 +744,31 @@ impl AggregateState {
                 moments.update(crate::conversion::double_of(value, context)?.unwrap_or(0.0));
             }
             AggregateState::Any(_) | AggregateState::Rows(_) => return Err(foreign_state()),
+        }
+        Ok(())
+    }
+
+    /// Takes back a row that was taken into account, for calls that are retractable.
+    pub fn retract(
+        &mut self,
+        call: &AggregateCall,
+        row: &dyn Columns,
+        context: &Context<'_>,
+    ) -> Result<(), EvaluationError> {
+        let mut of_row = call.initial_state();
+        of_row.update(call, row, context)?;
+        match (self, of_row) {
+            (AggregateState::Count(count), AggregateState::Count(own)) => {
+                *count = count.saturating_sub(own);
+            }
+            (
+                AggregateState::Total { sum, count },
+                AggregateState::Total { sum: own_sum, count: own_count },
+            ) => {
+                sum.add(own_sum.negated()?)?;
+                *count = count.saturating_sub(own_count);
+            }
+            _ => return Err(foreign_state()),
         }
         Ok(())
     }

@@ -248,6 +248,10 @@ impl Draft {
 
 /// The value of the only row of a SELECT without FROM.
 const ONE_SLOT: ColumnSlot = ColumnSlot(ITEM_SLOTS - 1);
+/// Slots of the values of window functions.
+pub(crate) const WINDOW_SLOTS: u16 = 0xf400;
+/// Window functions of one block.
+pub(crate) const WINDOW_COUNT_MAX: u16 = 0x3ff;
 /// Slots of the items of subqueries, where they are compared.
 pub(crate) const ITEM_SLOTS: u16 = 0xf800;
 /// Slots of the values of subqueries.
@@ -438,7 +442,11 @@ pub(crate) fn to_positions(expression: &mut Expression, layout: &[ColumnSlot]) -
         is_missing |= position.is_none();
         ColumnSlot(position.and_then(|position| u16::try_from(position).ok()).unwrap_or(u16::MAX))
     });
-    if is_missing { Err(SqlError::unsupported("this use of a subquery beside GROUP BY")) } else { Ok(()) }
+    if is_missing {
+        Err(SqlError::unsupported("this use of a subquery beside GROUP BY or window functions"))
+    } else {
+        Ok(())
+    }
 }
 
 fn position_of(slot: ColumnSlot, layout: &[ColumnSlot]) -> Option<usize> {

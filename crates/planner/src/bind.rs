@@ -1,7 +1,7 @@
 //! Statements to plans: names become columns, expressions get types, clauses are checked as MySQL checks them.
 //!
 //! - `scope`: which column a name means. `expression/`: expressions and calls. `grouping`: GROUP BY and aggregates.
-//! - `query`, `with`: UNION and its like, WITH. `select`, `joined`, `from`, `subquery`: one SELECT.
+//! - `query`, `with`: UNION and its like, WITH. `select`, `joined`, `from`, `subquery`, `window`: one SELECT.
 //! - `insert`, `modify`, `change`, `session`, `ddl`: the other statements.
 //!
 //! Invariant: a bound statement names only columns and indexes of the schema it was bound to, and every expression in
@@ -27,6 +27,7 @@ mod scope;
 mod select;
 mod session;
 mod subquery;
+mod window;
 mod with;
 
 pub use grant::role_names;
@@ -62,6 +63,8 @@ pub(crate) enum Clause {
     GroupBy,
     Having,
     OrderBy,
+    WindowPartition,
+    WindowOrder,
     Limit,
     Default,
 }
@@ -77,6 +80,8 @@ impl Clause {
             Self::GroupBy => "group statement",
             Self::Having => "having clause",
             Self::OrderBy => "order clause",
+            Self::WindowPartition => "window partition by",
+            Self::WindowOrder => "window order by",
             Self::Limit => "limit clause",
             Self::Default => "default value expression",
         }
@@ -97,6 +102,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) reads: Vec<(Arc<TableDefinition>, ColumnUse)>,
     /// The subqueries of the SELECT that is bound; None where none may stand.
     pub(crate) subqueries: Option<Vec<Subquery>>,
+    /// The window functions of the SELECT that is bound; None where none may stand.
+    pub(crate) windows: Option<window::WindowsDraft>,
     /// The names of the SELECTs around the one that is bound, the outermost first.
     pub(crate) outer_scopes: Vec<Arc<scope::Scope>>,
     /// The columns of those that were named from within.
@@ -196,6 +203,7 @@ pub(crate) fn bind(
         rounds: 0,
         relation_count: 0,
         subqueries: None,
+        windows: None,
         outer_scopes: Vec::new(),
         outer_columns: Vec::new(),
         volatile_calls: 0,

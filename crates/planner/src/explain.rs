@@ -9,8 +9,8 @@ mod relation;
 
 use crate::plan::{
     AccessPath, ChangePlan, ChangeVerb, ColumnAssignment, DeletePlan, Equals, ExplainFormat, Inclusive,
-    InsertConflict, InsertPlan, Limit, Plan, RangeTemplate, ScanDirection, SelectPlan, SortKey, Source,
-    TableAccess, UpdatePlan,
+    InsertConflict, InsertPlan, Limit, Plan, RangeTemplate, ScanDirection, SelectPlan, SortColumn, SortKey,
+    Source, TableAccess, UpdatePlan, WindowCall, WindowFunction, WindowStep,
 };
 use expression::{AggregateCall, ColumnSlot, Expression};
 use protocol::program::LockMode;
@@ -107,11 +107,52 @@ fn shown_group(expression: &Expression, select: &SelectPlan, table: Option<&Tabl
     expression.shown(name_of).to_string()
 }
 
+/// An expression over the rows that window functions leave, or over the groups if there are none.
+fn shown_item(expression: &Expression, select: &SelectPlan, table: Option<&TableDefinition>) -> String {
+    let Some(windows) = &select.windows else { return shown_group(expression, select, table) };
+    let name_of = |slot: ColumnSlot| match windows.input.get(slot.index()) {
+        Some(input) => shown_group(input, select, table),
+        None => {
+            let mut calls = windows.steps.iter().flat_map(|step| &step.calls);
+            let call = calls.nth(slot.index() - windows.input.len());
+            call.map_or_else(|| format!("#{}", slot.0), |call| shown_window_call(call, select, table))
+        }
+    };
+    expression.shown(name_of).to_string()
+}
+
+fn shown_window_call(call: &WindowCall, select: &SelectPlan, table: Option<&TableDefinition>) -> String {
+    let arguments = call.function.arguments();
+    let shown: Vec<String> = arguments.iter().map(|argument| shown_item(argument, select, table)).collect();
+    let arguments = match &call.function {
+        WindowFunction::Aggregate(call) if call.arguments.is_empty() => "*".to_owned(),
+        _ => shown.join(", "),
+    };
+    format!("{}({arguments}) OVER", call.function.name())
+}
+
+/// The windows of a step and what is asked of them.
+fn window_line(step: &WindowStep, select: &SelectPlan, table: Option<&TableDefinition>) -> String {
+    let inputs = select.windows.as_ref().map(|windows| windows.input.as_slice()).unwrap_or_default();
+    let key = |column: &SortColumn| {
+        let shown = inputs.get(column.position).map(|input| shown_group(input, select, table));
+        format!("{}{}", shown.unwrap_or_default(), if column.descending { " DESC" } else { "" })
+    };
+    let (partitions, order) = step.columns.split_at(step.partition_count);
+    let clause = |words: &str, columns: &[SortColumn]| match columns {
+        [] => String::new(),
+        columns => format!(" {words} {}", columns.iter().map(key).collect::<Vec<_>>().join(", ")),
+    };
+    let calls: Vec<String> = step.calls.iter().map(|call| shown_window_call(call, select, table)).collect();
+    let (partitions, order) = (clause("PARTITION BY", partitions), clause("ORDER BY", order));
+    format!("Window{partitions}{order}: {}", calls.join(", "))
+}
+
 /// The items of a SELECT as expressions over its table.
 #[must_use]
 pub fn projection(select: &SelectPlan) -> Vec<String> {
     let table = source_table(&select.source);
-    select.projection.iter().map(|item| shown_group(item, select, table.as_deref())).collect()
+    select.projection.iter().map(|item| shown_item(item, select, table.as_deref())).collect()
 }
 
 /// The columns of the source's rows by name.
@@ -161,10 +202,13 @@ impl Tree {
         self.limit(&select.limit);
         if let Some(sort) = &select.steps.sort {
             let title = if sort.equals == Equals::Dropped { "Sort with duplicate removal" } else { "Sort" };
-            self.sort(title, &select.order_by, |expression| shown_group(expression, select, table));
+            self.sort(title, &select.order_by, |expression| shown_item(expression, select, table));
         }
         if select.steps.distinct.is_some() {
             self.step("Distinct");
+        }
+        for step in select.windows.iter().flat_map(|windows| &windows.steps).rev() {
+            self.step(window_line(step, select, table));
         }
         if let Some(having) = &select.having {
             self.step(format!("Filter: {}", shown_group(having, select, table)));
@@ -421,10 +465,11 @@ fn select_facts(select: &SelectPlan) -> Facts<'_> {
 fn block_extras(select: &SelectPlan) -> Vec<&'static str> {
     let mut extra = Vec::new();
     let groups = select.grouping.as_ref().is_some_and(|grouping| !grouping.group_by.is_empty());
-    if groups || select.distinct {
+    if groups || select.distinct || select.windows.is_some() {
         extra.push("Using temporary");
     }
-    if select.steps.sort.is_some() {
+    let mut windows = select.windows.iter().flat_map(|windows| &windows.steps);
+    if select.steps.sort.is_some() || windows.any(|step| !step.columns.is_empty()) {
         extra.push("Using filesort");
     }
     if select.order_by_index == Some(ScanDirection::Backward) {

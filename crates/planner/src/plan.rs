@@ -27,11 +27,13 @@
 //! bound to ([`Prepared::fits`]). Slots check a table's version, too.
 
 mod relation;
+mod window;
 
 pub use relation::{
     Binding, Branch, CommonRead, CommonTable, Derived, HashForm, HashKey, Join, JoinKind, Lookup, Reads,
     Recursion, Relation, Scan, SetOperation, SetStep, SetVerb, VirtualRead,
 };
+pub use window::{Direction, Distance, Frame, FrameEdge, WindowCall, WindowFunction, WindowStep, Windows};
 
 use expression::Expression;
 use expression::aggregate::AggregateCall;
@@ -486,6 +488,8 @@ pub struct SelectPlan {
     pub grouping: Option<Grouping>,
     /// Subqueries that are asked for each group: a tree over [`Relation::Groups`].
     pub over_groups: Option<Relation>,
+    /// Window functions. Items and ORDER BY are over the rows that these leave.
+    pub windows: Option<Windows>,
     /// The items.
     pub projection: Vec<Expression>,
     /// DISTINCT.
@@ -526,10 +530,13 @@ pub struct Steps {
     pub evaluation: Evaluation,
     /// The rows of a table of which only some columns are read, because volatile functions are evaluated here.
     pub narrow: Option<Box<Narrow>>,
-    /// The values that a row becomes: the items, then what else is sorted by.
+    /// The values that a row of the source or a group becomes: the items, then what else is sorted by. With window
+    /// functions, what these read.
     pub output: Vec<Expression>,
     /// The same, if all of it is plain columns of the source.
     pub output_columns: Option<Vec<ColumnIndex>>,
+    /// With window functions, the values that a row becomes behind them.
+    pub windowed: Option<Vec<Expression>>,
     /// An operator drops rows that are equal: the types of the items.
     pub distinct: Option<Vec<SqlType>>,
     /// An operator sorts.
@@ -615,7 +622,7 @@ pub struct Grouping {
 }
 
 /// One ORDER BY item.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct SortKey {
     /// In the same space as the items.
     pub expression: Expression,

@@ -3,7 +3,8 @@
 //!
 //! It is decided here, once per plan; the executor runs it and EXPLAIN shows it.
 //!
-//! Invariant: behind the projection a row holds the items, then the values of `sort` that are no items.
+//! Invariant: behind the projection (behind the window functions, if there are any) a row holds the items, then the
+//! values of `sort` that are no items.
 
 use crate::plan::{Equals, Evaluation, Narrow, SelectPlan, Sort, SortColumn, SortKey, Source, Steps};
 use expression::{ColumnSlot, Expression};
@@ -17,17 +18,22 @@ pub(crate) fn steps_of(plan: &SelectPlan, is_volatile: bool) -> Steps {
         .then(|| plan.projection.iter().map(|item| item.sql_type.clone()).collect());
     let equals = if drops_equals { Equals::Dropped } else { Equals::Kept };
     let sort = needs_sort(plan).then_some(Sort { columns, equals });
-    let output = output_of(plan);
+    let shown = output_of(plan);
+    let (output, windowed) = match &plan.windows {
+        Some(windows) => (windows.input.clone(), Some(shown)),
+        None => (shown, None),
+    };
     let narrow = match &plan.source {
         Source::Table(table) if is_volatile => Some(Box::new(narrow(plan, table.filter.clone(), &output))),
         Source::Table(_) | Source::Nothing | Source::Joined { .. } => None,
     };
-    let limits_locks = plan.grouping.is_none() && !plan.distinct;
+    let limits_locks = plan.grouping.is_none() && !plan.distinct && plan.windows.is_none();
     Steps {
         evaluation: if is_volatile { Evaluation::RowByRow } else { Evaluation::Flowing },
         narrow,
         output_columns: as_columns(&output),
         output,
+        windowed,
         distinct,
         limits_source: limits_locks && sort.is_none(),
         limits_locks,

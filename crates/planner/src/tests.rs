@@ -185,6 +185,11 @@ fn sets() {
 }
 
 #[test]
+fn windows() {
+    check_golden(include_str!("tests/windows.txt"));
+}
+
+#[test]
 fn access_paths() {
     check_golden(include_str!("tests/access.txt"));
 }

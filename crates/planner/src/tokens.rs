@@ -204,6 +204,7 @@ const KEYWORDS: &[Keyword] = &[
     Keyword::FORCE,
     Keyword::FROM,
     Keyword::GROUP,
+    Keyword::GROUPS,
     Keyword::HAVING,
     Keyword::HIGH_PRIORITY,
     Keyword::IGNORE,

@@ -23,6 +23,7 @@ impl PointSelect {
         let [key] = &keys[..] else { return None };
         let is_plain = access.filter.is_none()
             && plan.grouping.is_none()
+            && plan.windows.is_none()
             && plan.having.is_none()
             && plan.lock.is_none()
             && plan.limit.count.is_none()

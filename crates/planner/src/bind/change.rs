@@ -115,7 +115,7 @@ impl Binder<'_> {
         }
         let columns =
             projection.iter().map(|item| computed_column("", item.sql_type.clone(), true)).collect();
-        let body = Body { projection, columns, grouping: None, having: None, order_by };
+        let body = Body { projection, columns, grouping: None, windows: None, having: None, order_by };
         let conjuncts = selection.map(Expression::into_conjuncts).unwrap_or_default();
         let (query, _) = self.joined_plan(draft, conjuncts, body, limit, false)?;
         let plan = ChangePlan { verb, query, targets: planned };

@@ -50,12 +50,23 @@ pub(crate) struct Place<'a> {
     pub(crate) aliases: Option<Aliases<'a>>,
     /// The slot of the new row's first column, where VALUES(column) means something.
     pub(crate) new_row: Option<u16>,
+    /// Whether window functions may stand here.
+    pub(crate) windows: WindowPlace,
+}
+
+/// Whether window functions may stand somewhere.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum WindowPlace {
+    /// In items and ORDER BY of a SELECT.
+    Allowed,
+    /// 3593.
+    Nowhere,
 }
 
 impl<'a> Place<'a> {
     /// A place with columns only.
     pub(crate) fn new(scope: &'a Scope, clause: Clause) -> Self {
-        Self { scope, clause, aggregates: None, aliases: None, new_row: None }
+        Self { scope, clause, aggregates: None, aliases: None, new_row: None, windows: WindowPlace::Nowhere }
     }
 }
 
@@ -214,11 +225,22 @@ impl Binder<'_> {
             let found = aliases.items.iter().find(|(name, _)| same_name(name, &ident.value))?;
             Some((aliases.first, &found.1))
         });
+        let place_of_windows = place.windows;
+        let item_of = |binder: &mut Self, item: &Expression| {
+            if place_of_windows == WindowPlace::Nowhere && super::window::reads_window(item) {
+                let name = &ident.value;
+                let text = format!(
+                    "You cannot use the alias '{name}' of an expression containing a window function in this context.'"
+                );
+                return Err(SqlError::new(3594, text));
+            }
+            binder.substitute(item)
+        };
         match alias {
-            Some((true, item)) => self.substitute(item),
+            Some((true, item)) => item_of(self, item),
             Some((false, item)) => match place.scope.find(&[], &ident.value, place.clause)? {
                 Some(column) => Ok(self.read_column(column, place.scope)),
-                None => self.substitute(item),
+                None => item_of(self, item),
             },
             None => self.named_column(&[], &ident.value, place),
         }

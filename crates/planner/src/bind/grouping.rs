@@ -5,12 +5,12 @@
 //! bare column is 1055 or 1140 under ONLY_FULL_GROUP_BY; without it, ANY_VALUE.
 //!
 //! Invariant: after [`Groups::finish`] every slot of an adopted expression is below `group_by.len() + calls.len()`, or
-//! that of a subquery's value.
+//! that of the value of a subquery or a window function.
 
 use super::expression::{Aggregates, Place};
 use super::scope::{Scope, ScopeTable};
 use super::{Binder, Clause};
-use crate::algebra::{Dependency, ITEM_SLOTS};
+use crate::algebra::{Dependency, WINDOW_SLOTS};
 use crate::plan::Grouping;
 use expression::{AggregateCall, AggregateFunction, ColumnSlot, Expression, Node};
 use protocol::SqlError;
@@ -39,6 +39,8 @@ pub(crate) enum Adopted {
     Item(usize),
     OrderBy(usize),
     Having,
+    /// Of PARTITION BY and ORDER BY of windows, or of what is asked of them.
+    Window(usize),
 }
 
 impl<'a> Groups<'a> {
@@ -76,8 +78,8 @@ impl<'a> Groups<'a> {
             }
             return Ok(());
         };
-        if slot.0 >= ITEM_SLOTS {
-            // The value of a subquery: it is asked for each group.
+        if slot.0 >= WINDOW_SLOTS {
+            // The value of a subquery or of a window function: it is asked for each group.
             return Ok(());
         }
         if slot.0 >= self.first_aggregate {
@@ -114,6 +116,9 @@ impl<'a> Groups<'a> {
             Adopted::Item(number) => format!("#{} of SELECT list", number + 1),
             Adopted::OrderBy(number) => format!("#{} of ORDER BY", number + 1),
             Adopted::Having => "#1 of HAVING clause".to_owned(),
+            Adopted::Window(number) => {
+                format!("#{} of PARTITION BY or ORDER BY clause of window", number + 1)
+            }
         };
         if self.written == 0 {
             return SqlError::new(
@@ -146,7 +151,7 @@ impl<'a> Groups<'a> {
 /// Columns of aggregates lie behind the `first` ones, which are grouped by.
 fn place_behind(expression: &mut Expression, first: u16) {
     if let Node::Column(slot) = &mut expression.node {
-        if slot.0 >= AGGREGATE_SLOTS && slot.0 < ITEM_SLOTS {
+        if slot.0 >= AGGREGATE_SLOTS && slot.0 < WINDOW_SLOTS {
             slot.0 = slot.0 - AGGREGATE_SLOTS + first;
         }
         return;
@@ -163,7 +168,7 @@ fn group_column(position: usize, expression: &Expression) -> Result<Expression, 
 }
 
 fn aggregate_column(position: u16, expression: &Expression) -> Result<Expression, SqlError> {
-    let slot = AGGREGATE_SLOTS.checked_add(position).filter(|slot| *slot < ITEM_SLOTS);
+    let slot = AGGREGATE_SLOTS.checked_add(position).filter(|slot| *slot < WINDOW_SLOTS);
     let slot = slot.ok_or_else(|| SqlError::new(1117, "Too many columns"))?;
     Ok(Expression::column(ColumnSlot(slot), expression.sql_type.clone(), expression.nullable))
 }

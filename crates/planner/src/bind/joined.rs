@@ -96,6 +96,7 @@ impl Binder<'_> {
             source: Source::Joined { relation, filter },
             grouping: body.grouping,
             over_groups,
+            windows: body.windows,
             projection: body.projection,
             distinct,
             having: body.having,
@@ -120,9 +121,13 @@ fn over_groups(body: &mut Body, subqueries: Vec<Subquery>) -> Result<Option<Rela
     for subquery in subqueries {
         relation = subquery.applied_to(relation, &mut layout)?;
     }
-    let order_by = body.order_by.iter_mut().map(|key| &mut key.expression);
-    let mut expressions = body.projection.iter_mut().chain(&mut body.having).chain(order_by);
-    expressions.try_for_each(|expression| to_positions(expression, &layout))?;
+    let mut lowered = Ok(());
+    for_each_behind(body, &mut |expression| {
+        if lowered.is_ok() {
+            lowered = to_positions(expression, &layout);
+        }
+    });
+    lowered?;
     Ok(has_subqueries.then_some(relation))
 }
 
@@ -136,8 +141,17 @@ fn for_each_of_source(body: &mut Body, each: &mut dyn FnMut(&mut Expression)) {
                 call.order_by.iter_mut().for_each(|order| each(&mut order.expression));
             }
         }
+        None => for_each_behind(body, each),
+    }
+}
+
+/// The expressions that are over the groups, or over rows of the source if there are none.
+fn for_each_behind(body: &mut Body, each: &mut dyn FnMut(&mut Expression)) {
+    body.having.iter_mut().for_each(&mut *each);
+    match &mut body.windows {
+        Some(windows) => windows.input.iter_mut().for_each(&mut *each),
         None => {
-            body.projection.iter_mut().chain(&mut body.having).for_each(&mut *each);
+            body.projection.iter_mut().for_each(&mut *each);
             body.order_by.iter_mut().for_each(|key| each(&mut key.expression));
         }
     }

@@ -122,9 +122,9 @@ impl Binder<'_> {
     ) -> Result<BoundQuery, SqlError> {
         let columns = united(&branches)?;
         let set = operation_of(branches, &columns);
-        let around = self.subqueries.replace(Vec::new());
+        let around = (self.subqueries.replace(Vec::new()), self.windows.take());
         let bound = self.over_set(set, columns, parts);
-        self.subqueries = around;
+        (self.subqueries, self.windows) = around;
         bound
     }
 
@@ -208,7 +208,7 @@ impl Binder<'_> {
         let relation = Relation::Set(Arc::new(set));
         let draft = Draft::Query { relation, width, first_slot: 0, filter: Vec::new() };
         let projection = items.into_iter().map(|(_, column)| column).collect();
-        let body = Body { projection, columns, grouping: None, having: None, order_by };
+        let body = Body { projection, columns, grouping: None, windows: None, having: None, order_by };
         self.joined_plan(draft, Vec::new(), body, limit, false)
     }
 }

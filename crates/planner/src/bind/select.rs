@@ -1,8 +1,9 @@
 //! SELECT from no table or one; `joined` has those from several.
 //!
-//! Everything is bound in the mixed space first; then, if there is a grouping, brought into the group space.
+//! Everything is bound in the mixed space first; then, if there is a grouping, brought into the group space, and behind
+//! window functions over the rows that they leave.
 
-use super::expression::{Aggregates, Aliases, Place};
+use super::expression::{Aggregates, Aliases, Place, WindowPlace};
 use super::grouping::{Adopted, Groups, ordinal, select_item};
 use super::item_names::item_texts;
 use super::scope::{Scope, ScopeTable, same_name};
@@ -10,7 +11,7 @@ use super::{Binder, Clause, NamedTable, VolatilePlace, computed_column, system_t
 use crate::access_path::{self, Purpose, Wanted};
 use crate::algebra::{Dependency, Draft, ITEM_SLOTS, Subquery, SubqueryPlace, equalities};
 use crate::limits::SELECT_ITEM_COUNT_MAX;
-use crate::plan::{ColumnOrigin, Grouping, Limit, ResultColumn, SelectPlan, SortKey, Source, Steps};
+use crate::plan::{ColumnOrigin, Grouping, Limit, ResultColumn, SelectPlan, SortKey, Source, Steps, Windows};
 use crate::privileges;
 use crate::statement::TableName;
 use crate::steps::steps_of;
@@ -61,9 +62,10 @@ impl Binder<'_> {
         parts: &Parts<'_>,
         in_share_mode: bool,
     ) -> Result<(SelectPlan, Vec<ResultColumn>), SqlError> {
-        let around = self.subqueries.replace(Vec::new());
+        let windows = self.named_windows(&parts.select.named_window)?;
+        let around = (self.subqueries.replace(Vec::new()), self.windows.replace(windows));
         let bound = self.block_with_subqueries(parts, in_share_mode);
-        self.subqueries = around;
+        (self.subqueries, self.windows) = around;
         bound
     }
 
@@ -119,7 +121,8 @@ impl Binder<'_> {
             };
             return self.joined_plan(draft, conjuncts, body, limit, distinct);
         }
-        let ordered: &[SortKey] = if body.grouping.is_some() { &[] } else { &body.order_by };
+        let is_made = body.grouping.is_some() || body.windows.is_some();
+        let ordered: &[SortKey] = if is_made { &[] } else { &body.order_by };
         let has_lock = lock.is_some();
         let mut order_by_index = None;
         let source = match named {
@@ -137,7 +140,8 @@ impl Binder<'_> {
                 }
                 let purpose = if has_lock { Purpose::Lock } else { Purpose::Read };
                 let alias = alias.unwrap_or_else(|| table.name.clone());
-                let wanted = Wanted { order_by: ordered, is_limited: limit.count.is_some(), purpose };
+                let is_limited = limit.count.is_some() && body.windows.is_none();
+                let wanted = Wanted { order_by: ordered, is_limited, purpose };
                 let (access, direction) = access_path::access(table, alias, selection.clone(), &wanted);
                 order_by_index = direction;
                 Source::Table(access)
@@ -148,6 +152,7 @@ impl Binder<'_> {
             source,
             grouping: body.grouping,
             over_groups: None,
+            windows: body.windows,
             projection: body.projection,
             distinct,
             having,
@@ -229,6 +234,10 @@ impl Binder<'_> {
             None => None,
         };
         let mut order_by = self.order_by(parts.order_by, scope, &mut aggregates, &all, &aliases)?;
+        let mut place = Place::new(scope, Clause::WindowOrder);
+        place.aggregates = Some(&mut aggregates);
+        self.check_unused_windows(&mut place)?;
+        let mut windows = self.windows.take().unwrap_or_default();
         let mut grouping = None;
         if !group_by.is_empty() || !aggregates.calls.is_empty() {
             let is_single = group_by.is_empty();
@@ -247,6 +256,9 @@ impl Binder<'_> {
             for (number, key) in order_by.iter_mut().enumerate() {
                 groups.adopt(&mut key.expression, Adopted::OrderBy(number))?;
             }
+            for (number, expression) in windows.expressions_mut().enumerate() {
+                groups.adopt(expression, Adopted::Window(number))?;
+            }
             let subqueries = self.subqueries.as_deref_mut().unwrap_or_default();
             let of_groups = |subquery: &&mut Subquery| subquery.place == SubqueryPlace::Items;
             for subquery in subqueries.iter_mut().filter(of_groups) {
@@ -262,11 +274,15 @@ impl Binder<'_> {
             let adopted = adopted
                 .chain(&mut having)
                 .chain(order_by.iter_mut().map(|key| &mut key.expression))
+                .chain(windows.expressions_mut())
                 .chain(of_subqueries);
             grouping = Some(groups.finish(adopted));
         }
-        let (projection, columns) = items.into_iter().map(|item| (item.expression, item.column)).unzip();
-        Ok(Body { projection, columns, grouping, having, order_by })
+        let (mut projection, columns): (Vec<Expression>, Vec<ResultColumn>) =
+            items.into_iter().map(|item| (item.expression, item.column)).unzip();
+        let keys = order_by.iter_mut().map(|key| &mut key.expression);
+        let windows = windows.finish(projection.iter_mut().chain(keys))?;
+        Ok(Body { projection, columns, grouping, windows, having, order_by })
     }
 
     fn items(
@@ -337,6 +353,7 @@ impl Binder<'_> {
     ) -> Result<Item, SqlError> {
         let mut place = Place::new(scope, Clause::FieldList);
         place.aggregates = Some(aggregates);
+        place.windows = WindowPlace::Allowed;
         let mut expression = self.expression(expr, &mut place)?;
         if expression.is_pi() {
             // Shown as DOUBLE(8,6); what is computed with it has all digits.
@@ -398,6 +415,7 @@ impl Binder<'_> {
                 None => {
                     let mut place = Place::new(scope, Clause::OrderBy);
                     place.aggregates = Some(aggregates);
+                    place.windows = WindowPlace::Allowed;
                     // A whole item is an alias first; within an expression, columns come first.
                     let first = matches!(expr, Expr::Identifier(_));
                     place.aliases = Some(Aliases { items: aliases, first });
@@ -443,6 +461,8 @@ pub(super) struct Body {
     pub(super) projection: Vec<Expression>,
     pub(super) columns: Vec<ResultColumn>,
     pub(super) grouping: Option<Grouping>,
+    /// Then items and ORDER BY are over the rows that these leave.
+    pub(super) windows: Option<Windows>,
     pub(super) having: Option<Expression>,
     pub(super) order_by: Vec<SortKey>,
 }
@@ -590,7 +610,7 @@ pub(super) fn check_select(text: &str, select: &Select) -> Result<(), SqlError> 
         distribute_by,
         sort_by,
         having: _,
-        named_window,
+        named_window: _,
         qualify,
         window_before_qualify: _,
         value_table_mode,
@@ -601,9 +621,6 @@ pub(super) fn check_select(text: &str, select: &Select) -> Result<(), SqlError> 
     }
     if into.is_some() {
         return Err(SqlError::unsupported("SELECT ... INTO"));
-    }
-    if !named_window.is_empty() {
-        return Err(SqlError::unsupported("window functions"));
     }
     let is_foreign = top.is_some()
         || exclude.is_some()

@@ -173,7 +173,7 @@ impl Binder<'_> {
             let text = "The used SELECT statements have a different number of columns";
             return Err(SqlError::new(1222, text));
         }
-        if plan.grouping.is_some() {
+        if plan.grouping.is_some() || plan.windows.is_some() {
             let text = "can contain neither aggregation nor window functions in recursive query block";
             return Err(recursive_error(3575, cte, text));
         }

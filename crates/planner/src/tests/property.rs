@@ -55,6 +55,9 @@ fn for_each_of_select(select: &mut SelectPlan, change: &mut dyn FnMut(&mut Expre
         grouping.group_by.iter_mut().for_each(&mut *change);
         grouping.calls.iter_mut().flat_map(|call| &mut call.arguments).for_each(&mut *change);
     }
+    if let Some(windows) = &mut select.windows {
+        windows.input.iter_mut().for_each(&mut *change);
+    }
     select.projection.iter_mut().for_each(&mut *change);
     select.having.iter_mut().for_each(&mut *change);
     select.order_by.iter_mut().for_each(|key| change(&mut key.expression));

@@ -17,6 +17,7 @@ mod sets;
 mod statements;
 mod virtual_tables;
 mod volatile;
+mod windows;
 
 use harness::{BACKUP, Harness, LDM, column_table};
 use mysql_protocol::client::{Response, ResultSet, Value};

@@ -1,7 +1,8 @@
 //! Calls: functions, aggregates, and the forms that only look like calls (VALUES, DEFAULT, TIMESTAMPDIFF's unit).
 
-use super::{Aggregates, Place, interval_unit};
+use super::{Aggregates, Place, WindowPlace, interval_unit};
 use crate::bind::scope::Scope;
+use crate::bind::window::is_window_only;
 use crate::bind::{Binder, Clause, VolatilePlace, group_concat_size_max};
 use crate::modes::is_function_keyword;
 use crate::plan::{SessionValue, UserLockFunction};
@@ -45,9 +46,6 @@ impl Binder<'_> {
     ) -> Result<Expression, SqlError> {
         let Function { name, uses_odbc_syntax, parameters, args, within_group, filter, null_treatment, over } =
             function;
-        if over.is_some() {
-            return Err(SqlError::unsupported("window functions"));
-        }
         if *uses_odbc_syntax
             || *parameters != FunctionArguments::None
             || !within_group.is_empty()
@@ -76,6 +74,11 @@ impl Binder<'_> {
             FunctionArguments::Subquery(_) => return Err(SqlError::unsupported("subqueries")),
         };
         let upper = name.to_ascii_uppercase();
+        match (over, list) {
+            (Some(over), Some(list)) => return self.window_function(&upper, list, over, place),
+            (None, _) if !is_window_only(&upper) => {}
+            _ => return Err(syntax_error_behind_word(self.text, name)),
+        }
         if let (Some(function), Some(list)) = (AggregateFunction::by_name(&upper), list) {
             return self.aggregate(function, list, place);
         }
@@ -261,10 +264,11 @@ impl Binder<'_> {
         // Taken out while the arguments are bound: aggregates do not nest.
         let Some(aggregates) = place.aggregates.take() else { return Err(invalid_use()) };
         let aliases = place.aliases.take();
+        let windows = std::mem::replace(&mut place.windows, WindowPlace::Nowhere);
         let volatile_place = std::mem::replace(&mut self.volatile_place, VolatilePlace::Restless);
         let call = self.aggregate_call(function, list, place);
         self.volatile_place = volatile_place;
-        place.aliases = aliases;
+        (place.aliases, place.windows) = (aliases, windows);
         let placed = call.and_then(|call| {
             if self.is_of_outer(&call.arguments) {
                 return Err(SqlError::unsupported("aggregates of an outer query in a subquery"));
@@ -275,7 +279,8 @@ impl Binder<'_> {
         placed
     }
 
-    fn aggregate_call(
+    /// The call of an aggregate whose arguments are bound here.
+    pub(in crate::bind) fn aggregate_call(
         &mut self,
         function: AggregateFunction,
         list: &FunctionArgumentList,
@@ -360,7 +365,7 @@ fn placed_call(aggregates: &mut Aggregates, call: AggregateCall) -> Result<Expre
     };
     let call = &aggregates.calls[position];
     let slot = u16::try_from(position).ok().and_then(|position| aggregates.first_slot.checked_add(position));
-    let slot = slot.filter(|slot| *slot < crate::algebra::ITEM_SLOTS - 1);
+    let slot = slot.filter(|slot| *slot < crate::algebra::WINDOW_SLOTS);
     let slot = slot.ok_or_else(|| SqlError::new(1117, "Too many columns"))?;
     Ok(Expression::column(expression::ColumnSlot(slot), call.sql_type.clone(), call.nullable))
 }
