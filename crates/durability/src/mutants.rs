@@ -15,16 +15,19 @@ pub enum Mutant {
     NeededFileRecycled,
     /// Blocks that a life left behind come back.
     LeftBehindReturns,
+    /// A node that has joined forgets what it held before, though it is not restorable yet.
+    JoinedForgetsBefore,
 }
 
 /// All of them; each has a test.
-pub const ALL: [Mutant; 6] = [
+pub const ALL: [Mutant; 7] = [
     Mutant::SyncSkipped,
     Mutant::TornEndIsDamage,
     Mutant::DamageIsTornEnd,
     Mutant::TailNotRewritten,
     Mutant::NeededFileRecycled,
     Mutant::LeftBehindReturns,
+    Mutant::JoinedForgetsBefore,
 ];
 
 #[cfg(feature = "mutants")]

@@ -433,7 +433,8 @@ impl Membership {
             | Signal::RecoverVoters(_)
             | Signal::DiskCounted { .. }
                 if envelope.from != Address::main(self.config.node) => {}
-            Signal::DiskRead(_) | Signal::Restored(_) if from != self.config.node => {}
+            Signal::DiskRead(_) | Signal::Restored(_) | Signal::RestoredToJoin(_)
+                if from != self.config.node => {}
             Signal::CaughtUp { view } => {
                 self.caught_up = Some(view);
                 self.ask_for_sync(now, outputs);
@@ -455,6 +456,7 @@ impl Membership {
                 self.on_restored(now, order, outputs);
                 self.look_for_restart(now, outputs);
             }
+            Signal::RestoredToJoin(point) => self.on_returned(now, point, outputs),
             Signal::DiskCounted { view, is_durable } => {
                 self.on_disk_counted(now, (view, is_durable), outputs);
             }

@@ -219,7 +219,8 @@ fn candidates(state: &ControlState, there: &[NodeId], durable: Epoch) -> Vec<Can
         for node in at.replicas.iter().filter(|node| there.contains(node)) {
             let Some((point, claim)) = named_point(state, at, *node) else { continue };
             if point.flushed >= durable {
-                found.push(Candidate { node: *node, group, low: claim.low, point });
+                let low = claim.low.max(point.low);
+                found.push(Candidate { node: *node, group, low, point });
             }
         }
     }

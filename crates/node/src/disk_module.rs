@@ -2,7 +2,9 @@
 //!
 //! ```text
 //! start     read manifests and log, write the log's tail again -> the claim goes to `membership`, which joins with it
-//! then      an order to restore: rows up to the cut, a new file -> `Restored`; or a view: a new log begins (`start`)
+//! then      an order to restore: rows up to the cut, a new file -> `Restored`; or
+//!           the cluster goes on: rows up to the newest point that counts -> `RestoredToJoin`, and the node joins with
+//!           them; or nothing counts, and a view begins a new log (`start`)
 //! a view    `main` sends the tables by this module, which sends ahead the rows that were restored
 //! always    blocks of the ldms -> the log; whole(e) when every ldm has said so; a flush; `Flushed` -> `main`
 //! ```
@@ -11,7 +13,8 @@
 //! - **Flushes.** Every TimeBetweenGlobalCheckpoints, if there is anything to flush, and at once for an epoch that
 //!   somebody waits for.
 //! - **A member that joins** logs what it publishes and what is copied to it between the marks *joining* and *joined*.
-//!   Nothing of that counts before the next whole(e), so there is none in between.
+//!   Nothing of that counts before the next whole(e), so there is none in between. The log keeps all that the disk
+//!   held before: until the new life is restorable, a restart may have to begin from that.
 //! - **A failed write or sync** ends the process: nobody knows what the disk holds.
 //!
 //! Invariants: the claim is told after the tail of the log was written again and synced. Rows reach the ldms before the
@@ -38,7 +41,9 @@ use protocol::epoch::NodeEpoch;
 use protocol::module::EXIT_DISK;
 use protocol::redo_room::RedoRoom;
 use protocol::restart::RestoreOrder;
-use protocol::{Address, Envelope, Input, Outputs, RequestToRuntime, RestartPoint, Severity, Signal};
+use protocol::{
+    Address, ClaimPoint, Envelope, Input, Outputs, RequestToRuntime, RestartPoint, Severity, Signal,
+};
 use query::{NodeMap, RestoredFragment, Shared};
 use restore::Restore;
 use std::collections::{BTreeMap, VecDeque};
@@ -110,8 +115,29 @@ enum Phase {
     Restoring(Box<Restore>),
     /// A checkpoint is bad, and the next life must not claim it: why the node ends, and what is done before.
     GivingUp(String, Option<DiskOperation>),
+    /// Rows are restored, and the node joins with them: the rows of which epoch.
+    Returned(Box<(Epoch, NextLog)>),
     /// The log is written.
     Running,
+}
+
+/// The use of rows that are restored.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Aim {
+    /// A restart of the cluster.
+    Restart(RestoreOrder),
+    /// To join a cluster that goes on.
+    Join(ClaimPoint),
+}
+
+impl Aim {
+    /// The rows up to this epoch are restored.
+    fn cut(&self) -> Epoch {
+        match self {
+            Self::Restart(order) => order.restart.cut,
+            Self::Join(point) => point.flushed,
+        }
+    }
 }
 
 /// Where a log goes on.
@@ -234,6 +260,7 @@ impl DiskModule {
             _ if envelope.from.node != self.config.node => {}
             Signal::JoinAccepted { incarnation } => self.life = incarnation,
             Signal::Restore(order) => self.on_restore(order, outputs),
+            Signal::RestoreToJoin(point) => self.on_restore_to_join(point, outputs),
             Signal::EpochClosed { epoch, is_awaited, closed_at_us, .. } => {
                 self.marks.close(epoch, closed_at_us);
                 if is_awaited {
@@ -279,7 +306,7 @@ impl DiskModule {
             | Shared::Readers { .. }
             | Shared::Account(_)
             | Shared::Catalogue(_)
-            | Shared::Fragments(_)
+            | Shared::Fragments { .. }
             | Shared::ListFragments
             | Shared::Scan(_)
             | Shared::Load(_) => {}
@@ -434,7 +461,7 @@ impl DiskModule {
 
     /// `main` has tables for the ldms. Rows that were restored go ahead of the first ones.
     fn on_tables(&mut self, map: Arc<NodeMap>, outputs: &mut Outputs<Shared>) {
-        self.begin_in_view(&map);
+        let base = self.begin_in_view(&map);
         let mut of_ldms: BTreeMap<Address, Vec<RestoredFragment>> = BTreeMap::new();
         if let Some(fragments) = self.fragments.take() {
             of_ldms.extend(self.config.ldms.iter().map(|ldm| (*ldm, Vec::new())));
@@ -446,27 +473,50 @@ impl DiskModule {
             }
         }
         for (ldm, fragments) in of_ldms {
-            outputs.share(self.me(), ldm, Shared::Fragments(fragments));
+            outputs.share(self.me(), ldm, Shared::Fragments { fragments, base });
         }
         for ldm in &self.config.ldms {
             outputs.share(self.me(), *ldm, Shared::Tables(Arc::clone(&map)));
         }
     }
 
-    /// The first view of a node that has restored nothing: its log begins.
-    fn begin_in_view(&mut self, map: &NodeMap) {
-        let Phase::Claimed(found) = &self.phase else { return };
+    /// The first view of a node that no restart has brought back: its log begins. Gives the epoch of the rows with
+    /// which the node joins. One that joins leaves what its log has.
+    fn begin_in_view(&mut self, map: &NodeMap) -> Epoch {
         let view = &map.view;
-        let end = found.end_at(None);
-        self.life = map.incarnation;
-        self.is_joining = !view.is_in_sync(self.config.node);
-        self.checkpoints.clear();
+        let is_joining = !view.is_in_sync(self.config.node);
+        let (base, end) = match std::mem::replace(&mut self.phase, Phase::Running) {
+            Phase::Returned(work) => (work.0, work.1.end),
+            // Nothing counts of what is there.
+            Phase::Claimed(found) => {
+                self.checkpoints.clear();
+                (Epoch(0), found.end_at(None))
+            }
+            phase @ (Phase::Starting
+            | Phase::Listing
+            | Phase::Removing(_)
+            | Phase::Manifests(_)
+            | Phase::Scanning(_)
+            | Phase::Rewriting(_)
+            | Phase::Tidying(..)
+            | Phase::Restoring(_)
+            | Phase::GivingUp(..)
+            | Phase::Running) => {
+                self.phase = phase;
+                return Epoch(0);
+            }
+        };
+        let is_new_log = end.next <= Position(1);
+        (self.life, self.is_joining) = (map.incarnation, is_joining);
         self.begin_log(view.founding, view.restart, end);
-        let Some(writer) = &mut self.writer else { return };
-        writer.release(Position(1));
-        if self.is_joining {
-            writer.mark(Mark::Joining { base: Epoch(0) });
+        let Some(writer) = &mut self.writer else { return base };
+        if is_new_log {
+            writer.release(Position(1));
         }
+        if is_joining {
+            writer.mark(Mark::Joining { base });
+        }
+        base
     }
 
     /// All ldms use this map: a member that was joining may be in sync. It is so in the log once nothing of an earlier

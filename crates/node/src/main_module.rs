@@ -367,7 +367,6 @@ impl MainModule {
             | Signal::RestartAwaited { .. }
             | Signal::EpochWhole { .. }
             | Signal::Flushed { .. }
-            | Signal::Restore(_)
             | Signal::PeerFound { .. }
                 if from.node != self.config.node => {}
             Signal::JoinAccepted { incarnation } => self.on_joined(incarnation, outputs),
@@ -402,7 +401,7 @@ impl MainModule {
                     self.on_epoch(now, from, signal, outputs);
                 }
             }
-            Signal::Restore(order) => self.tell_disk(Signal::Restore(order), outputs),
+            signal @ (Signal::Restore(_) | Signal::RestoreToJoin(_)) => self.to_disk(from, signal, outputs),
             Signal::RestoreProgress(progress) => self.on_restore_progress(from, progress, outputs),
             Signal::SchemaInstall { request, version, tables, used_for_ms } => {
                 self.on_schema_install(now, from, request, version, (tables, used_for_ms), outputs)
@@ -468,6 +467,13 @@ impl MainModule {
     fn tell_disk(&self, signal: Signal, outputs: &mut Outputs<Shared>) {
         for disk in self.modules(ModuleKind::Disk) {
             outputs.send(self.me(), disk, signal.clone());
+        }
+    }
+
+    /// The membership of this node has an order for `disk`.
+    fn to_disk(&self, from: Address, signal: Signal, outputs: &mut Outputs<Shared>) {
+        if from.node == self.config.node {
+            self.tell_disk(signal, outputs);
         }
     }
 
@@ -796,7 +802,7 @@ impl MainModule {
             Shared::Tables(_)
             | Shared::Account(_)
             | Shared::Redo { .. }
-            | Shared::Fragments(_)
+            | Shared::Fragments { .. }
             | Shared::ListFragments
             | Shared::FragmentsListed(_)
             | Shared::Scan(_)

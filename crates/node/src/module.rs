@@ -361,7 +361,7 @@ impl NodeModule {
             | Shared::Account(_)
             | Shared::Redo { .. }
             | Shared::Catalogue(_)
-            | Shared::Fragments(_)
+            | Shared::Fragments { .. }
             | Shared::ListFragments
             | Shared::FragmentsListed(_)
             | Shared::Scan(_)

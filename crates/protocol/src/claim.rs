@@ -39,6 +39,8 @@ pub struct ClaimPoint {
     pub flushed: Epoch,
     /// When the epoch was closed: microseconds since 1970, by the clock of the master of that time.
     pub closed_at_us: u64,
+    /// It cannot be brought to an epoch below this one. Rows that were copied to the node have no older versions here.
+    pub low: Epoch,
 }
 
 /// The contents of a disk, in a few numbers.
@@ -77,14 +79,21 @@ impl Claim {
             of_number(point.restart)
                 .is_some_and(|restart| point.flushed == restart.cut || point.flushed >= restart.first)
         };
-        let point = *self.points.iter().filter(|point| counts(point)).find(is_recorded)?;
-        let mut later = restarts.iter().skip_while(|restart| restart.number <= point.restart).peekable();
-        if later.peek().is_some_and(|next| next.number.0 > point.restart.0 + 1) {
-            return None;
-        }
-        let cut = later.map(|restart| restart.cut).min();
-        Some(ClaimPoint { flushed: cut.map_or(point.flushed, |cut| cut.min(point.flushed)), ..point })
+        let counting = self.points.iter().filter(|point| counts(point)).filter(is_recorded);
+        counting.filter_map(|point| lowered(*point, restarts)).next()
     }
+}
+
+/// The point, at most at the cuts behind its restart. None if it cannot be brought there, or if the list of restarts
+/// does not reach back to it.
+fn lowered(point: ClaimPoint, restarts: &[RestartPoint]) -> Option<ClaimPoint> {
+    let mut later = restarts.iter().skip_while(|restart| restart.number <= point.restart).peekable();
+    if later.peek().is_some_and(|next| next.number.0 > point.restart.0 + 1) {
+        return None;
+    }
+    let cut = later.map(|restart| restart.cut).min();
+    let flushed = cut.map_or(point.flushed, |cut| cut.min(point.flushed));
+    (point.low <= flushed).then_some(ClaimPoint { flushed, ..point })
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub use commit::{
     CommitDone, CommitOneRequest, CommitOutcome, CoordinateRequest, Decider, Outcome, Participant, Prepared,
     Replicate, ReplicateAhead, ReplicatedWrite, Sealed,
 };
-pub use copy::{CopiedEntries, CopiedOutcome, CopiedRow, CopyPiece};
+pub use copy::{CopiedEntries, CopiedOutcome, CopiedRange, CopiedRow, CopyBounds, CopyPiece};
 pub use fence::{Fence, SignalEntry, Verdict};
 pub use management::{
     ChecksumDone, ChecksumRequest, CommonTable, DriverTable, INFO_ROWS_MAX, InfoSource, InfoTable, LdmTable,
@@ -295,6 +295,8 @@ pub enum Signal {
     CopyApplied {
         /// Which slot.
         slot: SlotId,
+        /// Of these the member has other rows: it asks for all of them.
+        differing: Vec<CopyBounds>,
     },
     /// ldm -> main of the joining member: every row of a slot is here, in this view.
     #[signal(to = main, fence = strict)]
@@ -755,6 +757,13 @@ pub enum Signal {
     /// disk -> main of the same data node: how far it is with that, each second.
     #[signal(to = main, fence = none)]
     RestoreProgress(RestoreProgress),
+    /// membership -> main -> disk of the same data node, before it joins a cluster that goes on: bring the rows to this
+    /// point of the claim, then answer.
+    #[signal(to(main, disk), fence = none)]
+    RestoreToJoin(crate::ClaimPoint),
+    /// disk -> membership: the rows are there. The node joins with them.
+    #[signal(to = membership, fence = none)]
+    RestoredToJoin(crate::ClaimPoint),
     /// main -> membership of the same data node: an epoch was said in this view that this node's disk holds. It was
     /// said to be flushed everywhere or, if `is_durable`, to be durable.
     #[signal(to = membership, fence = none)]

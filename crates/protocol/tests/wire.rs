@@ -296,6 +296,7 @@ fn takeover() -> Vec<Signal> {
         undecided: vec![undecided],
         outcomes: vec![(TRANSACTION, Some(EPOCH)), (TransactionId(6), None)],
         is_copied: true,
+        base: Epoch(6),
         claim: Some(Claim { since: ViewNumber(2), acquired: ViewNumber(3) }),
     };
     let copied = CopiedRow { table: TABLE.id, key: [1].into(), row: [2, 2].into(), epoch: EPOCH };
@@ -324,8 +325,9 @@ fn takeover() -> Vec<Signal> {
             later: vec![(TABLE.id, vec![IndexId(2)])],
             entries: vec![CopiedEntries { table: TABLE.id, index: IndexId(2), keys: vec![[1].into()] }],
             with_entries: true,
+            ranges: vec![CopiedRange { bounds: bounds(), count: 3, hash: 4, is_exact: false }],
         })),
-        Signal::CopyApplied { slot: PARTITION },
+        Signal::CopyApplied { slot: PARTITION, differing: vec![bounds()] },
         Signal::SlotCopied { slot: PARTITION },
         Signal::CaughtUp { view: ViewNumber(4) },
         Signal::Gather(Box::new(gather)),
@@ -546,6 +548,8 @@ fn restarts() -> Vec<Signal> {
         Signal::Restored(order),
         Signal::RestartAwaited { text: "node 3".into() },
         Signal::RestoreProgress(RestoreProgress { phase: RestorePhase::Log, done: 5, total: 6 }),
+        Signal::RestoreToJoin(point()),
+        Signal::RestoredToJoin(point()),
         Signal::DiskCounted { view: ViewNumber(4), is_durable: true },
     ]);
     let (view, without, operator) = (ViewNumber(4), vec![NodeId(3)], "10.0.0.7:4711".to_owned());
@@ -569,15 +573,23 @@ fn full_stop() -> Vec<Signal> {
     ]
 }
 
-fn claim() -> protocol::Claim {
-    let point = ClaimPoint {
+fn bounds() -> CopyBounds {
+    CopyBounds { table: TABLE.id, after: Some([1].into()), to: None }
+}
+
+fn point() -> ClaimPoint {
+    ClaimPoint {
         restart: RestartNumber(1),
         lineage: Incarnation(3),
         flushed: Epoch(30),
         closed_at_us: 31,
-    };
+        low: Epoch(12),
+    }
+}
+
+fn claim() -> protocol::Claim {
     let (founding, low, durable) = (GroupId(5), Epoch(11), Epoch(29));
-    protocol::Claim { founding, low, durable, is_damaged: true, points: vec![point] }
+    protocol::Claim { founding, low, durable, is_damaged: true, points: vec![point()] }
 }
 
 fn join() -> JoinRequest {

@@ -53,7 +53,12 @@ pub enum Shared {
     /// disk -> main: the catalogue that was restored.
     Catalogue(Arc<Schema>),
     /// disk -> ldm: the rows that were restored, before the first tables.
-    Fragments(Vec<RestoredFragment>),
+    Fragments {
+        /// The rows.
+        fragments: Vec<RestoredFragment>,
+        /// A node that joins with them has all rows as they were at the end of this epoch; 0: it does not join.
+        base: Epoch,
+    },
     /// disk -> ldm: hand over what you have logged, then say which fragments you have.
     ListFragments,
     /// ldm -> disk, behind its blocks: everything that is counted here is in them or in earlier ones.

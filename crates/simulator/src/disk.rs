@@ -49,8 +49,8 @@ pub struct Disk {
     failed: BTreeSet<FileName>,
     troubles: VecDeque<(DiskLane, Trouble)>,
     quota: Option<u64>,
-    /// Until when nothing is done, in the world's time.
-    pub stalled_until: u64,
+    /// Until when nothing is done, by lane, in the world's time.
+    pub stalled_until: [u64; DiskLane::ALL.len()],
 }
 
 /// A file as processes see it, and what becomes of it without power.

@@ -216,6 +216,16 @@ pub const WORLDS: &[Named] = &[
         run: |states| explore(|| replicas::ReplicaWorld::new(&replicas::Plan::rejoin_cut()), states),
     },
     Named {
+        name: "return",
+        about: "a node with the rows of its disk is compared with, while a row is changed, one deleted and one added",
+        run: |states| explore(|| replicas::ReplicaWorld::new(&replicas::Plan::return_with_rows()), states),
+    },
+    Named {
+        name: "return-cut",
+        about: "the same with fewer rows, and a crash of any node at any moment",
+        run: |states| explore(|| replicas::ReplicaWorld::new(&replicas::Plan::return_cut()), states),
+    },
+    Named {
         name: "restart",
         about: "two groups of two restorable nodes, and two losses of one process or of all at any moments",
         run: |states| explore(|| restarts::RestartWorld::durable(1, 2), states),

@@ -21,7 +21,7 @@ use crate::workload::bank::{ACCOUNT_COUNT, Bank, FIRST_BALANCE};
 use crate::workload::lists::Lists;
 use crate::workload::numbers::Numbers;
 use crate::workload::promises::{Figure, Promise, Promises, Watcher};
-use crate::world::{MANAGEMENT, World};
+use crate::world::{MANAGEMENT, Shape, World};
 use node::RedoSettings;
 use protocol::disk::{DiskLane, DiskOperation};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,9 +31,9 @@ use stdx::{Duration, Prng, hash64};
 use types::{Epoch, SlotId, TableId};
 
 /// Virtual milliseconds that a cluster may take to start: longer than a restart waits for nodes that are not there.
-const START_MS: u64 = 60_000;
+pub(crate) const START_MS: u64 = 60_000;
 /// Virtual milliseconds in which everything that was committed has reached the disks.
-const FLUSHED_MS: u64 = 1_000;
+pub(crate) const FLUSHED_MS: u64 = 1_000;
 /// Virtual milliseconds that an ordered stop may take.
 const STOP_MS: u64 = 40_000;
 /// Virtual milliseconds after which something is killed in its midst.
@@ -85,8 +85,15 @@ pub fn run_data_loss_seed(seed: u64, lines: usize) -> Outcome {
 }
 
 fn run(seed: u64, lines: usize, drive: impl FnOnce(&mut World, &mut Prng) -> Result<(), String>) -> Outcome {
-    let mut shape = Scenario::from_seed(seed).shape;
     let mut prng = Prng::new(seed ^ hash64(b"full stop"));
+    let shape = logged_shape(seed, &mut prng);
+    let mut world = World::new(seed, shape, lines);
+    outcome_of(&mut world, |world| drive(world, &mut prng))
+}
+
+/// A drawn cluster whose data nodes keep redo logs.
+pub(crate) fn logged_shape(seed: u64, prng: &mut Prng) -> Shape {
+    let mut shape = Scenario::from_seed(seed).shape;
     (shape.late, shape.cramped, shape.scant) = (None, None, None);
     shape.memory = 64 << 20;
     // Most logs are so small that they go round: only checkpoints make room.
@@ -100,8 +107,12 @@ fn run(seed: u64, lines: usize, drive: impl FnOnce(&mut World, &mut Prng) -> Res
         write_speed_max: u64::MAX,
         is_initial: false,
     });
-    let mut world = World::new(seed, shape, lines);
-    let driven = catch_unwind(AssertUnwindSafe(|| drive(&mut world, &mut prng)));
+    shape
+}
+
+/// The outcome of a world that something drives.
+pub(crate) fn outcome_of(world: &mut World, drive: impl FnOnce(&mut World) -> Result<(), String>) -> Outcome {
+    let driven = catch_unwind(AssertUnwindSafe(|| drive(world)));
     let broken = |panic: Box<dyn std::any::Any + Send>| Err(text_of_panic(panic.as_ref()));
     let failure = driven.unwrap_or_else(broken).err();
     let failure = world.suspicion.take().or(failure);
@@ -168,7 +179,7 @@ fn drive_with_data_loss(world: &mut World, prng: &mut Prng) -> Result<(), String
     if !world.run_until(START_MS, |world| world.is_open()) {
         return Err("the nodes that were given up did not come back".to_owned());
     }
-    let restart = world.ldms().map(transaction::Ldm::restart).max_by_key(|restart| restart.number);
+    let restart = world.ldms().map(|ldm| ldm.view().restart).max_by_key(|restart| restart.number);
     let restart = restart.ok_or("there is no ldm")?;
     let kept = before.into_iter().filter(|((_, slot, _), _)| !slots.contains(slot)).collect();
     compare(&kept, &versions(world), (restart.cut, restart.first))?;
@@ -181,6 +192,22 @@ fn drive_with_data_loss(world: &mut World, prng: &mut Prng) -> Result<(), String
 }
 
 fn drive(world: &mut World, prng: &mut Prng) -> Result<(), String> {
+    let first = begin_work(world)?;
+    let mut kept = Kept::default();
+    for _ in 0..1 + prng.below(3) {
+        world.run_until(prng.below(1_500), |_| false);
+        let flushed = newest(&versions(world));
+        world.run_until(FLUSHED_MS + prng.below(200), |_| false);
+        let moment = Moment::ALL[prng.index(Moment::ALL.len())];
+        world.run_until(MOMENT_MS, |world| world.is_at(DiskLane::Bulk, |operation| moment.is(operation)));
+        let stopped_at = stop_and_come_back(world, prng, flushed)?;
+        kept.check(world, stopped_at)?;
+    }
+    end_work(world, first)
+}
+
+/// The cluster starts, and clients begin to work; the first of them.
+pub(crate) fn begin_work(world: &mut World) -> Result<usize, String> {
     if !world.run_until(START_MS, |world| world.is_open()) {
         return Err("the cluster did not start".to_owned());
     }
@@ -205,16 +232,11 @@ fn drive(world: &mut World, prng: &mut Prng) -> Result<(), String> {
             world.run_client(client);
         }
     }
-    let mut kept = Kept::default();
-    for _ in 0..1 + prng.below(3) {
-        world.run_until(prng.below(1_500), |_| false);
-        let flushed = newest(&versions(world));
-        world.run_until(FLUSHED_MS + prng.below(200), |_| false);
-        let moment = Moment::ALL[prng.index(Moment::ALL.len())];
-        world.run_until(MOMENT_MS, |world| world.is_at(DiskLane::Bulk, |operation| moment.is(operation)));
-        let stopped_at = stop_and_come_back(world, prng, flushed)?;
-        kept.check(world, stopped_at)?;
-    }
+    Ok(first)
+}
+
+/// All clients have done their work, and the cluster is as it should be.
+pub(crate) fn end_work(world: &mut World, first: usize) -> Result<(), String> {
     let is_done = |world: &mut World| world.clients()[first..].iter().all(Client::is_finished);
     if !world.run_until(START_MS, is_done) {
         return Err("clients did not end".to_owned());
@@ -292,7 +314,7 @@ fn stop(world: &mut World, prng: &mut Prng) -> Result<Stopped, String> {
 }
 
 /// Gives the time at which no node was left.
-fn stop_and_come_back(world: &mut World, prng: &mut Prng, flushed: Epoch) -> Result<u64, String> {
+pub(crate) fn stop_and_come_back(world: &mut World, prng: &mut Prng, flushed: Epoch) -> Result<u64, String> {
     let Stopped { before, is_lossless, is_whole } = stop(world, prng)?;
     let stopped_at = world.now();
     let flushed = if is_lossless { newest(&before) } else { flushed };
@@ -305,7 +327,7 @@ fn stop_and_come_back(world: &mut World, prng: &mut Prng, flushed: Epoch) -> Res
     if is_whole && world.count_of("copied") > copies {
         return Err("a node was copied to after a stop in which all flushed".to_owned());
     }
-    let restart = world.ldms().map(transaction::Ldm::restart).max_by_key(|restart| restart.number);
+    let restart = world.ldms().map(|ldm| ldm.view().restart).max_by_key(|restart| restart.number);
     let restart = restart.ok_or("there is no ldm")?;
     if restart.cut < flushed {
         return Err(format!("epoch {flushed} was committed long ago, the cut is {}", restart.cut));
@@ -315,7 +337,7 @@ fn stop_and_come_back(world: &mut World, prng: &mut Prng, flushed: Epoch) -> Res
 }
 
 /// Everything that is committed in memory.
-fn versions(world: &World) -> Versions {
+pub(crate) fn versions(world: &World) -> Versions {
     let mut found = Versions::new();
     let contents = Contents::of(world);
     for ((table, slot), digests) in contents.replicas {
@@ -409,7 +431,7 @@ fn there(world: &mut World) -> Result<BTreeSet<String>, String> {
     Ok(there)
 }
 
-fn newest(versions: &Versions) -> Epoch {
+pub(crate) fn newest(versions: &Versions) -> Epoch {
     versions.values().map(|(epoch, _)| *epoch).max().unwrap_or(Epoch(0))
 }
 

@@ -9,6 +9,7 @@
 //! - `control`: a world of its own, of control logs only.
 //! - `detect`: and one of failure detectors only.
 //! - `full_stop`: clusters with redo logs of which all nodes stop at once.
+//! - `returning`: data nodes with redo logs that come back one at a time.
 //! - `mutants`: deliberate bugs, and the seeds that catch them.
 //! - `exhaustive`: worlds so small that everything in them is tried.
 //! - `client`: connections, and scripts that talk over them.
@@ -26,6 +27,7 @@ pub mod exhaustive;
 pub mod full_stop;
 #[cfg(feature = "mutants")]
 pub mod mutants;
+pub mod returning;
 pub mod scenario;
 mod timed;
 pub mod transcript;

@@ -802,12 +802,12 @@ impl World {
         self.disks.values().any(under_way)
     }
 
-    /// The disk of a node does nothing for so many nanoseconds.
-    pub fn stall_disk(&mut self, node: NodeId, nanoseconds: u64) {
+    /// The disk of a node does nothing in a lane for so many nanoseconds.
+    pub fn stall_disk(&mut self, node: NodeId, lane: DiskLane, nanoseconds: u64) {
         let until = self.now + nanoseconds;
         self.count("disk stalled");
-        let disk = self.disk_mut(node);
-        disk.stalled_until = disk.stalled_until.max(until);
+        let stalled = &mut self.disk_mut(node).stalled_until[lane as usize];
+        *stalled = until.max(*stalled);
     }
 
     fn ask_disk(&mut self, from: Address, request: DiskRequest) {
@@ -840,7 +840,7 @@ impl World {
         if self.nodes.get(&node).is_none_or(|node| node.start != start) {
             return;
         }
-        let stalled_until = self.disk_mut(node).stalled_until;
+        let stalled_until = self.disk_mut(node).stalled_until[lane as usize];
         if stalled_until > self.now {
             return self.later(stalled_until, Delivery::DiskDone { node, start, lane });
         }

@@ -11,6 +11,9 @@ const FULL_STOPS: u64 = 12;
 /// Clusters that lose the disks of a group.
 const DATA_LOSSES: u64 = 12;
 
+/// Clusters of which a node comes back.
+const RETURNS: u64 = 6;
+
 /// Lines of a failed run that are shown.
 const LINES: usize = 400;
 
@@ -113,4 +116,25 @@ fn rows_are_given_up_by_an_order_only() {
         given_up += outcome.injected.get("rows given up").copied().unwrap_or(0);
     }
     assert!(given_up > 0, "no cluster of these seeds has two groups");
+}
+
+/// A node whose disk is the last that counts joins, and the others are lost meanwhile.
+#[test]
+fn the_last_disk_counts_while_its_node_joins() {
+    use simulator::returning::{Known, run_last_disk_seed};
+    for seed in 0..RETURNS {
+        for known in [Known::NoMore, Known::More] {
+            let outcome = run_last_disk_seed(seed, known, LINES);
+            assert_eq!(outcome.failure, None, "last disk {seed} {known:?}\n{}", outcome.tail);
+        }
+    }
+}
+
+/// Nodes are lost one at a time and come back with the rows of their disks: what they lack is found by comparing.
+#[test]
+fn nodes_that_come_back_are_brought_up_to_date() {
+    for seed in 0..RETURNS {
+        let outcome = simulator::returning::run_return_seed(seed, LINES);
+        assert_eq!(outcome.failure, None, "return {seed}\n{}", outcome.tail);
+    }
 }

@@ -368,7 +368,7 @@ impl SqlModule {
             | Shared::Readers { .. }
             | Shared::Redo { .. }
             | Shared::Catalogue(_)
-            | Shared::Fragments(_)
+            | Shared::Fragments { .. }
             | Shared::ListFragments
             | Shared::FragmentsListed(_)
             | Shared::Scan(_)

@@ -358,7 +358,7 @@ impl Ldm {
         match shared {
             Shared::Tables(map) => self.install_tables(map, outputs),
             Shared::Map(map) => self.install_map(map, outputs),
-            Shared::Fragments(fragments) => self.redo.keep_restored(fragments),
+            Shared::Fragments { fragments, base } => self.redo.keep_restored(fragments, base),
             Shared::ListFragments => self.parts(outputs).1.list_fragments(),
             Shared::Load(step) => self.load(step, outputs),
             Shared::Readers { .. }

@@ -52,6 +52,10 @@ pub enum Mutant {
     JoiningNotNeeded,
     /// A joining member refuses what it has no room for, as members in sync do.
     JoinerRefuses,
+    /// A member that came back takes the rows of its disk for those of the primary.
+    DifferenceNotExact,
+    /// The copy of differences passes over tables that are empty at the primary.
+    EmptyTableSkipped,
     /// A copy begins while rows of a decided transaction are still being published.
     CopyHalfPublished,
     /// A joining member records a commit whose rows it never got.
@@ -111,6 +115,8 @@ pub enum Mutant {
     DurableWithoutRestorable,
     /// A master says that less is flushed than what a member knows to be durable.
     KnownDIgnored,
+    /// A disk that rows were copied to counts for epochs from before it had all of them.
+    CountedBelowFirst,
     /// A durable epoch of after a restart of the cluster counts for those who wait since before.
     WaiterOutlivesRestart,
     /// A primary reports a transaction without coordinator as prepared before its backups have it.
@@ -164,7 +170,7 @@ pub enum Mutant {
 }
 
 /// All of them.
-pub const ALL: [Mutant; 77] = [
+pub const ALL: [Mutant; 80] = [
     Mutant::OwnerByOwnLayout,
     Mutant::TableLeavesSlot,
     Mutant::AckBeforeBackup,
@@ -217,6 +223,7 @@ pub const ALL: [Mutant; 77] = [
     Mutant::DurableByOne,
     Mutant::DurableWithoutRestorable,
     Mutant::KnownDIgnored,
+    Mutant::CountedBelowFirst,
     Mutant::WaiterOutlivesRestart,
     Mutant::OrphanUnconfirmed,
     Mutant::RecoveryAsksNobody,
@@ -233,6 +240,8 @@ pub const ALL: [Mutant; 77] = [
     Mutant::EarlyCommitLost,
     Mutant::CopyLeavesWaiting,
     Mutant::CopySkipsPiece,
+    Mutant::DifferenceNotExact,
+    Mutant::EmptyTableSkipped,
     Mutant::HandedLocksForgotten,
     Mutant::OpenKeptAfterHandOver,
     Mutant::HandedPlacesLost,
@@ -248,7 +257,7 @@ pub const ALL: [Mutant; 77] = [
 pub const BY_OWN_TEST: [Mutant; 2] = [Mutant::SameEpochOutOfOrder, Mutant::EntryNotRepeated];
 
 /// Those that no seed catches soon, and a schedule that is written down does: `tests/protocol/directed.rs`.
-pub const DIRECTED: [Mutant; 26] = [
+pub const DIRECTED: [Mutant; 29] = [
     Mutant::LocksOnlySurvive,
     Mutant::StagedElsewhereAccepted,
     Mutant::LocksBeforeSettled,
@@ -274,7 +283,10 @@ pub const DIRECTED: [Mutant; 26] = [
     Mutant::DurableByOne,
     Mutant::DurableWithoutRestorable,
     Mutant::KnownDIgnored,
+    Mutant::CountedBelowFirst,
     Mutant::WaiterOutlivesRestart,
+    Mutant::DifferenceNotExact,
+    Mutant::EmptyTableSkipped,
 ];
 
 stdx::plantable!(Mutant);

@@ -85,8 +85,12 @@ pub(super) struct Chain {
     next: Position,
     checksum: u32,
     joining: Joining,
-    /// The last whole(e), and the marks *restored* behind it; oldest first.
+    /// The last whole(e), the marks *restored* behind it, and what had to be kept when the node joined; oldest first.
     points: Vec<Point>,
+    /// So many of them are from before a *joining*, and count until more is durable.
+    kept: usize,
+    /// Rows were copied to the node before this epoch was whole there: their older versions are missing.
+    low: Epoch,
     caps: Vec<Cap>,
     segments: Vec<Segment>,
     tail: VecDeque<TailBlock>,
@@ -110,6 +114,8 @@ impl Chain {
             checksum: 0,
             joining: Joining::No,
             points: Vec::new(),
+            kept: 0,
+            low: Epoch(0),
             caps: Vec::new(),
             segments: Vec::new(),
             tail: VecDeque::new(),
@@ -169,8 +175,10 @@ impl Chain {
 
     /// A later life went on behind this point: it had made sure that everything before was on disk.
     fn drop_behind(&mut self, index: usize) {
-        let Point { end, checksum, .. } = self.points[index];
+        let Point { end, checksum, claim } = self.points[index];
         self.points.truncate(index + 1);
+        self.kept = self.kept.min(self.points.len());
+        self.low = claim.low;
         self.next = end;
         self.checksum = checksum;
         self.joining = Joining::No;
@@ -211,24 +219,26 @@ impl Chain {
         self.next = at.next();
         self.checksum = block.checksum;
         if let Content::Mark(mark) = block.content {
-            let point = |flushed, closed_at_us| Point {
-                claim: ClaimPoint { restart: heading.restart, lineage, flushed, closed_at_us },
-                end: at.next(),
-                checksum: block.checksum,
-            };
-            self.take_mark(mark, at, point);
+            let claim = ClaimPoint { restart: heading.restart, lineage, ..ClaimPoint::default() };
+            self.take_mark(mark, at, Point { claim, end: at.next(), checksum: block.checksum });
         }
         true
     }
 
-    fn take_mark(&mut self, mark: Mark, at: Position, point: impl Fn(Epoch, u64) -> Point) {
+    /// A mark; `point` is the one behind it, whose epoch it says.
+    fn take_mark(&mut self, mark: Mark, at: Position, mut point: Point) {
         match mark {
             Mark::Whole { epoch, closed_at_us } => {
-                if self.joining != Joining::Copying {
-                    self.joining = Joining::No;
-                    self.points.clear();
-                    self.points.push(point(epoch, closed_at_us));
+                if self.joining == Joining::Copying {
+                    return;
                 }
+                if self.joining == Joining::Joined {
+                    (self.kept, self.low) = (self.points.len(), epoch);
+                    self.joining = Joining::No;
+                }
+                self.forget_points();
+                point.claim = ClaimPoint { flushed: epoch, closed_at_us, low: self.low, ..point.claim };
+                self.points.push(point);
             }
             Mark::Joining { base } => {
                 self.joining = Joining::Copying;
@@ -240,11 +250,23 @@ impl Chain {
                 }
             }
             Mark::Restored { cut, closed_at_us } => {
-                self.joining = Joining::No;
-                self.points.push(point(cut, closed_at_us));
+                (self.joining, self.kept) = (Joining::No, 0);
+                point.claim = ClaimPoint { flushed: cut, closed_at_us, low: self.low, ..point.claim };
+                self.points.push(point);
                 self.caps.push(Cap { at, epoch: cut });
             }
         }
+    }
+
+    /// A newer point is here. Those from before a *joining* stay until more is known to be durable than they hold. The
+    /// node may be its group's last restorable one by them, and not be so in its new life yet.
+    fn forget_points(&mut self) {
+        if mutants::is(Mutant::JoinedForgetsBefore) {
+            self.kept = 0;
+        }
+        self.points.truncate(self.kept);
+        self.points.retain(|point| point.claim.flushed >= self.durable);
+        self.kept = self.points.len();
     }
 
     /// Adds a block.

@@ -168,6 +168,7 @@ fn claimed(restart: u32, life: u32, flushed: u64) -> ClaimPoint {
         lineage: Incarnation(life),
         flushed: Epoch(flushed),
         closed_at_us: flushed * 10,
+        low: Epoch(0),
     }
 }
 
@@ -333,6 +334,7 @@ fn directed_cases_of_the_end_of_a_log() {
     a_bad_block_before_the_flushed_position_is_damage();
     a_tail_that_was_found_survives_a_loss_of_power();
     the_tail_that_a_life_left_behind_does_not_come_back();
+    what_was_held_before_joining_counts_until_more_is_durable();
 }
 
 #[test]
@@ -379,10 +381,46 @@ fn nothing_counts_between_joining_and_the_first_whole_epoch_in_sync() {
     life.whole(22);
     life.flush();
     let found = scan(&mut life.disk);
-    assert_eq!(found.claim(Epoch(0)).points, [claimed(0, 2, 22)]);
+    let joined = ClaimPoint { low: Epoch(22), ..claimed(0, 2, 22) };
+    assert_eq!(found.claim(Epoch(0)).points[0], joined, "older versions of what was copied are missing");
     let rows = replayed(&found, &newest(&found), 99, &mut life.disk).expect("the log can be read");
     let epochs: Vec<u64> = rows.iter().map(|(epoch, ..)| *epoch).collect();
     assert_eq!(epochs, [11, 12, 13, 14, 21], "what was above the base before it is void");
+}
+
+/// A node joins without using what it holds, and is in sync. It is restorable a moment later only.
+pub(crate) fn what_was_held_before_joining_counts_until_more_is_durable() {
+    let life = nine_blocks();
+    let mut disk = life.disk.clone();
+    let found = scan(&mut disk);
+    let point = newest(&found);
+    let mut life = Life { disk, ..life }.again(2, &found, &point, RestartPoint::default());
+    life.joining(0);
+    life.put_one(21);
+    life.writer.mark(Mark::Joined);
+    life.whole(22);
+    life.put_one(23);
+    life.whole(23);
+    life.flush();
+    let joined = |flushed| ClaimPoint { low: Epoch(22), ..claimed(0, 2, flushed) };
+    let found = scan(&mut life.disk);
+    assert_eq!(found.claim(Epoch(0)).points, [joined(23), claimed(0, 1, 15)]);
+    let before = *found.points().nth(1).expect("the point of the life before");
+    let epochs = |rows: Vec<Row>| rows.iter().map(|(epoch, ..)| *epoch).collect::<Vec<_>>();
+    assert_eq!(epochs(replayed(&found, &before, 99, &mut life.disk).unwrap()), [11, 12, 13, 14, 15]);
+    assert_eq!(epochs(replayed(&found, &newest(&found), 99, &mut life.disk).unwrap()), [21, 23]);
+    // The older point was chosen: what the node wrote since is gone for good.
+    let mut other = Life { disk: life.disk.clone(), ..Life::first() };
+    other = other.again(3, &found, &before, restart(1, 15));
+    other.restored(15);
+    other.flush();
+    assert_eq!(scan(&mut other.disk).claim(Epoch(0)).points, [claimed(1, 3, 15), claimed(0, 1, 15)]);
+    // More is durable than it held.
+    life.writer.set_durable(Epoch(22));
+    life.put_one(24);
+    life.whole(24);
+    life.flush();
+    assert_eq!(scan(&mut life.disk).claim(Epoch(0)).points, [joined(24)]);
 }
 
 #[test]

@@ -91,6 +91,9 @@ impl Membership {
         if self.log.as_ref().is_some_and(ControlLog::is_handing_over) {
             return;
         }
+        if !self.has_returned(outputs) {
+            return;
+        }
         let join = &self.config.join;
         let info = NodeInfo {
             node,

@@ -26,7 +26,7 @@ use crate::succession;
 use protocol::control::{Command, ControlMessage};
 use protocol::module::EXIT_LEFT_OUT;
 use protocol::restart::{RestartMessage, RestoreOrder};
-use protocol::{Address, Claim, NodeRole, Outputs, Severity, Signal, View};
+use protocol::{Address, Claim, ClaimPoint, NodeRole, Outputs, RestartPoint, Severity, Signal, View};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use stdx::{Duration, Instant, Now};
@@ -75,6 +75,19 @@ pub(crate) struct Restarting {
     entered: Option<RestartNumber>,
     /// An operator's order to lose rows, which the leader has to record.
     pub(crate) ordered: Option<Ordered>,
+    /// The rows with which this node joins a cluster that goes on.
+    returning: Option<Returning>,
+}
+
+/// A node brings its rows to a point before it joins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Returning {
+    /// None: nothing on its disk counts, and it joins without rows.
+    point: Option<ClaimPoint>,
+    /// The rows are there.
+    is_over: bool,
+    /// The restart in which the point counts.
+    restart: RestartNumber,
 }
 
 impl Restarting {
@@ -160,6 +173,55 @@ impl Membership {
                     "the restart is planned in another way than this node has begun to restore: it ends";
                 self.end(EXIT_LEFT_OUT, (Severity::Warning, text), outputs);
             }
+        }
+    }
+
+    /// Whether this node, which is about to join a cluster that goes on, has brought back what its disk holds. If it
+    /// has not begun, it begins.
+    pub(crate) fn has_returned<S>(&mut self, outputs: &mut Outputs<S>) -> bool {
+        let restart = self.view.restart.number;
+        let is_planned = self.restarting.told.is_some();
+        match self.restarting.returning.filter(|_| !is_planned) {
+            Some(returning) if returning.restart == restart => return returning.is_over,
+            None if !is_planned => {}
+            Some(_) | None => {
+                let text =
+                    "the cluster goes on otherwise than when this node began to restore its rows: it ends";
+                self.end(EXIT_LEFT_OUT, (Severity::Warning, text), outputs);
+                return false;
+            }
+        }
+        let point = self.point_to_join_with();
+        self.restarting.returning = Some(Returning { point, is_over: point.is_none(), restart });
+        if let Some(point) = point {
+            outputs.send(self.me(), Address::main(self.config.node), Signal::RestoreToJoin(point));
+        }
+        point.is_none()
+    }
+
+    /// The newest point of the disk that the recorded restarts leave. Whichever life wrote it, the cluster had decided
+    /// what it holds, and nothing else up to its epoch.
+    fn point_to_join_with(&self) -> Option<ClaimPoint> {
+        let claim = self.config.join.claim.as_deref()?;
+        let (view, state) = (&self.view, self.log_state());
+        let is_replaced = state.is_some_and(|state| state.replaced().contains(&claim.founding));
+        if claim.founding != view.founding && !is_replaced {
+            return None;
+        }
+        // A node without a copy of the log knows the last restart only.
+        let last: Vec<RestartPoint> =
+            Some(view.restart).filter(|last| last.number.0 > 0).into_iter().collect();
+        let restarts = state.map_or(&last[..], |state| state.restarts());
+        claim.confirmed(restarts, |_| true).filter(|point| point.flushed >= claim.low)
+    }
+
+    /// The rows are there: this node asks to be copied what they lack.
+    pub(crate) fn on_returned<S>(&mut self, now: Now, point: ClaimPoint, outputs: &mut Outputs<S>) {
+        if let Some(returning) = &mut self.restarting.returning
+            && returning.point == Some(point)
+        {
+            returning.is_over = true;
+            self.ask_to_be_copied_to(now, outputs);
         }
     }
 

@@ -47,7 +47,7 @@ fn make_restorable(state: &mut ControlState, nodes: &[NodeId]) {
 /// The newest life of a node has left everything up to `flushed`.
 fn point(state: &ControlState, node: NodeId, flushed: u64) -> ClaimPoint {
     let (restart, lineage) = (state.view.restart.number, state.incarnation(node));
-    ClaimPoint { restart, lineage, flushed: Epoch(flushed), closed_at_us: flushed * 10_000 }
+    ClaimPoint { restart, lineage, flushed: Epoch(flushed), closed_at_us: flushed * 10_000, low: Epoch(0) }
 }
 
 /// A disk with these points that knows what was durable.
@@ -93,6 +93,21 @@ pub(crate) fn the_cut_is_what_a_disk_of_each_group_holds() {
     assert!(view.is_first() && view.keeps_durable() && !view.is_member(NodeId(1)));
     assert!(view.slots.iter().all(|place| place.since == view.number && place.primary != NodeId(1)));
     assert_eq!(standing(&state, |_| true), Standing::Runs);
+}
+
+/// Node 1 was copied to, and has nothing of epochs below 60 by themselves.
+#[test]
+fn a_disk_that_was_copied_to_is_not_brought_below_that() {
+    let mut state = running();
+    make_restorable(&mut state, &ALL);
+    let copied = ClaimPoint { low: Epoch(60), ..point(&state, NodeId(1), 90) };
+    let left =
+        [copied, point(&state, NodeId(2), 50), point(&state, NodeId(3), 50), point(&state, NodeId(4), 50)];
+    for (node, point) in ALL.into_iter().zip(left) {
+        join(&mut state, node, Some(claim(50, &[point])));
+    }
+    let planned = plan(&state, &ALL).unwrap();
+    assert_eq!((planned.restart.cut, nodes(&planned)), (Epoch(50), ALL[1..].to_vec()));
 }
 
 #[test]
@@ -194,6 +209,7 @@ pub(crate) fn the_header_of_a_restart_that_was_never_recorded_is_void() {
         lineage: state.incarnation(NodeId(1)),
         flushed: planned.restart.cut,
         closed_at_us: 1,
+        low: Epoch(0),
     };
     for (node, old) in ALL.into_iter().zip(old).skip(1) {
         let left = claim(50, &[ClaimPoint { flushed: Epoch(80), ..old }]);

@@ -12,14 +12,14 @@
 //! Deliberately not here: when a restore begins and what becomes of a bad checkpoint (`start`), and who owns the
 //! fragments afterwards.
 
-use super::NextLog;
+use super::{Aim, NextLog};
 use crate::main_module::{CatalogueScan, Scanned};
 use catalogue::system::SCHEMA_VERSION;
 use catalogue::{SchemaBuilder, SystemTables};
 use durability::{CheckpointError, CheckpointReader, Manifests, Piece, Position, Replay};
 use memory::{Guard, MemoryManager, RegionFull};
 use protocol::disk::{DiskAnswer, DiskError, DiskOperation};
-use protocol::restart::{RestoreOrder, RestorePhase, RestoreProgress};
+use protocol::restart::{RestorePhase, RestoreProgress};
 use protocol::{Address, Outputs};
 use query::{LoadStep, Loaded, Loader, RestoredFragment, Shared, Shares};
 use std::collections::{BTreeMap, VecDeque};
@@ -37,7 +37,7 @@ const SYSTEM: SlotId = SlotId(0);
 
 /// A restore that is under way.
 pub(super) struct Restore {
-    pub(super) order: RestoreOrder,
+    pub(super) aim: Aim,
     next: NextLog,
     me: Address,
     /// Checkpoints of slot 0, and what becomes of them.
@@ -89,7 +89,7 @@ pub(super) enum Trouble {
 pub(super) struct Restored {
     pub(super) schema: Arc<Schema>,
     pub(super) fragments: Vec<RestoredFragment>,
-    pub(super) order: RestoreOrder,
+    pub(super) aim: Aim,
     pub(super) next: NextLog,
 }
 
@@ -100,7 +100,7 @@ impl Restore {
         memory: &Arc<MemoryManager>,
         manifests: &Manifests,
         replay: Replay,
-        (order, next): (RestoreOrder, NextLog),
+        (aim, next): (Aim, NextLog),
         outputs: &mut Outputs<Shared>,
     ) -> Self {
         let shares = Shares { ldms: u8::try_from(ldms.len()).unwrap_or(u8::MAX), replicas };
@@ -111,7 +111,7 @@ impl Restore {
         places.iter().for_each(|(place, from)| loader.expect(*place, *from));
         let lane = |ldm: &Address| Lane { ldm: *ldm, readers: VecDeque::new(), open: 0, is_done: false };
         let mut restore = Self {
-            order,
+            aim,
             next,
             me,
             readers: VecDeque::new(),
@@ -272,8 +272,8 @@ impl Restore {
 
     /// Everything is built.
     pub(super) fn finish(self) -> Option<Restored> {
-        let Self { schema, fragments, order, next, .. } = self;
-        Some(Restored { schema: schema?, fragments, order, next })
+        let Self { schema, fragments, aim, next, .. } = self;
+        Some(Restored { schema: schema?, fragments, aim, next })
     }
 }
 

@@ -3,6 +3,7 @@
 //! ```text
 //! list -> manifests -> log -> the tail is written again -> files that nobody names go -> the claim
 //! an order to restore: checkpoints, then the log, then indexes -> a new file, `Restored`
+//! a point to join with: the same -> `RestoredToJoin`
 //! ```
 //! A checkpoint that cannot be read ends this life. Before that its manifest is replaced by one without it, so that the
 //! next life does not claim it.
@@ -14,12 +15,12 @@
 
 use super::checkpoint::Checkpoints;
 use super::restore::{Restore, Restored, Trouble};
-use super::{DiskConfig, DiskModule, NextLog, Phase};
-use durability::{Found, LogReader, ManifestScan, Mark, Scan, ScanError};
+use super::{Aim, DiskConfig, DiskModule, NextLog, Phase};
+use durability::{Found, LogReader, ManifestScan, Mark, Point, Scan, ScanError};
 use protocol::disk::{DiskAnswer, DiskError, DiskLane, DiskOperation, DiskRequest, FileName};
 use protocol::module::{EXIT_CANNOT_JOIN, EXIT_CANNOT_START, EXIT_DISK, EXIT_LEFT_OUT};
 use protocol::restart::{RestoreOrder, RestorePhase, RestoreProgress};
-use protocol::{Address, Outputs, Severity, Signal};
+use protocol::{Address, ClaimPoint, Outputs, Severity, Signal};
 use query::{Loaded, Shared};
 use stdx::Now;
 use types::{Epoch, Incarnation};
@@ -83,7 +84,11 @@ impl DiskModule {
                 Err(DiskError::Absent) | Ok(_) => Ok(()),
             },
             Phase::GivingUp(why, _) => Err((EXIT_LEFT_OUT, std::mem::take(why))),
-            Phase::Starting | Phase::Claimed(_) | Phase::Restoring(_) | Phase::Running => Ok(()),
+            Phase::Starting
+            | Phase::Claimed(_)
+            | Phase::Restoring(_)
+            | Phase::Returned(_)
+            | Phase::Running => Ok(()),
         }
     }
 
@@ -124,7 +129,11 @@ impl DiskModule {
                 Phase::Rewriting(work) => work.1.poll(),
                 Phase::Restoring(work) => work.poll(),
                 Phase::GivingUp(_, operation) => operation.take(),
-                Phase::Starting | Phase::Listing | Phase::Claimed(_) | Phase::Running => return,
+                Phase::Starting
+                | Phase::Listing
+                | Phase::Claimed(_)
+                | Phase::Returned(_)
+                | Phase::Running => return,
             };
             if let Some(operation) = next {
                 return self.ask(operation, outputs);
@@ -159,9 +168,11 @@ impl DiskModule {
                     return;
                 }
                 Phase::GivingUp(why, _) => return self.fail(EXIT_LEFT_OUT, &why, outputs),
-                phase @ (Phase::Starting | Phase::Listing | Phase::Claimed(_) | Phase::Running) => {
-                    self.phase = phase
-                }
+                phase @ (Phase::Starting
+                | Phase::Listing
+                | Phase::Claimed(_)
+                | Phase::Returned(_)
+                | Phase::Running) => self.phase = phase,
             }
         }
     }
@@ -196,7 +207,6 @@ impl DiskModule {
         }
         let Phase::Claimed(found) = std::mem::replace(&mut self.phase, Phase::Starting) else { return };
         let point = found.points().find(|point| point.claim.lineage == order.source).copied();
-        let end = found.end_at(point.as_ref());
         let Some(point) = point else {
             if order.source != Incarnation(0) {
                 return self.fail(EXIT_LEFT_OUT, "its disk lacks what it is to be restored from", outputs);
@@ -212,12 +222,26 @@ impl DiskModule {
                 outputs,
             );
         }
-        let founding = found.claim(Epoch(0)).founding;
-        outputs.event(
-            Severity::Info,
-            format!("node {} restores its rows up to epoch {}", self.config.node, order.restart.cut),
-        );
-        let replay = found.replay(&point, order.restart.cut, self.manifests.required());
+        self.restore(&found, &point, Aim::Restart(order), outputs);
+    }
+
+    /// The cluster goes on: the node joins it with the rows of this point.
+    pub(super) fn on_restore_to_join(&mut self, claimed: ClaimPoint, outputs: &mut Outputs<Shared>) {
+        let Phase::Claimed(found) = &self.phase else { return };
+        let Some(point) = found.chosen(&claimed) else {
+            return self.fail(EXIT_LEFT_OUT, "its disk lacks what it is to join with", outputs);
+        };
+        if let Phase::Claimed(found) = std::mem::replace(&mut self.phase, Phase::Starting) {
+            self.restore(&found, &point, Aim::Join(claimed), outputs);
+        }
+    }
+
+    /// Restores the rows of a point. The log goes on behind it.
+    fn restore(&mut self, found: &Found, point: &Point, aim: Aim, outputs: &mut Outputs<Shared>) {
+        let (founding, end) = (found.claim(Epoch(0)).founding, found.end_at(Some(point)));
+        let text = format!("node {} restores its rows up to epoch {}", self.config.node, aim.cut());
+        outputs.event(Severity::Info, text);
+        let replay = found.replay(point, aim.cut(), self.manifests.required());
         let next = NextLog { founding, end, closed_at_us: point.claim.closed_at_us };
         let DiskConfig { ldms, replicas, memory, .. } = &self.config;
         let restore = Restore::begin(
@@ -225,7 +249,7 @@ impl DiskModule {
             memory,
             &self.manifests,
             replay,
-            (order, next),
+            (aim, next),
             outputs,
         );
         self.phase = Phase::Restoring(Box::new(restore));
@@ -235,7 +259,8 @@ impl DiskModule {
     /// It is told again, or another plan was made.
     fn on_restore_again(&mut self, order: RestoreOrder, outputs: &mut Outputs<Shared>) {
         let under_way = match &self.phase {
-            Phase::Restoring(work) => Some(work.order),
+            Phase::Restoring(work) => Some(work.aim),
+            Phase::Returned(_) => None,
             Phase::Starting
             | Phase::Listing
             | Phase::Removing(_)
@@ -245,9 +270,9 @@ impl DiskModule {
             | Phase::Tidying(..)
             | Phase::Claimed(_)
             | Phase::GivingUp(..)
-            | Phase::Running => self.restored.map(|(order, _)| order),
+            | Phase::Running => self.restored.map(|(order, _)| Aim::Restart(order)),
         };
-        if under_way == Some(order) {
+        if under_way == Some(Aim::Restart(order)) {
             self.is_restored_told = false;
         } else {
             self.fail(EXIT_LEFT_OUT, "it is to be restored to another epoch now: it starts again", outputs);
@@ -285,13 +310,27 @@ impl DiskModule {
 
     /// All rows are there.
     fn end_restoring(&mut self, restored: Restored, outputs: &mut Outputs<Shared>) {
-        let Restored { schema, fragments, order, next } = restored;
+        let Restored { schema, fragments, aim, next } = restored;
         let main = Address::main(self.config.node);
         let done = RestoreProgress { phase: RestorePhase::Done, done: 0, total: 0 };
         outputs.send(self.me(), main, Signal::RestoreProgress(done));
-        outputs.share(self.me(), main, Shared::Catalogue(schema));
         self.fragments = Some(fragments);
         self.checkpoints.restore(&self.manifests);
+        match aim {
+            Aim::Restart(order) => {
+                outputs.share(self.me(), main, Shared::Catalogue(schema));
+                self.begin_restored_log(order, next);
+            }
+            // The catalogue comes from a member. The log begins with the view that has this node joining.
+            Aim::Join(point) => {
+                self.phase = Phase::Returned(Box::new((point.flushed, next)));
+                outputs.send(self.me(), Address::membership(self.config.node), Signal::RestoredToJoin(point));
+            }
+        }
+    }
+
+    /// All rows for a restart are there: the log says so.
+    fn begin_restored_log(&mut self, order: RestoreOrder, next: NextLog) {
         self.begin_log(next.founding, order.restart, next.end);
         if let Some(writer) = &mut self.writer {
             let cut = order.restart.cut;

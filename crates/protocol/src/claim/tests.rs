@@ -7,7 +7,7 @@ fn restart(number: u32, cut: u64, first: u64) -> RestartPoint {
 
 fn point(restart: u32, flushed: u64) -> ClaimPoint {
     let restart = RestartNumber(restart);
-    ClaimPoint { restart, lineage: Incarnation(7), flushed: Epoch(flushed), closed_at_us: 5 }
+    ClaimPoint { restart, lineage: Incarnation(7), flushed: Epoch(flushed), closed_at_us: 5, low: Epoch(0) }
 }
 
 fn claim(points: &[ClaimPoint]) -> Claim {
@@ -44,4 +44,17 @@ fn a_point_older_than_the_list_of_restarts_does_not_count() {
     assert_eq!(claim(&[point(4, 70)]).confirmed(&restarts, |_| true), None, "4 is not in the list");
     assert_eq!(claim(&[point(0, 70)]).confirmed(&restarts, |_| true), None, "1 to 4 are not known any more");
     assert_eq!(claim(&[point(5, 1_007)]).confirmed(&restarts, |_| true), Some(point(5, 1_007)));
+}
+
+/// It was copied to between the points: what lies in between cannot be had from it.
+#[test]
+fn a_point_that_a_cut_would_bring_below_its_copy_does_not_count() {
+    let joined = ClaimPoint { low: Epoch(85), ..point(0, 90) };
+    let claim = claim(&[joined, point(0, 60)]);
+    assert_eq!(claim.confirmed(&[], |_| true), Some(joined));
+    assert_eq!(
+        claim.confirmed(&[restart(1, 85, 1_000)], |_| true).map(|point| point.flushed),
+        Some(Epoch(85))
+    );
+    assert_eq!(claim.confirmed(&[restart(1, 84, 1_000)], |_| true), Some(point(0, 60)));
 }

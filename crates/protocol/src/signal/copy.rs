@@ -17,6 +17,30 @@ pub struct CopiedRow {
     pub epoch: Epoch,
 }
 
+/// Rows of a table, in the order of their primary keys.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Wire)]
+pub struct CopyBounds {
+    /// The table.
+    pub table: types::TableId,
+    /// They begin behind this key; None: with the first one.
+    pub after: Option<Box<[u8]>>,
+    /// They end with this key; None: with the last one.
+    pub to: Option<Box<[u8]>>,
+}
+
+/// Rows that a member has, and the number of those that the primary does not send.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct CopiedRange {
+    /// Which rows.
+    pub bounds: CopyBounds,
+    /// How many of them are not sent, because the member should have them.
+    pub count: u32,
+    /// The sum of the hashes of those.
+    pub hash: u64,
+    /// All of them are sent, as the member has asked.
+    pub is_exact: bool,
+}
+
 /// Rows by an index, in the order of its keys: they have entries there.
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
 pub struct CopiedEntries {
@@ -59,4 +83,6 @@ pub struct CopyPiece {
     /// The sender sends entries.
     #[wire(since = 5)]
     pub with_entries: bool,
+    /// The parts of the slot that the rows are of, for a member that came back with rows.
+    pub ranges: Vec<CopiedRange>,
 }

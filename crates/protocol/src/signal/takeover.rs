@@ -37,6 +37,8 @@ pub struct GatherReport {
     pub outcomes: Vec<(TransactionId, Option<Epoch>)>,
     /// Every row is here: an in-sync member, or a joining one that was copied to.
     pub is_copied: bool,
+    /// A joining member has all rows as they were at the end of this epoch; 0: it began with nothing.
+    pub base: Epoch,
     /// The member was primary, and has what was open then: it came in `HandOver` pieces before this report.
     pub claim: Option<Claim>,
 }

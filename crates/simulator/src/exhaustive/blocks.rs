@@ -20,13 +20,14 @@ use super::replicas::Row;
 use memory::{Guard, MemoryConfig, MemoryManager};
 use node::NodeModule;
 use protocol::{Address, Budget, Envelope, Input, Module, ModuleKind, Outputs, View};
-use query::{NodeMap, PublishedReader, Shared};
+use query::{NodeMap, PublishedReader, RestoredFragment, Shared};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use stdx::{Duration, FixedMap, Now, hash64};
-use storage::{Lookup, Visibility};
+use storage::{Fragment, FragmentDefinition, Lookup, Visibility};
 use transaction::{Ldm, Sizes, Tc};
-use types::{Incarnation, Schema, TableId, ViewNumber};
+use types::{Epoch, Incarnation, Schema, SlotId, TableId, TransactionId, ViewNumber};
 
 /// How long markers stay: no time passes.
 const MARKER_TIME: Duration = Duration::from_secs(600);
@@ -34,6 +35,8 @@ const MARKER_TIME: Duration = Duration::from_secs(600);
 const SLICE: u32 = 1;
 /// Modules that are kept alive, each in a state of its own.
 const LIVE_MAX: usize = 64;
+/// The epoch at whose end a node that starts again with rows had them.
+pub(super) const BASE: Epoch = Epoch(1);
 
 /// A state of a module.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -52,6 +55,8 @@ pub(super) struct ViewId(pub(super) u32);
 pub(super) enum Given {
     Message(MessageId),
     View(ViewId),
+    /// The rows of the node's disk.
+    Disk,
 }
 
 /// The result of it.
@@ -98,6 +103,8 @@ pub(super) struct Blocks {
     schema: Arc<Schema>,
     table: TableId,
     rows: Vec<Row>,
+    /// The rows on the disk of a node that starts again, as they were at [`BASE`].
+    pub(super) disk: Vec<Row>,
     memory: Arc<MemoryManager>,
     states: Vec<Facts>,
     by_digest: FixedMap<u64, StateId>,
@@ -116,6 +123,7 @@ impl Blocks {
             schema,
             table,
             rows,
+            disk: Vec::new(),
             memory: MemoryManager::new(MemoryConfig::with_data_memory(1 << 30)),
             states: Vec::new(),
             by_digest: FixedMap::default(),
@@ -223,6 +231,11 @@ impl Blocks {
                 let envelope = (*self.message(message)).clone();
                 Self::handle(live, Input::Signal(envelope), &mut outputs);
             }
+            Given::Disk => {
+                let shared = Shared::Fragments { fragments: self.restored(), base: BASE };
+                let from = Address::disk(live.module.address().node);
+                Self::handle(live, Input::Shared { from, shared }, &mut outputs);
+            }
             Given::View(id) => {
                 let (view, at) = (self.view(id), live.module.address());
                 let life = view.node(at.node).map_or(Incarnation(0), |info| info.incarnation);
@@ -247,6 +260,25 @@ impl Blocks {
             return Err(format!("{} gives up: {why:?}", live.module.address()));
         }
         Ok(outputs.signals)
+    }
+
+    /// The rows of a disk.
+    fn restored(&self) -> Vec<RestoredFragment> {
+        let mut fragments: BTreeMap<SlotId, Fragment> = BTreeMap::new();
+        let definition = self.schema.tables().get(self.table);
+        for row in &self.disk {
+            let Some(definition) = definition else { continue };
+            let fragment = fragments.entry(row.slot).or_insert_with(|| {
+                let definition = Arc::new(FragmentDefinition::new(definition));
+                Fragment::new(definition, Arc::clone(&self.memory))
+            });
+            let nobody = TransactionId(0);
+            if let Ok(handle) = fragment.stage_copied(&row.key, nobody, &row.before, &[]) {
+                fragment.commit(handle, nobody, BASE);
+            }
+        }
+        let table = self.table;
+        fragments.into_iter().map(|(slot, fragment)| RestoredFragment { table, slot, fragment }).collect()
     }
 
     fn handle(live: &mut Live, input: Input<'_, Shared>, outputs: &mut Outputs<Shared>) {

@@ -17,7 +17,7 @@
 //! view. `Plan::has_early` does without the latter three.
 
 use super::SmallWorld;
-use super::blocks::{Blocks, Given, MessageId, Seen, StateId, ViewId};
+use super::blocks::{BASE, Blocks, Given, MessageId, Seen, StateId, ViewId};
 use fixtures::{column, data_node, integer, node};
 use membership::succession;
 use protocol::program::{
@@ -71,6 +71,8 @@ pub struct Plan {
     pub restarts: u8,
     /// This node has died and started again before, and joins now.
     pub joins: Option<NodeId>,
+    /// The rows of `writes` on the disk with which a node starts again; none: it starts with nothing.
+    pub kept: Vec<Kept>,
     /// Signals of a view that their receiver has not installed yet may arrive.
     pub has_early: bool,
     /// The sizes of what ldms do at once; None: as usual.
@@ -116,6 +118,19 @@ pub enum Write {
     Leave(u16),
 }
 
+/// The fate of a row while a node was away that has a disk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kept {
+    /// Nothing: the disk has it.
+    Same,
+    /// It was changed.
+    Changed,
+    /// It was deleted.
+    Deleted,
+    /// It was added.
+    Added,
+}
+
 impl Write {
     fn node(self) -> u16 {
         let (Self::Change(node) | Self::Delete(node) | Self::Leave(node)) = self;
@@ -154,6 +169,24 @@ impl Plan {
     #[must_use]
     pub fn rejoin_cut() -> Self {
         Self { nodes: 3, crashes: 1, joins: Some(NodeId(3)), ..Self::rejoin() }
+    }
+
+    /// A node comes back with the rows of its disk. While they are compared, a row is changed, one is deleted, and one
+    /// is added again that was deleted meanwhile.
+    #[must_use]
+    pub fn return_with_rows() -> Self {
+        let writes =
+            vec![Write::Change(1), Write::Delete(1), Write::Change(1), Write::Leave(1), Write::Leave(1)];
+        let kept = vec![Kept::Same, Kept::Changed, Kept::Deleted, Kept::Deleted, Kept::Added];
+        Self { nodes: 2, writes, kept, joins: Some(NodeId(2)), ..Self::default() }
+    }
+
+    /// The same with a node that may die, and fewer rows.
+    #[must_use]
+    pub fn return_cut() -> Self {
+        let writes = vec![Write::Change(1), Write::Delete(1), Write::Leave(1)];
+        let kept = vec![Kept::Deleted, Kept::Same, Kept::Deleted];
+        Self { nodes: 3, writes, kept, crashes: 1, joins: Some(NodeId(3)), ..Self::default() }
     }
 
     /// More than can be tried: several transactions on the same rows, and nodes that die and start again. Most seeds
@@ -253,7 +286,7 @@ impl Plan {
         let sizes =
             [None, Some(Sizes { at_once: 1, ahead_rows: 1_000 }), Some(Sizes { at_once: 1, ahead_rows: 1 })];
         let sizes = sizes[prng.index(3)];
-        Self { nodes, writes, others, crashes, restarts: crashes, joins, has_early, sizes }
+        Self { nodes, writes, others, crashes, restarts: crashes, joins, has_early, sizes, ..Self::default() }
     }
 }
 
@@ -293,7 +326,7 @@ struct Member {
 pub(super) struct Row {
     pub(super) slot: SlotId,
     pub(super) key: Box<[u8]>,
-    before: Box<[u8]>,
+    pub(super) before: Box<[u8]>,
 }
 
 /// A transaction: the rows that it changes, and to what.
@@ -350,8 +383,8 @@ struct Client {
 struct Script {
     plan: Plan,
     tasks: Vec<Task>,
-    /// The rows before the transactions.
-    before: Vec<Box<[u8]>>,
+    /// The rows before the transactions; None: it is not there.
+    before: Vec<Option<Box<[u8]>>>,
 }
 
 /// The world.
@@ -440,6 +473,19 @@ fn rows_and_tasks(plan: &Plan, view: &View, schema: &Arc<Schema>) -> (Vec<Row>, 
     (rows, tasks)
 }
 
+/// The rows on the disk of a node that starts again. A row that was changed meanwhile has other bytes there.
+fn disk_of(plan: &Plan, rows: &[Row]) -> Vec<Row> {
+    let there = plan.kept.iter().zip(rows).filter(|(kept, _)| **kept != Kept::Added);
+    let row = |(kept, row): (&Kept, &Row)| {
+        let mut row = row.clone();
+        if let Some(last) = row.before.last_mut().filter(|_| *kept == Kept::Changed) {
+            *last ^= 1;
+        }
+        row
+    };
+    there.map(row).collect()
+}
+
 impl ReplicaWorld {
     /// The world at the moment when the first session asks for its commit.
     #[must_use]
@@ -454,9 +500,14 @@ impl ReplicaWorld {
         let last = plan.writes.iter().map(|write| write.node()).max().unwrap_or(0);
         view.slots.truncate(1 + usize::from(last));
         let (rows, tasks) = rows_and_tasks(plan, &view, &schema);
-        let before = rows.iter().map(|row| row.before.clone()).collect();
+        let is_gone = |row: usize| plan.kept.get(row) == Some(&Kept::Deleted);
+        let before = rows.iter().enumerate();
+        let before = before.map(|(number, row)| Some(row.before.clone()).filter(|_| !is_gone(number)));
+        let before = before.collect();
+        let disk = disk_of(plan, &rows);
         let sizes = plan.sizes.unwrap_or(Sizes::DEFAULT);
         let mut blocks = Blocks::new(sizes, Arc::clone(&schema), TABLE, rows);
+        blocks.disk = disk;
         let view_id = blocks.note_view(view.clone());
         let clients =
             vec![
@@ -522,20 +573,48 @@ impl ReplicaWorld {
     /// The rows as they are before.
     fn load(&mut self) {
         let rows = self.blocks.borrow().rows().to_vec();
-        for (number, row) in (1..).zip(rows) {
-            let operation = WriteOperation::Insert {
-                key: row.key.clone(),
-                row: row.before.clone(),
-                on_duplicate: OnDuplicate::Fail,
-            };
-            let transaction = TransactionId((67 << 54) | number);
-            let request = self.write_request(BEFORE, transaction, row.slot, operation, Some(Epoch(0)));
-            let before = self.answers;
-            let to = self.view.primary(row.slot);
-            self.say_in(0, self.view.number, to, Signal::Write(Box::new(request)));
-            self.run_quietly();
-            stdx::require!(self.answers == before + 1, "a write before the transactions was not answered");
+        let script = Rc::clone(&self.script);
+        let kept = |row: usize| script.plan.kept.get(row).copied();
+        for (number, row) in rows.iter().enumerate().filter(|(number, _)| kept(*number) != Some(Kept::Added))
+        {
+            let row = row.clone();
+            let operation =
+                WriteOperation::Insert { key: row.key, row: row.before, on_duplicate: OnDuplicate::Fail };
+            self.load_row(number, row.slot, operation);
         }
+        if script.plan.kept.is_empty() {
+            return;
+        }
+        self.open_epoch(Epoch(BASE.0 + 1));
+        for (number, row) in rows.into_iter().enumerate() {
+            let operation = match kept(number) {
+                Some(Kept::Changed | Kept::Added) => WriteOperation::Put { key: row.key, row: row.before },
+                Some(Kept::Deleted) => WriteOperation::Delete { key: row.key, filter: None },
+                Some(Kept::Same) | None => continue,
+            };
+            self.load_row(script.plan.kept.len() + number, row.slot, operation);
+        }
+    }
+
+    fn load_row(&mut self, number: usize, slot: SlotId, operation: WriteOperation) {
+        let transaction = TransactionId((67 << 54) | (1 + number as u64));
+        let request = self.write_request(BEFORE, transaction, slot, operation, Some(Epoch(0)));
+        let before = self.answers;
+        let to = self.view.primary(slot);
+        self.say_in(0, self.view.number, to, Signal::Write(Box::new(request)));
+        self.run_quietly();
+        stdx::require!(self.answers == before + 1, "a write before the transactions was not answered");
+    }
+
+    /// All modules stamp with this epoch from now on.
+    fn open_epoch(&mut self, epoch: Epoch) {
+        for at in self.members.iter().map(|member| member.at).collect::<Vec<_>>() {
+            let (from, view) = (Address::main(at.node), self.view.number);
+            let envelope = Envelope { from, to: at, view, epoch, signal: Signal::EpochOpen { epoch } };
+            let message = self.blocks.borrow_mut().note_message(envelope);
+            self.post(message);
+        }
+        self.run_quietly();
     }
 
     fn write_request(
@@ -567,6 +646,10 @@ impl ReplicaWorld {
         let next = succession::with_joining(&self.view, &info);
         self.channels.retain(|(from, ..)| from.node != node);
         self.start(node);
+        if !self.script.plan.kept.is_empty() {
+            let given = self.give(Address::new(node, ModuleKind::Ldm, 0), Given::Disk);
+            stdx::require!(given.is_ok(), "a module takes the rows of its disk: {given:?}");
+        }
         self.follow(next);
     }
 
@@ -675,7 +758,7 @@ impl ReplicaWorld {
     fn unchanged(&self, done: &ReadDone) -> Option<u32> {
         let task = task_of(done.request);
         let step = usize::try_from(done.request.0 - request_of(task).0 - 1).ok()?;
-        let before = &self.script.before[self.script.tasks[task].row_of(step)?];
+        let before = self.script.before[self.script.tasks[task].row_of(step)?].as_ref()?;
         let batch = done.result.as_ref().ok()?;
         let is_same = batch.rows.bytes.windows(before.len()).any(|bytes| *bytes == **before);
         is_same.then_some(batch.operations)
@@ -1025,7 +1108,7 @@ impl ReplicaWorld {
         let tasks = || self.script.tasks.iter().zip(&self.clients).enumerate();
         let writers = tasks().filter(|(_, (task, _))| wrote(task));
         let mut writers: Vec<Option<usize>> = writers.map(|(number, _)| Some(number)).collect();
-        if value == Some(&*self.script.before[row]) {
+        if value == self.script.before[row].as_deref() {
             writers.push(None);
         }
         let is_newest = |writer: Option<usize>| {

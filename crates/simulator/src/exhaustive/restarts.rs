@@ -256,7 +256,7 @@ impl RestartWorld {
         let first = self.view().restart.cut;
         let Some(machine) = self.machines.get_mut(&node) else { return };
         let flushed = machine.rows.last().copied().unwrap_or(first);
-        let point = ClaimPoint { restart, lineage, flushed, closed_at_us: 1 };
+        let point = ClaimPoint { restart, lineage, flushed, closed_at_us: 1, low: Epoch(0) };
         machine.points.retain(|(point, _)| point.lineage != lineage);
         machine.points.insert(0, (point, machine.rows.clone()));
         machine.durable = machine.known;
@@ -314,8 +314,8 @@ impl RestartWorld {
         machine.points.drain(..points);
         let kept = machine.points.first().map(|(_, rows)| rows.clone()).unwrap_or_default();
         machine.rows = kept.into_iter().filter(|epoch| *epoch <= cut).collect();
-        let point =
-            ClaimPoint { restart: order.restart.number, lineage: life, flushed: cut, closed_at_us: 1 };
+        let restart = order.restart.number;
+        let point = ClaimPoint { restart, lineage: life, flushed: cut, closed_at_us: 1, low: Epoch(0) };
         machine.points.insert(0, (point, machine.rows.clone()));
         machine.points.truncate(4);
         machine.is_told = true;

@@ -39,6 +39,8 @@ pub(super) struct Durability {
     restart: RestartNumber,
     /// On this node's disk.
     flushed: Epoch,
+    /// The first epoch that this process has flushed. A disk that rows were copied to can be brought to no older one.
+    first_flushed: Epoch,
     /// F, as it was said last.
     flushed_by_all: Epoch,
     /// D, as far as it is known here.
@@ -180,6 +182,9 @@ impl EpochMember {
     /// The log of this node has this epoch on disk, and all before it.
     pub(super) fn on_flushed<S>(&mut self, epoch: Epoch, outputs: &mut Outputs<S>) {
         if epoch > self.durability.flushed {
+            if self.durability.flushed == Epoch(0) {
+                self.durability.first_flushed = epoch;
+            }
             self.durability.flushed = epoch;
             self.tell_flushed(outputs);
         }
@@ -241,7 +246,11 @@ impl EpochMember {
             return;
         }
         self.durability.flushed_by_all = flushed;
-        let is_counted = self.data_nodes.contains(&self.node) && self.durability.flushed >= flushed;
+        let mut own = self.durability.first_flushed..=self.durability.flushed;
+        if mutants::is(Mutant::CountedBelowFirst) {
+            own = Epoch(0)..=self.durability.flushed;
+        }
+        let is_counted = self.data_nodes.contains(&self.node) && own.contains(&flushed);
         if is_counted && view == self.durability.view {
             let counted = Signal::DiskCounted { view, is_durable: durable == flushed };
             outputs.send(self.me(), Address::membership(self.node), counted);

@@ -38,6 +38,8 @@ pub(super) struct Redo {
     loader: Option<Box<Loader>>,
     /// Fragments from the disk that no table has claimed yet.
     restored: FixedMap<(TableId, SlotId), Fragment>,
+    /// The node joins with the rows of these, which are as they were at the end of this epoch. 0: with none.
+    pub(super) base: Epoch,
 }
 
 /// The part of the node's log that this module is about to hand over.
@@ -78,7 +80,8 @@ impl Redo {
     }
 
     /// The node was restored: these are the rows of this module.
-    pub(super) fn keep_restored(&mut self, fragments: Vec<RestoredFragment>) {
+    pub(super) fn keep_restored(&mut self, fragments: Vec<RestoredFragment>, base: Epoch) {
+        self.base = base;
         let placed =
             fragments.into_iter().map(|restored| ((restored.table, restored.slot), restored.fragment));
         self.restored.extend(placed);
@@ -87,6 +90,11 @@ impl Redo {
     /// The restored rows of a table in a slot, once.
     pub(super) fn take_restored(&mut self, place: (TableId, SlotId)) -> Option<Fragment> {
         self.restored.remove(&place)
+    }
+
+    /// The restored rows of tables that are gone.
+    pub(super) fn take_unclaimed(&mut self) -> Vec<Fragment> {
+        std::mem::take(&mut self.restored).into_values().collect()
     }
 
     /// The log, if there is one.

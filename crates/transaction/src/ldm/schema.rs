@@ -106,6 +106,10 @@ impl Ldm {
         if is_founded {
             self.bootstrap(&made);
         }
+        let unclaimed = self.redo.take_unclaimed();
+        if !unclaimed.is_empty() {
+            self.drop_fragments(unclaimed, outputs);
+        }
         let published = |place: &(TableId, SlotId)| {
             let reader = self.fragments.get(place)?.reader();
             Some(PublishedReader { table: place.0, slot: place.1, reader })
@@ -154,6 +158,7 @@ impl Ldm {
                     let definition = Arc::new(FragmentDefinition::new(definition));
                     let fragment = match self.redo.take_restored(place) {
                         Some(mut restored) => {
+                            self.copying.fill_new_indexes(place, restored.definition(), &definition);
                             restored.set_definition(definition);
                             restored
                         }

@@ -289,7 +289,7 @@ impl Slot {
                 self.on_recovery_ask(from, transaction, participants, context);
             }
             Signal::CopyPiece(piece) => self.on_copy_piece(from, *piece, context),
-            Signal::CopyApplied { .. } => self.on_copy_applied(from.node, context),
+            Signal::CopyApplied { differing, .. } => self.on_copy_applied(from.node, differing, context),
         }
     }
 

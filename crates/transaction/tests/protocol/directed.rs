@@ -558,7 +558,7 @@ mod bugs {
     use stdx::planted::survivors;
     use transaction::mutants::{DIRECTED, Mutant, activate};
 
-    const TESTS: [(Mutant, fn()); 26] = [
+    const TESTS: [(Mutant, fn()); 29] = [
         (Mutant::LocksOnlySurvive, super::locks_of_a_lost_primary_are_missed),
         (Mutant::StagedElsewhereAccepted, super::rows_of_a_lost_primary_are_missed),
         (Mutant::LocksBeforeSettled, || play("takeover/no_lock_before_all_know")),
@@ -593,7 +593,10 @@ mod bugs {
             epochs::nothing_is_durable_without_a_restorable_member_of_each_group,
         ),
         (Mutant::KnownDIgnored, epochs::a_new_master_says_no_less_than_a_member_knows),
+        (Mutant::CountedBelowFirst, epochs::a_disk_does_not_count_below_its_first_epoch),
         (Mutant::WaiterOutlivesRestart, epochs::what_is_durable_after_a_restart_answers_nobody_from_before),
+        (Mutant::DifferenceNotExact, || play("copy/difference")),
+        (Mutant::EmptyTableSkipped, || play("copy/difference_of_nothing")),
     ];
 
     #[test]

@@ -207,6 +207,16 @@ impl Mains {
         };
         std::mem::take(&mut self.heard).into_iter().filter_map(durable).collect()
     }
+
+    /// The nodes whose membership has heard that their disk counts, in which view, and whether that is durable.
+    fn heard_counted(&mut self) -> Vec<(u16, u64, bool)> {
+        let counted = |(to, signal): (Address, Signal)| match signal {
+            Signal::DiskCounted { view, is_durable } => Some((to.node.0, view.0, is_durable)),
+            _ => None,
+        };
+        let heard = std::mem::take(&mut self.heard).into_iter().filter_map(counted);
+        heard.collect::<std::collections::BTreeSet<_>>().into_iter().collect()
+    }
 }
 
 fn is_closed_to(node: u16) -> impl Fn(&Envelope) -> bool {
@@ -450,19 +460,38 @@ fn membership_hears_of_what_this_disk_counts_for() {
     all.view.groups[1].restorable.clear();
     [1, 2].iter().for_each(|node| all.install(*node));
     all.run();
-    let counted = |all: &mut Mains| {
-        let heard = std::mem::take(&mut all.heard).into_iter();
-        let of_membership = heard.filter_map(|(to, signal)| match signal {
-            Signal::DiskCounted { view, is_durable } => Some((to.node.0, view.0, is_durable)),
-            _ => None,
-        });
-        of_membership.collect::<std::collections::BTreeSet<_>>()
-    };
-    assert_eq!(counted(&mut all).into_iter().collect::<Vec<_>>(), [(1, 2, false), (2, 2, false)]);
+    assert_eq!(all.heard_counted(), [(1, 2, false), (2, 2, false)]);
     let lives: Vec<_> = all.view.nodes.iter().map(|info| (info.node, info.incarnation)).collect();
     all.view.groups[1].restorable = lives;
     all.next_view(&[1, 2]);
     [1, 2].iter().for_each(|node| all.install(*node));
     all.run();
-    assert_eq!(counted(&mut all).into_iter().collect::<Vec<_>>(), [(1, 3, true), (2, 3, true)]);
+    assert_eq!(all.heard_counted(), [(1, 3, true), (2, 3, true)]);
+}
+
+/// Node 3 has joined. Its log begins with an epoch that the others have not flushed yet: it cannot be brought to an
+/// older one.
+#[test]
+pub(crate) fn a_disk_does_not_count_below_its_first_epoch() {
+    let mut all = Mains::at_rest(3);
+    all.next_view(&[1, 2]);
+    [1, 2].iter().for_each(|node| all.install(*node));
+    all.run();
+    let before = all.stamp(1);
+    all.run();
+    all.flush(1, before);
+    all.flush(2, before);
+    all.next_view(&[1, 2, 3]);
+    (1..=3).for_each(|node| all.install(node));
+    all.run();
+    let first = all.stamp(1);
+    all.run();
+    all.heard.clear();
+    all.flush(3, first);
+    let view = all.view.number.0;
+    assert_eq!(all.epochs(3).flushed_by_all(), before, "that is what all have");
+    assert_eq!(all.heard_counted(), [(1, view, true), (2, view, true)]);
+    all.flush(1, first);
+    all.flush(2, first);
+    assert_eq!(all.heard_counted(), [(1, view, true), (2, view, true), (3, view, true)]);
 }

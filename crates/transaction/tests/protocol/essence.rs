@@ -193,12 +193,17 @@ fn of_view(signal: &Signal) -> Essence {
             let text = if waits > 0 { format!("{open}, waiting requests: {waits}") } else { open };
             (piece.slot, text)
         }
-        Signal::Taken { slot } | Signal::CopyApplied { slot } | Signal::SlotCopied { slot } => {
-            (*slot, String::new())
+        Signal::Taken { slot } | Signal::SlotCopied { slot } => (*slot, String::new()),
+        Signal::CopyApplied { slot, differing } => {
+            let count = differing.len();
+            (*slot, if count > 0 { format!("differing: {count}") } else { String::new() })
         }
         Signal::CopyPiece(piece) => {
             let last = if piece.is_last { ", the last piece" } else { "" };
-            (piece.slot, format!("rows: {}{last}", piece.rows.len()))
+            let exact = if piece.ranges.iter().any(|range| range.is_exact) { ", exact" } else { "" };
+            let same: u32 = piece.ranges.iter().map(|range| range.count).sum();
+            let same = if same > 0 { format!(", not sent: {same}") } else { String::new() };
+            (piece.slot, format!("rows: {}{same}{exact}{last}", piece.rows.len()))
         }
         Signal::RecoveryAsk { transaction, slot, .. } => (*slot, id(*transaction)),
         Signal::RecoveryReport(report) => {

@@ -16,10 +16,11 @@ use protocol::signal::{
     WriteRequest,
 };
 use protocol::{Address, Budget, Envelope, ModuleKind, NodeRole, Outputs, RequestToRuntime, Signal, View};
-use query::{NodeMap, Shared};
+use query::{NodeMap, RestoredFragment, Shared};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use stdx::{Duration, Instant, Now};
+use storage::{Fragment, FragmentDefinition};
 use transaction::{Ldm, MARKER_TIME, Sizes, Tc};
 use types::{
     ColumnIndex, Epoch, Incarnation, NodeId, Schema, SlotId, TableDefinition, TransactionId, ValueRef,
@@ -70,6 +71,13 @@ impl Node {
     }
 }
 
+/// The rows of a disk, as they were at the end of an epoch.
+#[derive(Clone)]
+struct Kept {
+    rows: Vec<(SlotId, i64, Epoch)>,
+    base: Epoch,
+}
+
 pub(crate) struct Nodes {
     schema: Arc<Schema>,
     nodes: Vec<Node>,
@@ -79,6 +87,8 @@ pub(crate) struct Nodes {
     heard: Vec<Envelope>,
     /// Nodes that have ended, and their exit codes.
     pub(crate) ended: BTreeMap<u16, u8>,
+    /// The rows that the next lives of nodes come back with.
+    kept: BTreeMap<u16, Kept>,
     /// The view that sessions use.
     pub(crate) view: View,
     /// The slot of the test, and ids of rows in it.
@@ -119,6 +129,7 @@ impl Nodes {
             queue: VecDeque::new(),
             heard: Vec::new(),
             ended: BTreeMap::new(),
+            kept: BTreeMap::new(),
             view,
             slot: SlotId(0),
             ids: Vec::new(),
@@ -209,9 +220,43 @@ impl Nodes {
         self.view.groups.iter_mut().for_each(|group| group.joining.push(NodeId(node)));
     }
 
-    /// A node has started again, with nothing.
+    /// A node's disk has the rows that the node has now, and then the next epoch is opened. (Of the rows of the system
+    /// it has none.)
+    pub(crate) fn keep(&mut self, node: u16) {
+        let base = self.node(node).ldm.epoch();
+        let mut rows = Vec::new();
+        for slot in [self.slot, self.slot_of_second()] {
+            let there = self.node(node).ldm.committed_epochs(TABLE, slot);
+            for id in self.ids_in(slot, 30) {
+                let row = there.iter().find(|(key, _)| *key == self.key(id));
+                rows.extend(row.map(|(_, epoch)| (slot, id, *epoch)));
+            }
+        }
+        self.kept.insert(node, Kept { rows, base });
+        let epoch = Epoch(base.0 + 1);
+        for node in 1..=u16::try_from(self.nodes.len()).expect("few") {
+            self.send(Address::main(NodeId(node)), ldm(node), Signal::EpochOpen { epoch });
+        }
+    }
+
+    /// A node has started again, with what its disk has.
     pub(crate) fn begin_again(&mut self, node: u16) {
         *self.node(node) = Node::new(node, &Arc::clone(&self.schema));
+        let Some(Kept { rows, base }) = self.kept.get(&node).cloned() else { return };
+        let memory = Arc::clone(&self.node(node).memory);
+        let mut fragments: BTreeMap<SlotId, Fragment> = BTreeMap::new();
+        for (slot, id, epoch) in rows {
+            let definition = || Arc::new(FragmentDefinition::new(&Arc::new(table())));
+            let fragment =
+                fragments.entry(slot).or_insert_with(|| Fragment::new(definition(), Arc::clone(&memory)));
+            let (key, row) = (self.key(id), self.row(id, 10));
+            let handle = fragment.stage_copied(&key, TransactionId(0), &row, &[]).expect("there is room");
+            fragment.commit(handle, TransactionId(0), epoch);
+        }
+        let restored = |(slot, fragment)| RestoredFragment { table: TABLE, slot, fragment };
+        let fragments = fragments.into_iter().map(restored).collect();
+        let (now, mut outputs) = (self.now, Outputs::default());
+        self.node(node).ldm.on_shared(now, Shared::Fragments { fragments, base }, &mut outputs);
     }
 
     /// A node uses the newest view.

@@ -14,7 +14,8 @@
 //! **Commands about the cluster**: `hold Applied from 2` keeps such signals back (`to 2`, or neither); `release` lets
 //! them go, `lose` drops them. `crash 2` ends a node. `without 2 heir 1`, `lead 2`, `join 3` and `synced 3` make the
 //! next view, which all live nodes use; with `at 1 3` only these do, and `install 2` brings another one up. `settle`:
-//! every node uses the view. `full 2` leaves a node's memory no room for what is replicated. `expired 1` and
+//! every node uses the view. `keep 2` says that the disk of a node has the rows that the node has: its next life begins
+//! with them. `full 2` leaves a node's memory no room for what is replicated. `expired 1` and
 //! `granted 1` take and give a primary's lease. `pass 1000` lets milliseconds pass.
 //!
 //! **Questions**: `rows` prints what is committed where; `idle` says whether anything is left.
@@ -319,6 +320,7 @@ impl Script {
             "crash" => {
                 self.all.ended.insert(node(), 0);
             }
+            "keep" => self.all.keep(node()),
             "without" | "lead" | "join" | "synced" => self.next_view(command, node(), words),
             "install" => self.install(words),
             "settle" => {

@@ -45,7 +45,7 @@ impl World {
         let (life, view) = (self.life(id), Arc::clone(&self.node(id).block.view));
         let restart = view.restart.number;
         let (flushed, closed_at_us) = (Epoch(flushed), flushed * 1_000);
-        let point = ClaimPoint { restart, lineage: life, flushed, closed_at_us };
+        let point = ClaimPoint { restart, lineage: life, flushed, closed_at_us, low: Epoch(0) };
         let claim = Claim { founding: view.founding, durable: Epoch(1), ..Claim::default() };
         Claim { points: vec![point], ..claim }
     }

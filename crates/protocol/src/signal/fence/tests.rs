@@ -7,7 +7,7 @@ const ME: Address = Address::new(NodeId(1), ModuleKind::Ldm, 0);
 const PEER: Address = Address::new(NodeId(2), ModuleKind::Ldm, 0);
 
 fn strict() -> Signal {
-    Signal::CopyApplied { slot: SlotId(1) }
+    Signal::CopyApplied { slot: SlotId(1), differing: Vec::new() }
 }
 
 fn older() -> Signal {

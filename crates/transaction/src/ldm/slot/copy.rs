@@ -9,13 +9,18 @@
 //! committed version. A piece may come to X before or behind the writes that the primary sends meanwhile, and a copied
 //! row never overtakes a write. Behind a table's rows come the entries of its indexes (`copy/piece.rs`).
 //!
+//! **A member that comes back** with rows has them as they were at the end of an epoch, its *base*. A member that has
+//! nothing has the base 0. The primary cuts all its tables into ranges, without gaps, and sends only the rows above the
+//! base. Of the others in a range it sends their number and a hash; the member compares, and asks for all rows of a
+//! range that differs (`copy/difference.rs`).
+//!
 //! Invariants, each closing an interleaving:
 //! - I4: from the view that has X joining, nothing is committed without X's answer. So a transaction that is decided
 //!   after a row was read for a piece reaches X through the stream. Every view replicates again what is undecided, to X
 //!   too.
-//! - A copied row never replaces a write of the stream. It is not put above a committed version, nor where a committed
-//!   delete was: X remembers the keys deleted while it is copied to. It is put below a prepared version only when that
-//!   is decided: the row waits.
+//! - A copied row never replaces a write of the stream. It is not put above a committed version that is newer than the
+//!   base, nor where a committed delete was: X remembers the keys deleted while it is copied to. It is put below a
+//!   prepared version only when that is decided: the row waits. So does the removal of a row.
 //! - An outcome that overtakes the place of its transaction waits for it: an in-sync member has the rows by then,
 //!   this one has not. When the first piece is here, all places of undecided transactions were before it.
 //! - A transaction that was decided before X joined, and is still being published, is in no stream: the copy begins
@@ -33,8 +38,11 @@
 //! The speed: a thread sends or applies one piece, which is a small slice, and then does everything else for [`REST`]
 //! times as long as that round of its took. So copying takes a share of an idle thread and less of a busy one, at
 //! both ends, and nobody's request waits for more than a piece. Few pieces are on their way, so the slower end
-//! decides. Deliberately not here: copying only what changed since X left (it has nothing: rows are in memory only).
+//! decides.
+//!
+//! Deliberately not here: how the member got the rows that it has (`node::disk_module`).
 
+mod difference;
 mod piece;
 
 use super::markers::Marker;
@@ -45,9 +53,9 @@ use crate::ldm::slot::lock_wait::WaitAlarm;
 use crate::ldm::{Job, Work};
 use crate::mutants::{self, Mutant};
 use memory::{MIB, RegionFull};
-use piece::{Position, Share};
+use piece::{Plan, Position, Share};
 use protocol::module::EXIT_CANNOT_JOIN;
-use protocol::signal::{CopiedOutcome, CopiedRow, CopyPiece, Outcome};
+use protocol::signal::{CopiedOutcome, CopiedRow, CopyBounds, CopyPiece, Outcome};
 use protocol::{Address, Budget, RequestToRuntime, Severity, Signal};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use stdx::{Duration, Instant};
@@ -73,10 +81,14 @@ type RowKey = (TableId, Box<[u8]>);
 #[derive(Debug)]
 pub(in crate::ldm) struct CopyOut {
     to: Address,
+    /// The member has all rows as they were at the end of this epoch.
+    base: Epoch,
     /// The transactions whose outcomes are still to be sent; None: it has not begun.
     outcomes: Option<Vec<TransactionId>>,
     /// Behind this row or entry; None: from the first.
     after: Option<Position>,
+    /// The rows of which the member has asked for all.
+    exact: VecDeque<CopyBounds>,
     in_flight: u32,
     is_over: bool,
     /// Transactions whose outcome was being carried out when the copy began: they are in no stream of this view, so
@@ -97,8 +109,10 @@ pub(in crate::ldm) struct CopyIn {
     lacks_entries: bool,
     /// Keys whose deletion was committed here: what is copied of them is older.
     deleted: BTreeSet<RowKey>,
-    /// Copied rows under prepared versions.
-    waiting: BTreeMap<RowKey, CopiedRow>,
+    /// Copied rows under prepared versions; None: the row that is there is to be removed.
+    waiting: BTreeMap<RowKey, Option<CopiedRow>>,
+    /// The ends of the ranges that this member has asked for.
+    awaited: BTreeSet<(TableId, Option<Box<[u8]>>)>,
     /// Commits that came before the place of their transaction, and their coordinators.
     early: BTreeMap<TransactionId, (Address, Epoch)>,
 }
@@ -117,22 +131,22 @@ impl CopyIn {
         self.deleted.contains(&(row.table, row.key.clone()))
     }
 
-    /// Whether a copied row goes into an empty place; one below a prepared version waits.
-    fn is_new(&mut self, row: &CopiedRow, fragment: &Fragment) -> bool {
+    /// Whether a copied row goes into an empty place, or takes the place of a row that this member came back with. One
+    /// below a prepared version waits.
+    fn is_new(&mut self, row: &CopiedRow, fragment: &Fragment, base: Epoch) -> bool {
         let state = fragment.newest(&row.key).state;
         if mutants::is(Mutant::CopyOvertakesWrite) && matches!(state, Some(VersionState::Committed(_))) {
             return true;
         }
-        match state {
-            Some(VersionState::Committed(_)) => false,
-            Some(VersionState::Prepared(_) | VersionState::Staged(_)) => {
-                if fragment.committed(&row.key).is_none() {
-                    self.waiting.insert((row.table, row.key.clone()), row.clone());
-                }
-                false
-            }
-            None => !self.has_deleted(row),
+        let is_open = matches!(state, Some(VersionState::Prepared(_) | VersionState::Staged(_)));
+        let is_newer = match fragment.committed(&row.key) {
+            Some(there) => there.0 <= base && there != (row.epoch, Some(&*row.row)),
+            None => is_open || !self.has_deleted(row),
+        };
+        if is_open && is_newer {
+            self.waiting.insert((row.table, row.key.clone()), Some(row.clone()));
         }
+        is_newer && !is_open
     }
 
     /// No copied row waits below a prepared version.
@@ -148,6 +162,7 @@ impl CopyIn {
         self.has_begun = false;
         self.has_last = false;
         self.early.clear();
+        self.awaited.clear();
     }
 }
 
@@ -155,6 +170,8 @@ impl CopyIn {
 #[derive(Debug, Default)]
 pub(in crate::ldm) struct Copying {
     turns: VecDeque<Turn>,
+    /// Indexes that the rows of this node's disk do not have yet. They come first.
+    fills: VecDeque<Fill>,
     /// A turn or its rest is under way.
     is_busy: bool,
 }
@@ -167,8 +184,17 @@ impl Copying {
 
     /// Nothing is to be done, and nothing is being done.
     pub(in crate::ldm) fn is_over(&self) -> bool {
-        self.turns.is_empty() && !self.is_busy
+        self.turns.is_empty() && self.fills.is_empty() && !self.is_busy
     }
+}
+
+/// An index that is newer than the rows that came from this node's disk.
+#[derive(Debug)]
+struct Fill {
+    place: (TableId, SlotId),
+    index: IndexId,
+    /// The entries up to this row are there.
+    after: Option<Box<[u8]>>,
 }
 
 /// A piece to be sent or applied.
@@ -184,6 +210,14 @@ enum Turn {
         piece: CopyPiece,
         until: Option<Instant>,
     },
+}
+
+/// How much of a piece was applied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Applied {
+    Wholly,
+    /// More is to be removed than is done at once.
+    Partly,
 }
 
 /// The end of a turn.
@@ -210,7 +244,8 @@ pub(in crate::ldm) enum Copy {
 impl Context<'_> {
     /// Takes the next turn soon, if there is one and none is under way.
     fn go_on_copying(&mut self) {
-        if !self.copying.is_busy && !self.copying.turns.is_empty() {
+        let has_work = !self.copying.turns.is_empty() || !self.copying.fills.is_empty();
+        if has_work && !self.copying.is_busy {
             self.copying.is_busy = true;
             self.later(Job::Copy(Copy::Turn));
         }
@@ -274,6 +309,12 @@ pub(in crate::ldm) fn step_copy(
 
 /// Does what is first and may be done.
 fn take_turn(slots: &mut Slots, budget: &mut Budget, context: &mut Context<'_>) -> Taken {
+    if let Some(fill) = context.copying.fills.pop_front() {
+        if let Err(full) = context.fill_index(fill) {
+            context.end_for_memory(full);
+        }
+        return Taken::Done;
+    }
     for _ in 0..context.copying.turns.len() {
         let Some(turn) = context.copying.turns.pop_front() else { return Taken::Nothing };
         match turn {
@@ -283,7 +324,14 @@ fn take_turn(slots: &mut Slots, budget: &mut Budget, context: &mut Context<'_>) 
                 // Nodes of indexes that grow are replaced: what waits in many tables would make holes in many pages.
                 let has_freed = context.reclaim.free_at_once(context.fragments);
                 let is_coming = has_freed || context.reclaim.memory.announced() > 0;
-                let Err(full) = applied else { return Taken::Done };
+                let full = match applied {
+                    Ok(Applied::Wholly) => return Taken::Done,
+                    Ok(Applied::Partly) => {
+                        context.copying.turns.push_front(Turn::Apply { from, piece, until });
+                        return Taken::Done;
+                    }
+                    Err(full) => full,
+                };
                 let until = until.unwrap_or(context.now.monotonic + WAIT_MAX);
                 if context.now.monotonic >= until || !is_coming {
                     context.end_for_memory(full);
@@ -316,14 +364,31 @@ fn pieces_in_flight(slots: &Slots, node: NodeId) -> u32 {
 // ---- the primary -------------------------------------------------------------------------------------------------
 
 impl Slot {
-    /// The takeover is over: members that join and do not have the slot whole are copied to.
-    pub(super) fn begin_copies(&mut self, whole: &[NodeId], context: &mut Context<'_>) {
+    /// The takeover is over: members that join and do not have the slot whole are copied to. `bases`: what they have;
+    /// `None` for all rows.
+    pub(super) fn begin_copies(
+        &mut self,
+        bases: &BTreeMap<NodeId, Option<Epoch>>,
+        context: &mut Context<'_>,
+    ) {
         let view = &context.map.view;
         let publishing = self.publishing(context);
-        for node in view.joining(self.id).iter().filter(|node| !whole.contains(node)) {
-            let Some(to) = view.ldm(self.id, *node) else { continue };
-            let publishing = publishing.clone();
-            let copy = CopyOut { to, outcomes: None, after: None, in_flight: 0, is_over: false, publishing };
+        for node in view.joining(self.id) {
+            let (Some(to), Some(base)) =
+                (view.ldm(self.id, *node), bases.get(node).copied().unwrap_or(Some(Epoch(0))))
+            else {
+                continue;
+            };
+            let copy = CopyOut {
+                to,
+                base,
+                outcomes: None,
+                after: None,
+                exact: VecDeque::new(),
+                in_flight: 0,
+                is_over: false,
+                publishing: publishing.clone(),
+            };
             self.members.copies.insert(*node, copy);
             context.copying.turns.push_back(Turn::Send { slot: self.id, node: *node });
         }
@@ -338,24 +403,49 @@ impl Slot {
     /// Sends the next piece; false if there is none behind it.
     fn send_piece(&mut self, node: NodeId, budget: &mut Budget, context: &mut Context<'_>) -> bool {
         let rows_max = PIECE_ROWS.min(usize::try_from(budget.rows).unwrap_or(PIECE_ROWS)).max(1);
-        let Some(out) = self.members.copies.get_mut(&node).filter(|out| !out.is_over) else { return false };
-        let (to, after, left) = (out.to, out.after.take(), out.outcomes.take());
+        let Some(out) = self.members.copies.get_mut(&node) else { return false };
+        let plan = Plan { slot: self.id, base: out.base, seed: context.map.view.number, rows_max };
+        if let Some(bounds) = out.exact.pop_front() {
+            let (share, left) = piece::exact_share(&plan, bounds, context.fragments);
+            out.exact.extend(left);
+            let goes_on = !(out.is_over && out.exact.is_empty());
+            self.send_share(node, share, (Vec::new(), false), budget, context);
+            return goes_on;
+        }
+        if out.is_over {
+            return false;
+        }
+        let (after, left) = (out.after.take(), out.outcomes.take());
         let of_all = || self.outcomes.sorted().into_iter().map(|(transaction, _)| transaction).collect();
         let mut left = left.unwrap_or_else(of_all);
         let outcomes = self.next_outcomes(&mut left, rows_max);
         let (share, after) = match left.is_empty() {
-            true => piece::next_share(self.id, after, rows_max, context.fragments),
+            true => piece::next_share(&plan, after, context.fragments),
             false => (Share::default(), after),
         };
         let is_last = left.is_empty() && after.is_none();
-        budget.spend(u32::try_from(share.cost() + outcomes.len()).unwrap_or(u32::MAX));
         let Some(out) = self.members.copies.get_mut(&node) else { return false };
         (out.outcomes, out.after, out.is_over) = (Some(left), after, is_last);
+        let goes_on = !is_last || !out.exact.is_empty();
+        self.send_share(node, share, (outcomes, is_last), budget, context);
+        goes_on
+    }
+
+    fn send_share(
+        &mut self,
+        node: NodeId,
+        share: Share,
+        (outcomes, is_last): (Vec<CopiedOutcome>, bool),
+        budget: &mut Budget,
+        context: &mut Context<'_>,
+    ) {
+        let Some(out) = self.members.copies.get_mut(&node) else { return };
         out.in_flight += 1;
-        let Share { rows, later, entries, .. } = share;
-        let piece = CopyPiece { slot: self.id, rows, outcomes, is_last, later, entries, with_entries: true };
-        context.send(to, Signal::CopyPiece(Box::new(piece)));
-        !is_last
+        budget.spend(u32::try_from(share.cost() + outcomes.len()).unwrap_or(u32::MAX));
+        let Share { rows, later, entries, ranges, .. } = share;
+        let slot = self.id;
+        let piece = CopyPiece { slot, rows, outcomes, is_last, later, entries, with_entries: true, ranges };
+        context.send(out.to, Signal::CopyPiece(Box::new(piece)));
     }
 
     /// Committed transactions whose rows are being published.
@@ -391,10 +481,20 @@ impl Slot {
         copied.collect()
     }
 
-    /// A member has applied a piece.
-    pub(super) fn on_copy_applied(&mut self, node: NodeId, context: &mut Context<'_>) {
+    /// A member has applied a piece, and has other rows in these ranges.
+    pub(super) fn on_copy_applied(
+        &mut self,
+        node: NodeId,
+        differing: Vec<CopyBounds>,
+        context: &mut Context<'_>,
+    ) {
         let Some(out) = self.members.copies.get_mut(&node) else { return };
         out.in_flight = out.in_flight.saturating_sub(1);
+        // Its last turn is over, and so it has no more.
+        if out.is_over && out.exact.is_empty() && !differing.is_empty() {
+            context.copying.turns.push_back(Turn::Send { slot: self.id, node });
+        }
+        out.exact.extend(differing);
         context.go_on_copying();
     }
 }
@@ -422,7 +522,12 @@ impl Slot {
         from: Address,
         piece: &CopyPiece,
         context: &mut Context<'_>,
-    ) -> Result<(), RegionFull> {
+    ) -> Result<Applied, RegionFull> {
+        // Before the rows: what they replace is no difference.
+        let differing = self.differing(piece, context);
+        if self.remove_unnamed(piece, context)? == Applied::Partly {
+            return Ok(Applied::Partly);
+        }
         for row in &piece.rows {
             let later = piece.later.iter().find(|(table, _)| *table == row.table);
             self.apply_copied(row, later.map_or(&[], |(_, indexes)| indexes), context)?;
@@ -433,16 +538,17 @@ impl Slot {
             context.reclaim.note(place);
             copied.keys.iter().try_for_each(|key| fragment.add_copied_entry(copied.index, key))?;
         }
-        let Some(copy) = &mut self.copy_in else { return Ok(()) };
+        let Some(copy) = &mut self.copy_in else { return Ok(Applied::Wholly) };
+        copy.note_asked(piece, &differing);
         copy.has_last |= piece.is_last;
         if piece.is_last && copy.lacks_entries && !piece.with_entries {
             let why = "who began to copy rows to it has a newer version than who ended it, and left the indexes to its end";
             context.end_joining(why);
-            return Ok(());
+            return Ok(Applied::Wholly);
         }
-        context.send(from, Signal::CopyApplied { slot: self.id });
+        context.send(from, Signal::CopyApplied { slot: self.id, differing });
         self.end_copy(context);
-        Ok(())
+        Ok(Applied::Wholly)
     }
 
     /// The first piece of a view: commits that came early and whose transactions were not replicated are in the rows
@@ -498,7 +604,7 @@ impl Slot {
         // Else the table was dropped, or is so new that this member got all of its rows.
         let Some(fragment) = context.fragments.get_mut(&place) else { return Ok(()) };
         let Some(copy) = &mut self.copy_in else { return Ok(()) };
-        if copy.is_new(row, fragment) {
+        if copy.is_new(row, fragment, context.redo.base) {
             let handle = fragment.stage_copied(&row.key, COPIER, &row.row, later)?;
             if let Some(log) = context.redo.log()
                 && let Some(copied) = fragment.decided(handle, COPIER)
@@ -533,9 +639,13 @@ impl Slot {
     /// A transaction is decided here: rows that waited under its versions find their place.
     pub(super) fn retry_copied(&mut self, context: &mut Context<'_>) {
         let Some(copy) = self.copy_in.as_mut().filter(|copy| !copy.is_whole) else { return };
-        for (_, row) in std::mem::take(&mut copy.waiting) {
-            // Its entries may have passed by.
-            if let Err(full) = self.apply_copied(&row, &[], context) {
+        for ((table, key), row) in std::mem::take(&mut copy.waiting) {
+            let placed = match row {
+                // Its entries may have passed by.
+                Some(row) => self.apply_copied(&row, &[], context),
+                None => self.remove_row(table, &key, context),
+            };
+            if let Err(full) = placed {
                 return context.end_for_memory(full);
             }
         }
@@ -545,7 +655,7 @@ impl Slot {
     /// Everything is here: `main` hears of it, in each view.
     fn end_copy(&mut self, context: &mut Context<'_>) {
         let Some(copy) = &mut self.copy_in else { return };
-        if copy.has_last && copy.has_placed_all() && !copy.is_whole {
+        if copy.has_last && copy.awaited.is_empty() && copy.has_placed_all() && !copy.is_whole {
             copy.is_whole = true;
             copy.deleted.clear();
             self.report_copied(context);

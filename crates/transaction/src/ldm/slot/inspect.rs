@@ -130,10 +130,10 @@ impl Ldm {
         (self.map.view.number, stamps.min())
     }
 
-    /// For checks: the restart of the cluster in which this ldm is.
+    /// For checks: the view that this ldm is in.
     #[must_use]
-    pub fn restart(&self) -> protocol::RestartPoint {
-        self.map.view.restart
+    pub fn view(&self) -> &protocol::View {
+        &self.map.view
     }
 
     /// For checks: the lowest stamp of what this ldm holds, as primary or as backup, and has not published or undone.

@@ -131,6 +131,7 @@ impl Slot {
             undecided: self.applied_in_order().into_iter().map(place).collect(),
             outcomes: outcomes.map(|(transaction, marker)| (transaction, marker.outcome)).collect(),
             is_copied: self.copy_in.as_ref().is_none_or(CopyIn::is_whole),
+            base: context.redo.base,
             claim: self.claim(context),
         };
         context.send(primary, Signal::Gather(Box::new(report)));

@@ -26,8 +26,9 @@ pub(in crate::ldm) struct Resending {
     again: VecDeque<TransactionId>,
     /// Members that hold it.
     holders: BTreeMap<TransactionId, Vec<NodeId>>,
-    /// Members that have all rows; the others are copied to when everything is replicated again.
-    whole: Vec<NodeId>,
+    /// Members that lack rows are copied to when everything is replicated again: each has those of an epoch. None: the
+    /// member has all rows.
+    bases: BTreeMap<NodeId, Option<Epoch>>,
 }
 
 /// A transaction that aborts because this primary lacked or refused it.
@@ -100,8 +101,9 @@ impl Slot {
             }
         }
         self.drop_again(context);
-        let whole = gathering.reports.iter().filter(|(_, report)| report.is_copied);
-        let whole = whole.map(|(node, _)| *node).collect();
+        let reports = gathering.reports.iter();
+        let bases =
+            reports.map(|(node, report)| (*node, (!report.is_copied).then_some(report.base))).collect();
         let mut holders: BTreeMap<TransactionId, Vec<NodeId>> = BTreeMap::new();
         for (node, report) in &gathering.reports {
             for place in &report.undecided {
@@ -109,7 +111,7 @@ impl Slot {
             }
         }
         let again = self.take_over(context).into();
-        self.takeover.resending = Some(Resending { again, holders, whole });
+        self.takeover.resending = Some(Resending { again, holders, bases });
         self.replicate_rest(context);
         self.begin_line(claimant, gathering, context);
         self.open_if_ready(context);
@@ -286,7 +288,7 @@ impl Slot {
             self.replicate_again(transaction, 0, context);
         }
         if let Some(resending) = self.takeover.resending.take() {
-            self.begin_copies(&resending.whole, context);
+            self.begin_copies(&resending.bases, context);
         }
     }
 
