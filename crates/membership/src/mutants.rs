@@ -94,6 +94,8 @@ pub enum Mutant {
     FirstComerLeftOut,
     /// A view follows that of a cluster that has stopped: members that ended first are left out.
     StopUnrecorded,
+    /// A node begins anew although its disk is the last one from which its group might start.
+    InitialOfTheLast,
 }
 
 /// The part of the control plane that a bug is in.
@@ -167,6 +169,7 @@ pub const ALL: &[(Mutant, Part, Catch)] = &[
     (Mutant::RestartNotCompared, Part::Restart, Catch::Directed),
     (Mutant::FirstComerLeftOut, Part::Restart, Catch::Directed),
     (Mutant::StopUnrecorded, Part::Restart, Catch::Directed),
+    (Mutant::InitialOfTheLast, Part::Restart, Catch::Directed),
 ];
 
 impl Mutant {

@@ -21,6 +21,7 @@
 use super::Membership;
 use super::data_loss::Ordered;
 use crate::control_state::ControlState;
+use crate::mutants::{self, Mutant};
 use crate::restart::{Lack, Missing, Plan, Standing, is_given_up, plan, runs_still, standing};
 use crate::succession;
 use protocol::control::{Command, ControlMessage};
@@ -77,6 +78,8 @@ pub(crate) struct Restarting {
     pub(crate) ordered: Option<Ordered>,
     /// The rows with which this node joins a cluster that goes on.
     returning: Option<Returning>,
+    /// It waits for another disk than its own, and has said so.
+    is_awaiting_another: bool,
 }
 
 /// A node brings its rows to a point before it joins.
@@ -192,6 +195,9 @@ impl Membership {
             }
         }
         let point = self.point_to_join_with();
+        if point.is_none() && self.is_awaiting_another(outputs) {
+            return false;
+        }
         self.restarting.returning = Some(Returning { point, is_over: point.is_none(), restart });
         if let Some(point) = point {
             outputs.send(self.me(), Address::main(self.config.node), Signal::RestoreToJoin(point));
@@ -201,18 +207,50 @@ impl Membership {
 
     /// The newest point of the disk that the recorded restarts leave. Whichever life wrote it, the cluster had decided
     /// what it holds, and nothing else up to its epoch.
-    fn point_to_join_with(&self) -> Option<ClaimPoint> {
+    pub(crate) fn point_to_join_with(&self) -> Option<ClaimPoint> {
         let claim = self.config.join.claim.as_deref()?;
         let (view, state) = (&self.view, self.log_state());
         let is_replaced = state.is_some_and(|state| state.replaced().contains(&claim.founding));
         if claim.founding != view.founding && !is_replaced {
             return None;
         }
-        // A node without a copy of the log knows the last restart only.
-        let last: Vec<RestartPoint> =
-            Some(view.restart).filter(|last| last.number.0 > 0).into_iter().collect();
-        let restarts = state.map_or(&last[..], |state| state.restarts());
-        claim.confirmed(restarts, |_| true).filter(|point| point.flushed >= claim.low)
+        let restarts = self.known_restarts();
+        claim.confirmed(&restarts, |_| true).filter(|point| point.flushed >= claim.low)
+    }
+
+    /// The recorded restarts as far as this node knows them, without gaps. Its copy of the control log, if it has one,
+    /// may be behind the view.
+    fn known_restarts(&self) -> Vec<RestartPoint> {
+        let mut known = self.log_state().map_or_else(Vec::new, |state| state.restarts().to_vec());
+        let last = known.last().map_or(0, |last| last.number.0);
+        let newest = self.view.restart;
+        if newest.number.0 > last + 1 {
+            known.clear();
+        }
+        if newest.number.0 > last {
+            known.push(newest);
+        }
+        known
+    }
+
+    /// Nothing of its disk counts for this node, so it would begin anew. It waits while that disk is the last one of a
+    /// group from which a restart might begin: the group may lose its rows before another disk is there.
+    fn is_awaiting_another<S>(&mut self, outputs: &mut Outputs<S>) -> bool {
+        if mutants::is(Mutant::InitialOfTheLast) {
+            return false;
+        }
+        let has_rows = self.config.join.claim.as_deref().is_some_and(|claim| !claim.points.is_empty());
+        let is_own = |(node, _): &(NodeId, Incarnation)| *node == self.config.node;
+        let is_last = |named: &[(NodeId, Incarnation)]| !named.is_empty() && named.iter().all(is_own);
+        if !has_rows || !self.view.groups.iter().any(|group| is_last(&group.restorable)) {
+            return false;
+        }
+        if !std::mem::replace(&mut self.restarting.is_awaiting_another, true) {
+            let text = "its disk is the last one from which its node group can start, and does not count now: \
+                        this node waits until another disk is there, before it begins anew";
+            outputs.event(Severity::Warning, text);
+        }
+        true
     }
 
     /// The rows are there: this node asks to be copied what they lack.

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::log_file::tests::put;
-use protocol::Claim;
 use protocol::DiskRequest;
 use protocol::heartbeat::LinkRow;
 use protocol::restart::RestoreOrder;
+use protocol::{Claim, ClaimPoint};
 use stdx::WallTime;
 
 mod directed;
@@ -34,6 +34,8 @@ struct Node {
     exit: Option<u8>,
     /// The order that its main was given.
     restore: Option<RestoreOrder>,
+    /// The rows with which it joins: its disk has brought them back at once.
+    joins_with: Option<ClaimPoint>,
     /// The answers to its operator, and the condition that the restart waits for.
     answers: Vec<String>,
     awaited: String,
@@ -48,6 +50,7 @@ impl Node {
             events: Vec::new(),
             exit: None,
             restore: None,
+            joins_with: None,
             answers: Vec::new(),
             awaited: String::new(),
         }
@@ -186,6 +189,12 @@ impl World {
         for envelope in outputs.signals {
             if let Signal::Restore(order) = &envelope.signal {
                 self.node(id).restore = Some(*order);
+            }
+            if let Signal::RestoreToJoin(point) = &envelope.signal {
+                let (from, to) = (Address::disk(id), Address::membership(id));
+                let done = Envelope::unstamped(from, to, Signal::RestoredToJoin(*point));
+                self.node(id).joins_with = Some(*point);
+                self.apply(id, Box::new(move |block, now, outputs| block.on_signal(now, done, outputs)));
             }
             if let Signal::VotersRecovered { text, .. } = &envelope.signal {
                 self.node(id).answers.push(text.clone());

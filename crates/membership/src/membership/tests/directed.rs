@@ -86,7 +86,7 @@ mod bugs {
     use crate::succession::tests as succession;
     use stdx::planted::survivors;
 
-    const TESTS: [(Mutant, fn()); 28] = [
+    const TESTS: [(Mutant, fn()); 29] = [
         (Mutant::SuspectsAreGranted, detector::who_is_out_of_reach_is_granted_nothing),
         (Mutant::EarlierGrantsForgotten, detector::what_a_dead_life_was_granted_is_over_in_its_next_life),
         (Mutant::DeadWitnessLeaves, detector::a_dead_witness_hides_nobody_elses_death),
@@ -118,6 +118,7 @@ mod bugs {
         (Mutant::RestartNotCompared, control_state::restarts_are_counted_one_by_one),
         (Mutant::FirstComerLeftOut, restarting::after_a_loss_of_all_who_comes_first_is_not_left_out),
         (Mutant::StopUnrecorded, restart::no_view_but_a_restarts_follows_a_stop),
+        (Mutant::InitialOfTheLast, restarting::the_last_disk_of_a_group_is_not_begun_anew),
     ];
 
     #[test]

@@ -1,7 +1,6 @@
 //! All processes are gone, and the nodes come back with what their disks hold.
 
 use super::*;
-use protocol::ClaimPoint;
 use protocol::control::{RecoveryGoal, RecoveryOrder};
 use types::{Epoch, RestartNumber};
 
@@ -210,6 +209,57 @@ fn a_node_that_the_restart_passed_over_ends() {
     }
     world.run(1_000);
     assert_eq!(world.node(OTHER).exit, Some(EXIT_LEFT_OUT), "what it has restored is void");
+}
+
+/// Its copy of the control log is from before the restart; it hears of that by the view.
+#[test]
+fn a_node_that_comes_back_has_only_what_the_last_restart_has_left() {
+    let mut world = durable();
+    let claim = world.left(OTHER, 60);
+    let block = &mut world.node(OTHER).block;
+    assert!(block.log_state().is_some_and(|state| state.restarts().is_empty()));
+    block.config.join.claim = Some(Box::new(claim));
+    let flushed = |block: &Membership| block.point_to_join_with().map(|point| point.flushed.0);
+    assert_eq!(flushed(block), Some(60));
+    let mut view = (*block.view).clone();
+    view.restart = view.restart.next(Epoch(30));
+    block.view = Arc::new(view.clone());
+    assert_eq!(flushed(block), Some(30));
+    view.restart = view.restart.next(Epoch(40));
+    block.view = Arc::new(view);
+    assert_eq!(flushed(block), None, "the cut of the first restart is not known here");
+}
+
+#[test]
+pub(crate) fn the_last_disk_of_a_group_is_not_begun_anew() {
+    let mut world = World::start_with(1, Some(Claim::default()));
+    world.run(2_000);
+    world.count_disk(OTHER, false);
+    let mut claim = world.left(OTHER, 30);
+    // A restart that nobody has recorded.
+    claim.points[0].restart = RestartNumber(3);
+    world.end(&[OTHER]);
+    world.run(2_000);
+    world.come_back(OTHER, claim);
+    world.run(5_000);
+    assert!(!world.node(DATA).block.view.is_member(OTHER));
+    world.count_disk(DATA, false);
+    world.count_disk(DATA, true);
+    world.run(5_000);
+    assert!(world.node(DATA).block.view.is_member(OTHER), "another disk is there");
+    assert_eq!(world.node(OTHER).joins_with, None);
+}
+
+#[test]
+fn a_node_joins_with_the_rows_of_its_disk() {
+    let mut world = durable();
+    let claim = world.left(OTHER, 30);
+    world.end(&[OTHER]);
+    world.run(2_000);
+    world.come_back(OTHER, claim.clone());
+    world.run(1_000);
+    assert_eq!(world.node(OTHER).joins_with.as_ref(), claim.points.first());
+    assert!(world.node(DATA).block.view.is_member(OTHER));
 }
 
 #[test]
