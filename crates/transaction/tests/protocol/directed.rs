@@ -12,6 +12,7 @@ use protocol::module::EXIT_CANNOT_JOIN;
 use protocol::program::{LockMode, LockWait, WriteOperation};
 use protocol::signal::{CommitOneRequest, CoordinateRequest, Participant, RequestId, WriteRequest};
 use protocol::{Address, Envelope, ModuleKind, Signal};
+use stdx::Duration;
 use types::{Epoch, NodeId, SlotId, TransactionId};
 
 /// More than are published in a slice, fewer than are shipped ahead.
@@ -406,6 +407,30 @@ fn what_is_being_published_when_a_copy_begins_is_copied() {
     all.run_for(200, |envelope| envelope.to == ldm(1) && envelope.signal == slice);
     all.run();
     assert_eq!(all.committed(3, &ids), ids);
+}
+
+/// A copy rests after each piece only where rounds without a piece are long: the thread has other work.
+#[test]
+fn a_copy_gives_way_to_a_thread_that_has_work() {
+    for (round, rests) in [(Duration::from_micros(5), false), (Duration::from_micros(100), true)] {
+        let mut all = Nodes::new(3);
+        let ids = all.ids[..LARGE].to_vec();
+        all.stage(1, &ids);
+        let commit = all.commit(1, u32::try_from(LARGE).expect("few"));
+        assert!(is_committed(&all.ask(1, commit), 1));
+        all.leave_out(3, 1);
+        all.install_at(&[1, 2]);
+        all.settle();
+        all.run();
+        all.let_join(3);
+        all.begin_again(3);
+        all.install_at(&[1, 2, 3]);
+        all.settle();
+        all.run_in_rounds(round);
+        assert_eq!(all.committed(3, &ids).len() < LARGE, rests, "rounds of {round:?}");
+        all.pass(Duration::from_millis(900), |_| false);
+        assert_eq!(all.committed(3, &ids), ids);
+    }
 }
 
 /// Its outcome comes while it is shipped again to a member that joins.

@@ -407,6 +407,16 @@ impl Nodes {
         self.queue.extend(kept);
     }
 
+    /// Everything is delivered. Each round of a module, which a `Continue` ends, takes so long.
+    pub(crate) fn run_in_rounds(&mut self, round: Duration) {
+        while let Some(envelope) = self.queue.pop_front() {
+            if matches!(envelope.signal, Signal::Continue(_)) {
+                self.now.monotonic = self.later(round);
+            }
+            let _ = self.deliver(envelope);
+        }
+    }
+
     /// These are lost with a connection; how many there were.
     pub(crate) fn lose(&mut self, is_lost: impl Fn(&Envelope) -> bool) -> usize {
         let before = self.queue.len();

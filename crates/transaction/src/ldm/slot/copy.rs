@@ -35,10 +35,11 @@
 //! - X answers no reads and is no primary until a view has it in sync: its fragments are not published
 //!   (`query::NodeMap`).
 //!
-//! The speed: a thread sends or applies one piece, which is a small slice, and then does everything else for [`REST`]
-//! times as long as that round of its took. So copying takes a share of an idle thread and less of a busy one, at
-//! both ends, and nobody's request waits for more than a piece. Few pieces are on their way, so the slower end
-//! decides.
+//! The speed: a thread sends or applies one piece, which is a small slice. Then it goes [`QUIET_ROUNDS`] rounds without
+//! one. If all of them are short, it has nothing else to do, and takes the next piece. If one is not, it does
+//! everything else for [`REST`] times as long as the round with the piece took. So copying takes all of an idle thread
+//! and a small share of a busy one, at both ends, and nobody's request waits for more than a piece. Few pieces are on
+//! their way, so the slower end decides.
 //!
 //! Deliberately not here: how the member got the rows that it has (`node::disk_module`).
 
@@ -67,8 +68,12 @@ use types::{Epoch, IndexId, NodeId, SlotId, TableId, TransactionId};
 const PIECE_ROWS: usize = 128;
 /// Pieces on their way from one thread to a member.
 const PIECES_IN_FLIGHT: u32 = 2;
-/// How many times as long as a round with a piece in it took there is none.
+/// How many times as long as a round with a piece in it took there is none, if the thread has other work.
 const REST: u32 = 2;
+/// Rounds without a piece after each: requests that came during the piece are served in them.
+const QUIET_ROUNDS: u32 = 3;
+/// A round in which nobody was served: it takes some microseconds to look whether anything came.
+const QUIET_ROUND: Duration = Duration::from_micros(20);
 /// The part of a round that counts at most. On a machine that others keep busy rounds are long without work, and the
 /// copy has to come to an end all the same.
 const ROUND_MAX: Duration = Duration::from_micros(500);
@@ -172,7 +177,7 @@ pub(in crate::ldm) struct Copying {
     turns: VecDeque<Turn>,
     /// Indexes that the rows of this node's disk do not have yet. They come first.
     fills: VecDeque<Fill>,
-    /// A turn or its rest is under way.
+    /// A turn, or what follows it, is under way.
     is_busy: bool,
 }
 
@@ -234,8 +239,14 @@ enum Taken {
 pub(in crate::ldm) enum Copy {
     Turn,
     /// The turn was taken then, and the round with it is over.
-    Rest {
+    Taken {
         since: Instant,
+    },
+    /// Another round without a turn is over, which began then. So many may be left. A rest would be so long.
+    Watch {
+        since: Instant,
+        left: u32,
+        rest: Duration,
     },
 }
 
@@ -282,7 +293,7 @@ impl Context<'_> {
     }
 }
 
-/// One step: a turn, or the rest behind it.
+/// One step: a turn, or what follows it.
 pub(in crate::ldm) fn step_copy(
     step: Copy,
     slots: &mut Slots,
@@ -293,16 +304,19 @@ pub(in crate::ldm) fn step_copy(
     match step {
         Copy::Turn => match take_turn(slots, budget, context) {
             Taken::Nothing => context.copying.is_busy = false,
-            Taken::Done => context.later(Job::Copy(Copy::Rest { since: now })),
+            Taken::Done => context.later(Job::Copy(Copy::Taken { since: now })),
             Taken::Waits => context.waits.alarms.register(now + WAIT_INTERVAL, WaitAlarm::Copy),
         },
-        Copy::Rest { since } => {
-            let rest = now.since(since).min(ROUND_MAX) * REST;
-            if rest == Duration::ZERO {
-                context.on_copy_alarm();
-            } else {
-                context.waits.alarms.register(now + rest, WaitAlarm::Copy);
-            }
+        Copy::Taken { since } => match now.since(since).min(ROUND_MAX) * REST {
+            Duration::ZERO => context.on_copy_alarm(),
+            rest => context.later(Job::Copy(Copy::Watch { since: now, left: QUIET_ROUNDS, rest })),
+        },
+        Copy::Watch { since, rest, .. } if now.since(since) > QUIET_ROUND => {
+            context.waits.alarms.register(now + rest, WaitAlarm::Copy);
+        }
+        Copy::Watch { left: 0 | 1, .. } => context.on_copy_alarm(),
+        Copy::Watch { left, rest, .. } => {
+            context.later(Job::Copy(Copy::Watch { since: now, left: left - 1, rest }));
         }
     }
 }
