@@ -1,4 +1,4 @@
-"""Window functions, from a seed.
+"""Window functions, ROLLUP and row values, from a seed.
 
 Where a value depends on which of equal rows comes first, the order of the window ends with the tables' keys. MariaDB has no RANGE frames
 with distances that are intervals, gives CUME_DIST and PERCENT_RANK with ten digits, and wants an ORDER BY for ranks.
@@ -86,6 +86,29 @@ class WindowStatements(JoinStatements):
         calls = f'SUM(COUNT(*)) OVER (ORDER BY {number}) AS total, RANK() OVER (ORDER BY COUNT(*) DESC) AS place'
         return Statement(f'SELECT {number} AS g, COUNT(*) AS n, {calls} FROM {text}{self.where(conditions)} GROUP BY {number}')
 
+    def rollup(self, text, relations, conditions):
+        """MariaDB has no GROUPING, and no total of no rows."""
+        keys = list(dict.fromkeys(self.column(relations, self.pick('n', 'n', 'd')) or '1' for _ in range(self.pick(1, 2, 2, 3))))
+        items = ', '.join(f'{key} AS g{number}' for number, key in enumerate(keys))
+        having = self.pick('', '', f' HAVING COUNT(*) > {self.random.randint(1, 3)}')
+        aggregates = f'{self.aggregate(relations)} AS a0, COUNT(DISTINCT {self.keys(relations)[0]}) AS a1'
+        grouped = f'SELECT {items}, {aggregates}, COUNT(*) AS n FROM {text}{self.where(conditions)} GROUP BY {", ".join(keys)} WITH ROLLUP{having}'
+        return Statement(f'SELECT * FROM ({grouped}) d WHERE n > 0') if having == '' else Statement(grouped)
+
+    def rows(self, text, relations, conditions):
+        """Row values: one beside another, in lists, and in queries."""
+        one, other = (self.column(relations, 'n') for _ in range(2))
+        table, inner = self.table(), self.alias()
+        columns = ', '.join(self.column([(inner, table)], 'n') for _ in range(2))
+        query = f'(SELECT {columns} FROM {table} {inner} WHERE {self.condition([(inner, table)])})'
+        literals = lambda: f"({self.literal('n')}, {self.literal('n')})"
+        condition = self.pick(
+            lambda: f"({one}, {other}) {self.pick('=', '<>', '<', '<=', '>', '>=', '<=>')} {literals()}",
+            lambda: f"({one}, {other}) {self.pick('IN', 'NOT IN')} ({literals()}, {literals()}, {literals()})",
+            lambda: f"({one}, {other}) {self.pick('IN', 'NOT IN')} {query}")
+        truth = self.pick('', '', ' IS NULL', ' IS NOT TRUE')
+        return Statement(f"SELECT COUNT(*) AS n, SUM({one}) AS s FROM {text}{self.where([*conditions, f'(({condition}){truth})'])}")
+
     def statement(self):
         self.names = 0
         text, relations, conditions = self.from_clause(self.pick(1, 1, 1, 2))
@@ -94,10 +117,14 @@ class WindowStatements(JoinStatements):
         shape = self.random.random()
         if shape < .1:
             return self.grouped(text, relations, conditions)
+        if shape < .16:
+            return self.rollup(text, relations, conditions)
+        if shape < .24:
+            return self.rows(text, relations, conditions)
         calls = [self.call(relations) for _ in range(self.pick(1, 1, 2, 3))]
         keys = ', '.join(f'{key} AS k{number}' for number, key in enumerate(self.keys(relations)))
         where = self.where(conditions)
-        if shape < .2:
+        if shape < .32:
             named = ' ROW_NUMBER() OVER w AS w1, COUNT(*) OVER (w ROWS UNBOUNDED PRECEDING) AS w2'
             return Statement(f'SELECT {keys}, {calls[0]} AS w0,{named} FROM {text}{where} WINDOW w AS {self.window(relations, whole=True)}')
         items = ', '.join(f'{call} AS w{number}' for number, call in enumerate(calls))

@@ -107,6 +107,15 @@ impl Groups {
         Ok(())
     }
 
+    /// One row per group: its values, then the encoded states of the calls.
+    pub fn partials(self) -> Vec<Row> {
+        let encoded = |(mut row, states): Group| {
+            row.extend(states.iter().map(|state| Value::Bytes(stdx::wire::to_bytes(state))));
+            row
+        };
+        self.groups.into_iter().map(encoded).collect()
+    }
+
     /// One row per group: its values, then the results of the calls.
     pub fn finish(mut self, context: &Context<'_>) -> Result<Vec<Row>, Failure> {
         if self.types.is_empty() && self.groups.is_empty() {
@@ -181,6 +190,7 @@ mod tests {
         let grouping = Grouping {
             group_by: vec![Expression::column(ColumnSlot(0), text, false)],
             calls: vec![AggregateCall::count_rows()],
+            rolled_up: None,
         };
         let mut groups = Groups::new(&grouping);
         for row in [partial("a", 2), partial("b", 1), partial("A", 3)] {
@@ -194,7 +204,8 @@ mod tests {
 
     #[test]
     fn without_group_by_there_is_one_group_over_no_rows() {
-        let grouping = Grouping { group_by: Vec::new(), calls: vec![AggregateCall::count_rows()] };
+        let grouping =
+            Grouping { group_by: Vec::new(), calls: vec![AggregateCall::count_rows()], rolled_up: None };
         let rows = Groups::new(&grouping).finish(&Context::default()).expect("counting does not fail");
         assert_eq!(rows, vec![vec![Value::Int(0)]]);
     }

@@ -83,6 +83,16 @@ enum Found {
     Match,
 }
 
+impl Found {
+    fn truth(self) -> ValueRef<'static> {
+        match self {
+            Found::Match => ValueRef::Int(1),
+            Found::Unknown => ValueRef::Null,
+            Found::Nothing => ValueRef::Int(0),
+        }
+    }
+}
+
 /// A right row.
 #[derive(Clone, Copy)]
 enum Candidate {
@@ -292,17 +302,14 @@ impl JoinRun {
                 JoinKind::Inner => {}
                 JoinKind::Left if found == Found::Match => {}
                 JoinKind::Left => pair.resize(width, ValueRef::Null),
-                JoinKind::Mark => pair.push(match found {
-                    Found::Match => ValueRef::Int(1),
-                    Found::Unknown => ValueRef::Null,
-                    Found::Nothing => ValueRef::Int(0),
-                }),
+                JoinKind::Mark => pair.push(found.truth()),
                 JoinKind::Single if self.right.rows.len() > 1 => {
                     return Err(Failure::Error(SqlError::new(1242, "Subquery returns more than 1 row")));
                 }
-                JoinKind::Single => pair.push(match self.right.rows.len() {
-                    0 => ValueRef::Null,
-                    _ => self.right.rows.value(RowAt::default(), 0),
+                JoinKind::Single => pair.push(match (self.right.rows.len(), &plan.condition) {
+                    (0, _) => ValueRef::Null,
+                    (_, Some(_)) => found.truth(),
+                    (_, None) => self.right.rows.value(RowAt::default(), 0),
                 }),
             }
             if plan.kind != JoinKind::Inner && (plan.kind != JoinKind::Left || found != Found::Match) {
@@ -322,7 +329,7 @@ fn truth_of(
     kind: JoinKind,
     context: &Context<'_>,
 ) -> Result<Found, Failure> {
-    if kind != JoinKind::Mark {
+    if matches!(kind, JoinKind::Inner | JoinKind::Left) {
         let is_true = condition.is_true(&pair, context)?;
         return Ok(if is_true { Found::Match } else { Found::Nothing });
     }
@@ -459,8 +466,9 @@ impl RightRows {
         context: &Context<'_>,
     ) -> Result<(Candidate, Found), Failure> {
         let is_empty = self.rows.len() == 0;
-        // The value of the only row is taken as it is.
-        if plan.kind == JoinKind::Single || (is_empty && !self.has_null) {
+        // The value of the only row is taken as it is, unless the row is compared.
+        let is_value = plan.kind == JoinKind::Single && plan.condition.is_none();
+        if is_value || (is_empty && !self.has_null) {
             return Ok((Candidate::None, Found::Nothing));
         }
         if plan.keys.is_empty() {

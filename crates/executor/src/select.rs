@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! table reader (filter, projection or partial aggregates done where the rows are)
-//!   -> merge of groups -> HAVING -> projection        (only with a grouping)
-//!   -> window functions -> projection                 (only with these)
-//!   -> DISTINCT -> sort                               (as needed; if all items are sorted by, the sort does both)
+//!   -> merge of groups -> ROLLUP -> HAVING -> projection   (only with a grouping)
+//!   -> window functions -> projection                      (only with these)
+//!   -> DISTINCT -> sort                                    (as needed; if all items are sorted by, the sort does both)
 //!   -> LIMIT and OFFSET while writing
 //! ```
 //! An operator is pumped: it gives rows to the sink of the one behind it, borrowed, for as long as that takes them. So
@@ -15,14 +15,18 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "LIMIT takes whole numbers, nothing else")]
 
 mod derived;
+mod rollup;
 mod set;
+mod values;
 mod window;
 mod with;
 
 pub(crate) use derived::DerivedRun;
 pub use with::lend;
 
+use self::rollup::RollupRun;
 use self::set::SetRun;
+use self::values::ValuesRun;
 use self::window::WindowRun;
 use self::with::{CommonRun, WithRun};
 use crate::access;
@@ -74,6 +78,7 @@ pub enum Operator {
     With(Box<WithRun>),
     Common(CommonRun),
     Window(Box<WindowRun>),
+    Values(ValuesRun),
     Filter {
         input: Box<Operator>,
         condition: Expression,
@@ -89,6 +94,7 @@ pub enum Operator {
         grouping: Grouping,
         is_partial: bool,
     },
+    Rollup(Box<RollupRun>),
     Distinct {
         input: Box<Operator>,
         distinct: Distinct,
@@ -132,6 +138,8 @@ impl Operator {
             Operator::With(with) => with.pump(cx, sink),
             Operator::Common(common) => common.pump(cx, sink),
             Operator::Window(window) => window.pump(cx, sink),
+            Operator::Values(values) => values.pump(cx, sink),
+            Operator::Rollup(rollup) => rollup.pump(cx, sink),
             Operator::Filter { input, condition } => {
                 let context = cx.statement.context();
                 let mut filter = FilterSink { condition, context: &context, sink, failure: None };
@@ -202,6 +210,11 @@ impl Operator {
                 Pump::Rows if cx.env.budget.is_spent() => return Ok(Pump::Spent),
                 Pump::Rows => {}
                 Pump::Wait | Pump::Spent => return Ok(pump),
+                Pump::End if grouping.rolled_up.is_some() => {
+                    let rows = groups.take().map_or_else(Vec::new, Groups::partials);
+                    *self = Operator::Rollup(Box::new(RollupRun::new(grouping, rows)));
+                    return self.pump(cx, sink);
+                }
                 Pump::End => {
                     let context = cx.statement.context();
                     let rows = match groups.take() {
@@ -225,6 +238,8 @@ impl Operator {
             | Operator::Sorted(_)
             | Operator::Made(_)
             | Operator::Common(_)
+            | Operator::Values(_)
+            | Operator::Rollup(_)
             | Operator::Locked(_) => {}
             Operator::Table(reader) => reader.close(cx),
             Operator::Unique(reader) => reader.close(cx),
@@ -479,6 +494,7 @@ pub(crate) fn relation_source(
 ) -> Result<Operator, Failure> {
     Ok(match relation {
         Relation::One => Operator::rows(vec![vec![Value::Null]]),
+        Relation::Values(values) => Operator::Values(ValuesRun::new(values)),
         Relation::Groups => groups.take().unwrap_or_else(|| Operator::rows(Vec::new())),
         Relation::Scan(scan) => {
             let info = cx.info(&scan.access.table)?;

@@ -39,6 +39,8 @@ pub(crate) enum Draft {
         width: usize,
         first_slot: u16,
         filter: Vec<Expression>,
+        /// LATERAL: columns of what stands before it, in the parameters where it finds them.
+        outer: Vec<(u16, Expression)>,
     },
     Join {
         kind: JoinKind,
@@ -145,11 +147,28 @@ impl Draft {
     pub(crate) fn add_used(&self, used: &mut BTreeSet<ColumnSlot>) {
         match self {
             Draft::One | Draft::Table { .. } => {}
-            Draft::Query { filter, .. } => used.extend(filter.iter().flat_map(Expression::columns)),
+            Draft::Query { filter, outer, .. } => {
+                used.extend(filter.iter().flat_map(Expression::columns));
+                used.extend(outer.iter().flat_map(|(_, column)| column.columns()));
+            }
             Draft::Join { left, right, on, .. } => {
                 used.extend(on.iter().flat_map(Expression::columns));
                 left.add_used(used);
                 right.add_used(used);
+            }
+        }
+    }
+
+    /// The columns that queries in it read of what stands before them.
+    fn outer_columns(&self) -> Vec<Bound> {
+        match self {
+            Draft::One | Draft::Table { .. } => Vec::new(),
+            Draft::Query { outer, .. } => {
+                let bound = |(parameter, column): &(u16, Expression)| Some((*parameter, column.as_column()?));
+                outer.iter().filter_map(bound).collect()
+            }
+            Draft::Join { left, right, .. } => {
+                left.outer_columns().into_iter().chain(right.outer_columns()).collect()
             }
         }
     }
@@ -195,7 +214,7 @@ impl Draft {
             Draft::Table { table, alias, first_slot, filter } => {
                 Ok(scan(table, alias, first_slot, filter, used))
             }
-            Draft::Query { relation, width, first_slot, filter } => {
+            Draft::Query { relation, width, first_slot, filter, outer: _ } => {
                 let layout: Vec<ColumnSlot> = (first_slot..).take(width).map(ColumnSlot).collect();
                 if let Relation::Virtual(read) = relation {
                     return Ok((virtual_rows(read, first_slot, filter, parameters), layout));
@@ -206,20 +225,24 @@ impl Draft {
                 let lookup = lookup(&left, &right, &on, parameters)?;
                 let keys: Vec<(Expression, Expression, HashForm)> =
                     on.iter().filter_map(|conjunct| hash_key(conjunct, &left, &right)).collect();
+                let mut outer = right.outer_columns();
+                outer.retain(|(_, slot)| left.has(*slot));
                 let (left, mut layout) = left.lower(used, parameters)?;
                 let (right, right_layout) = right.lower(used, parameters)?;
+                let binding = |(parameter, slot): Bound| Binding {
+                    parameter,
+                    position: position_of(slot, &layout).unwrap_or(usize::MAX),
+                };
+                let outer = outer.into_iter().map(binding).collect();
                 let key = |(mut of_left, mut of_right, form)| {
                     to_positions(&mut of_left, &layout)?;
                     to_positions(&mut of_right, &right_layout)?;
                     Ok(HashKey { left: of_left, right: of_right, form })
                 };
                 let keys = keys.into_iter().map(key).collect::<Result<Vec<_>, SqlError>>()?;
-                let lookup = lookup.map(|(access, bound)| {
-                    let binding = |(parameter, slot): Bound| Binding {
-                        parameter,
-                        position: position_of(slot, &layout).unwrap_or(usize::MAX),
-                    };
-                    Lookup { access, bindings: bound.into_iter().map(binding).collect() }
+                let lookup = lookup.map(|(access, bound)| Lookup {
+                    access,
+                    bindings: bound.into_iter().map(binding).collect(),
                 });
                 let (left_width, right_width) = (layout.len(), right_layout.len());
                 layout.extend(right_layout);
@@ -227,7 +250,7 @@ impl Draft {
                 if let Some(condition) = &mut condition {
                     to_positions(condition, &layout)?;
                 }
-                let (outer, rows_max) = (Vec::new(), None);
+                let rows_max = None;
                 let join = Join {
                     kind,
                     left,
@@ -248,11 +271,17 @@ impl Draft {
 
 /// The value of the only row of a SELECT without FROM.
 const ONE_SLOT: ColumnSlot = ColumnSlot(ITEM_SLOTS - 1);
+/// The slot of the number of GROUP BY's values that a row of ROLLUP has.
+pub(crate) const LEVEL_SLOT: u16 = GROUPING_SLOTS - 1;
+/// Slots of GROUPING().
+pub(crate) const GROUPING_SLOTS: u16 = 0xf300;
+/// Calls of GROUPING() of one block.
+pub(crate) const GROUPING_COUNT_MAX: u16 = 0x100;
 /// Slots of the values of window functions.
 pub(crate) const WINDOW_SLOTS: u16 = 0xf400;
 /// Window functions of one block.
 pub(crate) const WINDOW_COUNT_MAX: u16 = 0x3ff;
-/// Slots of the items of subqueries, where they are compared.
+/// Slots of the items of a subquery, where they are compared with values of the row.
 pub(crate) const ITEM_SLOTS: u16 = 0xf800;
 /// Slots of the values of subqueries.
 pub(crate) const SUBQUERY_SLOTS: u16 = 0xfc00;
@@ -268,7 +297,7 @@ pub(crate) struct Subquery {
     pub(crate) slot: ColumnSlot,
     /// The query.
     pub(crate) derived: Arc<Derived>,
-    /// Its item, compared with something of the row; over slots of the block and the item's.
+    /// Its items, compared with something of the row; over slots of the block and the items'.
     pub(crate) condition: Option<Expression>,
     /// The columns of the row that it reads, in the parameters where it finds them.
     pub(crate) outer: Vec<(u16, Expression)>,
@@ -288,19 +317,19 @@ pub(crate) enum SubqueryPlace {
 }
 
 impl Subquery {
-    /// The slot of its item, where it is compared.
-    pub(crate) fn item_slot(&self) -> ColumnSlot {
-        ColumnSlot(self.slot.0 - SUBQUERY_SLOTS + ITEM_SLOTS)
+    /// The slots of its items, where they are compared.
+    fn item_slots(&self) -> Vec<ColumnSlot> {
+        (ITEM_SLOTS..SUBQUERY_SLOTS).take(self.derived.names.len()).map(ColumnSlot).collect()
     }
 
     /// The slots of the row that it reads.
     pub(crate) fn columns(&self) -> Vec<ColumnSlot> {
-        let own = self.item_slot();
+        let own = ITEM_SLOTS..SUBQUERY_SLOTS;
         let of_outer = self.outer.iter().flat_map(|(_, column)| column.columns());
         self.condition
             .iter()
             .flat_map(Expression::columns)
-            .filter(|slot| *slot != own)
+            .filter(|slot| !own.contains(&slot.0))
             .chain(of_outer)
             .collect()
     }
@@ -312,7 +341,7 @@ impl Subquery {
         layout: &mut Vec<ColumnSlot>,
     ) -> Result<Relation, SqlError> {
         let left_width = layout.len();
-        let item = self.item_slot();
+        let items = self.item_slots();
         let value = self.slot;
         let mut outer = Vec::with_capacity(self.outer.len());
         for (parameter, column) in &self.outer {
@@ -325,14 +354,21 @@ impl Subquery {
         let mut condition = self.condition;
         let mut keys = Vec::new();
         if let Some(condition) = &mut condition {
-            if let Some((mut left, mut right, form)) = item_key(condition, item) {
+            let is_mark = self.kind == JoinKind::Mark;
+            let conjuncts = if is_mark { condition.clone().into_conjuncts() } else { Vec::new() };
+            // Of rows, a NULL in one column does not make all of it unknown: another column may be unequal.
+            let is_row = conjuncts.len() > 1;
+            let found = conjuncts.iter().filter_map(|conjunct| item_key(conjunct, &items));
+            for (mut left, mut right, form) in
+                found.filter(|(left, right, _)| !is_row || !(left.nullable || right.nullable))
+            {
                 to_positions(&mut left, layout)?;
-                to_positions(&mut right, &[item])?;
+                to_positions(&mut right, &items)?;
                 keys.push(HashKey { left, right, form });
             }
-            layout.push(item);
+            layout.extend(&items);
             to_positions(condition, layout)?;
-            layout.pop();
+            layout.truncate(left_width);
         }
         layout.push(value);
         let right_width = self.derived.names.len();
@@ -352,12 +388,13 @@ impl Subquery {
 }
 
 /// The two sides of an equality of something with a subquery's item, if they can be hashed.
-fn item_key(condition: &Expression, item: ColumnSlot) -> Option<(Expression, Expression, HashForm)> {
+fn item_key(condition: &Expression, items: &[ColumnSlot]) -> Option<(Expression, Expression, HashForm)> {
     let Node::Compare { operator: Comparison::Equal, domain, left, right } = &condition.node else {
         return None;
     };
     let form = hash_form(*domain, &left.sql_type, &right.sql_type)?;
-    (right.columns() == [item] && !left.columns().contains(&item))
+    let is_item = |slot: &ColumnSlot| items.contains(slot);
+    (matches!(right.columns().as_slice(), [slot] if is_item(slot)) && !left.columns().iter().any(is_item))
         .then(|| (Expression::clone(left), Expression::clone(right), form))
 }
 

@@ -97,8 +97,10 @@ fn shown_call(call: &AggregateCall, table: Option<&TableDefinition>) -> String {
 /// The meaning of a slot of the group space.
 fn shown_group(expression: &Expression, select: &SelectPlan, table: Option<&TableDefinition>) -> String {
     let Some(grouping) = &select.grouping else { return shown(expression, table) };
+    let level = grouping.group_by.len() + grouping.calls.len();
     let name_of = |slot: ColumnSlot| match grouping.group_by.get(slot.index()) {
         Some(group) => shown(group, table),
+        None if grouping.rolled_up.is_some() && slot.index() == level => "level".to_owned(),
         None => grouping
             .calls
             .get(slot.index().wrapping_sub(grouping.group_by.len()))
@@ -223,7 +225,10 @@ impl Tree {
             let calls = calls.join(", ");
             self.step(match grouping.group_by.is_empty() {
                 true => format!("Aggregate: {calls}"),
-                false => format!("Group by {}: {calls}", shown_list(&grouping.group_by, table)),
+                false => {
+                    let rolled_up = if grouping.rolled_up.is_some() { " with rollup" } else { "" };
+                    format!("Group by {}{rolled_up}: {calls}", shown_list(&grouping.group_by, table))
+                }
             });
         }
         if let Some((mode, _)) = &select.lock {

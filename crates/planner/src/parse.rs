@@ -56,13 +56,9 @@ pub(crate) fn parse(text: &str, limits: &TextLimits, modes: TextModes) -> Result
 }
 
 fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
-    if matches!(cursor.peek(), Token::LParen) || cursor.is_word("SELECT") || cursor.is_word("WITH") {
+    let is_query = ["SELECT", "WITH", "VALUES"].iter().any(|verb| cursor.is_word(verb));
+    if is_query || matches!(cursor.peek(), Token::LParen) {
         return select(cursor);
-    }
-    for verb in ["VALUES", "TABLE"] {
-        if cursor.is_word(verb) {
-            return Err(SqlError::unsupported(&format!("{verb} statement")));
-        }
     }
     if cursor.take_words("INSERT") {
         return insert(cursor, InsertKind::Insert);

@@ -31,7 +31,7 @@ mod window;
 
 pub use relation::{
     Binding, Branch, CommonRead, CommonTable, Derived, HashForm, HashKey, Join, JoinKind, Lookup, Reads,
-    Recursion, Relation, Scan, SetOperation, SetStep, SetVerb, VirtualRead,
+    Recursion, Relation, Scan, SetOperation, SetStep, SetVerb, ValueRows, VirtualRead,
 };
 pub use window::{Direction, Distance, Frame, FrameEdge, WindowCall, WindowFunction, WindowStep, Windows};
 
@@ -619,6 +619,10 @@ pub struct Grouping {
     pub group_by: Vec<Expression>,
     /// Aggregates, their arguments in the source space.
     pub calls: Vec<AggregateCall>,
+    /// WITH ROLLUP: the number of `group_by` that the statement names. Groups that are equal in the first of these have
+    /// a row more together, for each number of them; the other values are NULL there. Behind the aggregates each row
+    /// has that number.
+    pub rolled_up: Option<usize>,
 }
 
 /// One ORDER BY item.

@@ -185,6 +185,11 @@ fn sets() {
 }
 
 #[test]
+fn rows() {
+    check_golden(include_str!("tests/rows.txt"));
+}
+
+#[test]
 fn windows() {
     check_golden(include_str!("tests/windows.txt"));
 }

@@ -23,7 +23,7 @@ pub(crate) fn parser_tokens(text: &str, modes: TextModes) -> Result<(Vec<TokenWi
     loop {
         let raw = lexer.next_token().map_err(|error| syntax_error(text, error.offset))?;
         if raw.kind == TokenKind::End {
-            return Ok((tokens, markers));
+            return Ok((with_table_statements(tokens), markers));
         }
         if raw.is(Symbol::Semicolon) {
             is_ended = true;
@@ -53,6 +53,52 @@ pub(crate) fn parser_tokens(text: &str, modes: TextModes) -> Result<(Vec<TokenWi
         }
         tokens.push(TokenWithSpan::new(token, span(raw)));
     }
+}
+
+/// `TABLE t` where a query may stand is `SELECT * FROM t`; nothing but the clauses of a whole query may follow.
+fn with_table_statements(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let is_table =
+        |token: &TokenWithSpan| matches!(&token.token, Token::Word(word) if word.keyword == Keyword::TABLE);
+    if !tokens.iter().any(is_table) {
+        return tokens;
+    }
+    let mut written = Vec::with_capacity(tokens.len() + 2);
+    for (position, token) in tokens.iter().enumerate() {
+        let (before, behind) = (&tokens[..position], &tokens[position + 1..]);
+        if is_table(token) && may_begin_query(before) && is_whole_table(behind) {
+            let parts = [word("SELECT"), Token::Mul, word("FROM")];
+            written.extend(parts.map(|part| TokenWithSpan::new(part, token.span)));
+        } else {
+            written.push(token.clone());
+        }
+    }
+    written
+}
+
+fn is_one_of(token: &TokenWithSpan, words: &[&str]) -> bool {
+    matches!(&token.token, Token::Word(word) if word.quote_style.is_none()
+        && words.iter().any(|known| word.value.eq_ignore_ascii_case(known)))
+}
+
+/// Whether a query may begin behind these tokens.
+fn may_begin_query(before: &[TokenWithSpan]) -> bool {
+    let (Some(first), Some(last)) = (before.first(), before.last()) else { return true };
+    is_one_of(first, &["INSERT", "REPLACE"])
+        || matches!(last.token, Token::LParen | Token::RParen)
+        || is_one_of(last, &["UNION", "INTERSECT", "EXCEPT", "ALL", "DISTINCT", "AS"])
+        || (before.len() == 1 && is_one_of(last, &["EXPLAIN", "DESCRIBE", "DESC"]))
+}
+
+/// Whether a table's name comes first, and then the end of a query's body.
+fn is_whole_table(behind: &[TokenWithSpan]) -> bool {
+    let is_name =
+        |token: Option<&TokenWithSpan>| matches!(token.map(|token| &token.token), Some(Token::Word(_)));
+    let is_qualified = behind.get(1).is_some_and(|token| token.token == Token::Period);
+    let width = if is_qualified { 3 } else { 1 };
+    let ends = ["ORDER", "LIMIT", "UNION", "INTERSECT", "EXCEPT", "INTO", "FOR", "LOCK", "ON"];
+    is_name(behind.first())
+        && (!is_qualified || is_name(behind.get(2)))
+        && behind.get(width).is_none_or(|token| token.token == Token::RParen || is_one_of(token, &ends))
 }
 
 /// `COUNT (`: without IGNORE_SPACE such a word is a name, as if it were quoted.

@@ -30,6 +30,8 @@ use types::{Collation, DateMode, SqlType, Value};
 pub(crate) struct Aggregates {
     pub(crate) first_slot: u16,
     pub(crate) calls: Vec<AggregateCall>,
+    /// The arguments of each GROUPING(), which have slots of their own.
+    pub(crate) groupings: Vec<Vec<Expression>>,
 }
 
 /// Names that stand for select items.
@@ -81,7 +83,12 @@ pub(crate) fn type_error(error: &TypeError, database: Option<&str>) -> SqlError 
 }
 
 fn one_column() -> SqlError {
-    SqlError::new(1241, "Operand should contain 1 column(s)")
+    columns_wanted(1)
+}
+
+/// 1241.
+pub(super) fn columns_wanted(count: usize) -> SqlError {
+    SqlError::new(1241, format!("Operand should contain {count} column(s)"))
 }
 
 impl Binder<'_> {
@@ -405,10 +412,17 @@ impl Binder<'_> {
         place: &mut Place<'_>,
     ) -> Result<Expression, SqlError> {
         let operator = binary_operator(op)?;
-        if let BinaryOperator::Compare(comparison) = operator
-            && let (Some(left), Some(right)) = (tuple(left), tuple(right))
-        {
-            return self.compare_rows(comparison, left, right, place);
+        if let BinaryOperator::Compare(comparison) = operator {
+            match (tuple(left), tuple(right), left, right) {
+                (Some(left), Some(right), _, _) => return self.compare_rows(comparison, left, right, place),
+                (Some(row), None, _, Expr::Subquery(query)) => {
+                    return self.row_subquery(row, comparison, query, place);
+                }
+                (None, Some(row), Expr::Subquery(query), _) => {
+                    return self.row_subquery(row, comparison.mirrored(), query, place);
+                }
+                _ => {}
+            }
         }
         // `INTERVAL 1 DAY + date`.
         if let (Expr::Interval(interval), BinaryOperator::Add) = (left, operator) {
@@ -476,21 +490,42 @@ impl Binder<'_> {
         place: &mut Place<'_>,
     ) -> Result<Expression, SqlError> {
         if left.len() != right.len() {
-            return Err(SqlError::new(1241, format!("Operand should contain {} column(s)", left.len())));
+            return Err(columns_wanted(left.len()));
         }
-        let mut conditions = Vec::with_capacity(left.len());
+        let mut pairs = Vec::with_capacity(left.len());
         for (left, right) in left.iter().zip(right) {
             let left = self.bound(left, place)?;
             let right = self.beside(right, &left, place)?;
-            conditions.push(self.typed(Expression::compare(comparison, left, right))?);
+            pairs.push((left, right));
         }
-        match comparison {
-            Comparison::Equal | Comparison::NullSafeEqual => Ok(Expression::and(conditions)),
-            Comparison::NotEqual => Ok(Expression::or(conditions)),
-            Comparison::Less | Comparison::LessOrEqual | Comparison::Greater | Comparison::GreaterOrEqual => {
-                Err(SqlError::unsupported("order comparison of rows"))
+        self.row_condition(comparison, pairs)
+    }
+
+    /// The comparison of two rows: the first pair that is not equal decides on their order.
+    pub(super) fn row_condition(
+        &self,
+        comparison: Comparison,
+        mut pairs: Vec<(Expression, Expression)>,
+    ) -> Result<Expression, SqlError> {
+        let strict = match comparison {
+            Comparison::Equal | Comparison::NullSafeEqual | Comparison::NotEqual => {
+                let compared =
+                    pairs.into_iter().map(|(left, right)| Expression::compare(comparison, left, right));
+                let conditions = self.typed(compared.collect::<Result<Vec<_>, _>>())?;
+                let is_any = comparison == Comparison::NotEqual;
+                return Ok(if is_any { Expression::or(conditions) } else { Expression::and(conditions) });
             }
+            Comparison::Less | Comparison::LessOrEqual => Comparison::Less,
+            Comparison::Greater | Comparison::GreaterOrEqual => Comparison::Greater,
+        };
+        let Some((left, right)) = pairs.pop() else { return Err(one_column()) };
+        let mut condition = self.typed(Expression::compare(comparison, left, right))?;
+        for (left, right) in pairs.into_iter().rev() {
+            let is_equal = self.typed(Expression::compare(Comparison::Equal, left.clone(), right.clone()))?;
+            let decides = self.typed(Expression::compare(strict, left, right))?;
+            condition = Expression::or(vec![decides, Expression::and(vec![is_equal, condition])]);
         }
+        Ok(condition)
     }
 
     fn is(&mut self, test: Test, operand: &Expr, place: &mut Place<'_>) -> Result<Expression, SqlError> {
@@ -507,9 +542,7 @@ impl Binder<'_> {
         if let Some(left) = tuple(expr) {
             let mut alternatives = Vec::with_capacity(list.len());
             for item in list {
-                let right = tuple(item).ok_or_else(|| {
-                    SqlError::new(1241, format!("Operand should contain {} column(s)", left.len()))
-                })?;
+                let right = tuple(item).ok_or_else(|| columns_wanted(left.len()))?;
                 alternatives.push(self.compare_rows(Comparison::Equal, left, right, place)?);
             }
             let any = Expression::or(alternatives);
@@ -644,7 +677,8 @@ fn quantified<'q>(
     Ok((comparison, query))
 }
 
-fn tuple(expr: &Expr) -> Option<&[Expr]> {
+/// The columns of a row value.
+pub(super) fn tuple(expr: &Expr) -> Option<&[Expr]> {
     if let Expr::Tuple(items) = expr { Some(items) } else { None }
 }
 

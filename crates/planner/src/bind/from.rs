@@ -1,7 +1,7 @@
 //! FROM with joins and derived tables: which names it makes, and what is joined with what.
 //!
-//! ON sees the tables of its two operands. USING and NATURAL make one column of two: the left one, of a RIGHT JOIN the
-//! right one. A RIGHT JOIN is a LEFT JOIN of its operands exchanged.
+//! ON sees the tables of its two operands, LATERAL those before it. USING and NATURAL make one column of two: the left
+//! one, of a RIGHT JOIN the right one. A RIGHT JOIN is a LEFT JOIN of its operands exchanged.
 
 use super::expression::Place;
 use super::scope::{Scope, ScopeTable, Visible, ambiguous_column, same_name, unknown_column};
@@ -39,7 +39,8 @@ impl Binder<'_> {
         let mut next_slot = 0;
         let mut all: Option<Part> = None;
         for table in tables {
-            let part = self.table_with_joins(table, &mut next_slot)?;
+            let before = all.as_ref().map_or_else(Scope::default, |all| all.scope.clone());
+            let part = self.table_with_joins(table, &before, &mut next_slot)?;
             all = Some(match all {
                 None => part,
                 Some(left) => crossed(left, part)?,
@@ -53,10 +54,19 @@ impl Binder<'_> {
         Ok(part)
     }
 
-    fn table_with_joins(&mut self, table: &TableWithJoins, next_slot: &mut u16) -> Result<Part, SqlError> {
-        let mut left = self.factor(&table.relation, next_slot)?;
+    /// `before` is what stands before it in FROM, for LATERAL.
+    fn table_with_joins(
+        &mut self,
+        table: &TableWithJoins,
+        before: &Scope,
+        next_slot: &mut u16,
+    ) -> Result<Part, SqlError> {
+        let mut left = self.factor(&table.relation, before, next_slot)?;
         for join in &table.joins {
-            let right = self.factor(&join.relation, next_slot)?;
+            let is_right = matches!(join.join_operator, JoinOperator::Right(_) | JoinOperator::RightOuter(_));
+            // The rows that a RIGHT JOIN keeps cannot depend on those that it may lack.
+            let seen = if is_right { before.clone() } else { before.and(&left.scope) };
+            let right = self.factor(&join.relation, &seen, next_slot)?;
             let (side, constraint) = match &join.join_operator {
                 JoinOperator::Join(constraint)
                 | JoinOperator::Inner(constraint)
@@ -78,18 +88,23 @@ impl Binder<'_> {
         Ok(left)
     }
 
-    fn factor(&mut self, factor: &TableFactor, next_slot: &mut u16) -> Result<Part, SqlError> {
+    fn factor(
+        &mut self,
+        factor: &TableFactor,
+        before: &Scope,
+        next_slot: &mut u16,
+    ) -> Result<Part, SqlError> {
         self.relation_count += 1;
         let limit = self.context.limits.relation_count_max;
         limits::exceeds("relation_count_max", self.relation_count, limit)?;
         match factor {
             TableFactor::NestedJoin { table_with_joins, alias: None } => {
-                self.table_with_joins(table_with_joins, next_slot)
+                self.table_with_joins(table_with_joins, before, next_slot)
             }
-            TableFactor::Derived { lateral: false, subquery, alias, sample: None } => {
-                self.derived(subquery, alias.as_ref(), next_slot)
+            TableFactor::Derived { lateral, subquery, alias, sample: None } => {
+                let before = lateral.then_some(before);
+                self.derived(subquery, alias.as_ref(), before, next_slot)
             }
-            TableFactor::Derived { lateral: true, .. } => Err(SqlError::unsupported("LATERAL")),
             factor => {
                 let FromTable::Named(name, alias) = from_table(self.text, factor)? else {
                     return Err(syntax_error_at_word(self.text, &["DUAL"]));
@@ -122,7 +137,13 @@ impl Binder<'_> {
                 let width = definition.columns.len();
                 let number = self.common_number();
                 let read = VirtualRead { number, table, definition, alias, filter: None, known: None, reads };
-                Draft::Query { relation: Relation::Virtual(Arc::new(read)), width, first_slot, filter }
+                Draft::Query {
+                    relation: Relation::Virtual(Arc::new(read)),
+                    width,
+                    first_slot,
+                    filter,
+                    outer: Vec::new(),
+                }
             }
         }
     }
@@ -131,19 +152,23 @@ impl Binder<'_> {
         &mut self,
         subquery: &Query,
         alias: Option<&TableAlias>,
+        before: Option<&Scope>,
         next_slot: &mut u16,
     ) -> Result<Part, SqlError> {
         let Some(alias) = alias else {
             return Err(SqlError::new(1248, "Every derived table must have its own alias"));
         };
-        let (plan, columns) = self.nested_query(subquery)?;
+        let ((plan, columns), outer) = match before {
+            Some(before) => self.query_seeing(subquery, before)?,
+            None => (self.nested_query(subquery)?, Vec::new()),
+        };
         let names = names_of(&alias.columns, &columns)?;
         let alias = alias.name.value.clone();
         let first_slot = take_slots(next_slot, names.len())?;
         let scope_table = query_table(&alias, &names, &columns, first_slot);
         let width = names.len();
         let relation = Relation::Derived(Arc::new(Derived { alias, names, plan }));
-        let draft = Draft::Query { relation, width, first_slot, filter: Vec::new() };
+        let draft = Draft::Query { relation, width, first_slot, filter: Vec::new(), outer };
         Ok(Part { draft, scope: Scope { tables: vec![scope_table], visible: Vec::new() } })
     }
 

@@ -4,18 +4,23 @@
 //! it holds a whole key of the table, or WHERE and ON fix the column to a constant or to a determined column. Any other
 //! bare column is 1055 or 1140 under ONLY_FULL_GROUP_BY; without it, ANY_VALUE.
 //!
-//! Invariant: after [`Groups::finish`] every slot of an adopted expression is below `group_by.len() + calls.len()`, or
-//! that of the value of a subquery or a window function.
+//! *WITH ROLLUP* makes rows in which values of GROUP BY are NULL. Behind the aggregates each row has the number of
+//! those that it has; GROUPING() asks that.
+//!
+//! Invariant: after [`Groups::finish`] every slot of an adopted expression is that of a value of the group, or of a
+//! subquery or a window function.
 
 use super::expression::{Aggregates, Place};
 use super::scope::{Scope, ScopeTable};
 use super::{Binder, Clause};
-use crate::algebra::{Dependency, WINDOW_SLOTS};
+use crate::algebra::{Dependency, GROUPING_SLOTS, LEVEL_SLOT, WINDOW_SLOTS};
 use crate::plan::Grouping;
-use expression::{AggregateCall, AggregateFunction, ColumnSlot, Expression, Node};
+use expression::{
+    AggregateCall, AggregateFunction, BinaryOperator, ColumnSlot, Comparison, Expression, Node, TypeError,
+};
 use protocol::SqlError;
 use sqlparser::ast::{Expr, Value as AstValue};
-use types::IndexKind;
+use types::{IndexKind, IntegerWidth, SqlType};
 
 /// Slots of aggregates until all values of GROUP BY are known.
 const AGGREGATE_SLOTS: u16 = 1 << 15;
@@ -31,6 +36,17 @@ pub(crate) struct Groups<'a> {
     /// Columns that each group has one value of.
     determined: Vec<ColumnSlot>,
     only_full_group_by: bool,
+    /// WITH ROLLUP.
+    is_rolled_up: bool,
+    /// The arguments of each GROUPING().
+    groupings: Vec<Vec<Expression>>,
+}
+
+/// How a statement groups.
+#[derive(Clone, Copy)]
+pub(crate) struct GroupModes {
+    pub(crate) only_full_group_by: bool,
+    pub(crate) is_rolled_up: bool,
 }
 
 /// Which expression is being adopted, for messages.
@@ -49,8 +65,9 @@ impl<'a> Groups<'a> {
         group_by: Vec<Expression>,
         aggregates: Aggregates,
         dependencies: &[Dependency],
-        only_full_group_by: bool,
+        modes: GroupModes,
     ) -> Self {
+        let GroupModes { only_full_group_by, is_rolled_up } = modes;
         let mut determined: Vec<ColumnSlot> = group_by.iter().filter_map(Expression::as_column).collect();
         if !group_by.is_empty() {
             determine(&mut determined, scope, dependencies);
@@ -63,13 +80,15 @@ impl<'a> Groups<'a> {
             calls: aggregates.calls,
             determined,
             only_full_group_by,
+            is_rolled_up,
+            groupings: aggregates.groupings,
         }
     }
 
     /// Brings an expression into the group space (aggregates still at [`AGGREGATE_SLOTS`]).
     pub(crate) fn adopt(&mut self, expression: &mut Expression, adopted: Adopted) -> Result<(), SqlError> {
         if let Some(position) = self.group_by.iter().position(|group| group == expression) {
-            *expression = group_column(position, expression)?;
+            *expression = self.group_column(position, expression)?;
             return Ok(());
         }
         let Some(slot) = expression.as_column() else {
@@ -82,13 +101,17 @@ impl<'a> Groups<'a> {
             // The value of a subquery or of a window function: it is asked for each group.
             return Ok(());
         }
+        if slot.0 >= GROUPING_SLOTS {
+            *expression = self.grouping_of(usize::from(slot.0 - GROUPING_SLOTS))?;
+            return Ok(());
+        }
         if slot.0 >= self.first_aggregate {
             *expression = aggregate_column(slot.0 - self.first_aggregate, expression)?;
             return Ok(());
         }
         if self.determined.contains(&slot) {
             self.group_by.push(expression.clone());
-            *expression = group_column(self.group_by.len() - 1, expression)?;
+            *expression = self.group_column(self.group_by.len() - 1, expression)?;
             return Ok(());
         }
         if self.only_full_group_by {
@@ -105,6 +128,43 @@ impl<'a> Groups<'a> {
         };
         *expression = aggregate_column(u16::try_from(position).unwrap_or(u16::MAX), expression)?;
         Ok(())
+    }
+
+    /// GROUPING(): a bit for each argument, set where the row is one for all its values.
+    fn grouping_of(&self, number: usize) -> Result<Expression, SqlError> {
+        if !self.is_rolled_up {
+            return Err(SqlError::new(1111, "Invalid use of group function"));
+        }
+        let typed = |result: Result<Expression, TypeError>| {
+            result.map_err(|error| super::expression::type_error(&error, None))
+        };
+        let mut bits: Option<Expression> = None;
+        for (position, argument) in self.groupings[number].iter().enumerate() {
+            let group = self.group_by[..self.written].iter().position(|group| group == argument);
+            let group = group.and_then(|group| i64::try_from(group).ok()).ok_or_else(|| {
+                let text = format!("Argument #{} of GROUPING function is not in GROUP BY", position + 1);
+                SqlError::new(3602, text)
+            })?;
+            let integer = SqlType::Integer { width: IntegerWidth::Big, unsigned: false };
+            let level = Expression::column(ColumnSlot(LEVEL_SLOT), integer, false);
+            let bit = typed(Expression::compare(Comparison::LessOrEqual, level, Expression::integer(group)))?;
+            bits = Some(match bits {
+                None => bit,
+                Some(bits) => {
+                    let two = Expression::integer(2);
+                    let twice = typed(Expression::binary(BinaryOperator::Multiply, bits, two))?;
+                    typed(Expression::binary(BinaryOperator::Add, twice, bit))?
+                }
+            });
+        }
+        Ok(bits.unwrap_or_else(|| Expression::integer(0)))
+    }
+
+    fn group_column(&self, position: usize, expression: &Expression) -> Result<Expression, SqlError> {
+        let slot = u16::try_from(position).ok().filter(|slot| *slot < AGGREGATE_SLOTS);
+        let slot = slot.ok_or_else(|| SqlError::new(1117, "Too many columns"))?;
+        let nullable = expression.nullable || self.is_rolled_up;
+        Ok(Expression::column(ColumnSlot(slot), expression.sql_type.clone(), nullable))
     }
 
     fn bare_column(&self, slot: ColumnSlot, adopted: Adopted) -> SqlError {
@@ -141,34 +201,32 @@ impl<'a> Groups<'a> {
     /// The grouping; `adopted` are all expressions that were adopted.
     pub(crate) fn finish<'e>(self, adopted: impl Iterator<Item = &'e mut Expression>) -> Grouping {
         let first = u16::try_from(self.group_by.len()).unwrap_or(AGGREGATE_SLOTS);
+        let level = u16::try_from(self.group_by.len() + self.calls.len()).unwrap_or(u16::MAX);
         for expression in adopted {
-            place_behind(expression, first);
+            place_behind(expression, first, level);
         }
-        Grouping { group_by: self.group_by, calls: self.calls }
+        let rolled_up = self.is_rolled_up.then_some(self.written);
+        Grouping { group_by: self.group_by, calls: self.calls, rolled_up }
     }
 }
 
-/// Columns of aggregates lie behind the `first` ones, which are grouped by.
-fn place_behind(expression: &mut Expression, first: u16) {
+/// Columns of aggregates lie behind the `first` ones, which are grouped by. Behind them is the level.
+fn place_behind(expression: &mut Expression, first: u16, level: u16) {
     if let Node::Column(slot) = &mut expression.node {
-        if slot.0 >= AGGREGATE_SLOTS && slot.0 < WINDOW_SLOTS {
+        if slot.0 == LEVEL_SLOT {
+            slot.0 = level;
+        } else if slot.0 >= AGGREGATE_SLOTS && slot.0 < LEVEL_SLOT {
             slot.0 = slot.0 - AGGREGATE_SLOTS + first;
         }
         return;
     }
     for operand in expression.operands_mut() {
-        place_behind(operand, first);
+        place_behind(operand, first, level);
     }
 }
 
-fn group_column(position: usize, expression: &Expression) -> Result<Expression, SqlError> {
-    let slot = u16::try_from(position).ok().filter(|slot| *slot < AGGREGATE_SLOTS);
-    let slot = slot.ok_or_else(|| SqlError::new(1117, "Too many columns"))?;
-    Ok(Expression::column(ColumnSlot(slot), expression.sql_type.clone(), expression.nullable))
-}
-
 fn aggregate_column(position: u16, expression: &Expression) -> Result<Expression, SqlError> {
-    let slot = AGGREGATE_SLOTS.checked_add(position).filter(|slot| *slot < WINDOW_SLOTS);
+    let slot = AGGREGATE_SLOTS.checked_add(position).filter(|slot| *slot < LEVEL_SLOT);
     let slot = slot.ok_or_else(|| SqlError::new(1117, "Too many columns"))?;
     Ok(Expression::column(ColumnSlot(slot), expression.sql_type.clone(), expression.nullable))
 }

@@ -115,7 +115,8 @@ impl Binder<'_> {
 fn over_groups(body: &mut Body, subqueries: Vec<Subquery>) -> Result<Option<Relation>, SqlError> {
     let Some(grouping) = &body.grouping else { return Ok(None) };
     let has_subqueries = !subqueries.is_empty();
-    let width = u16::try_from(grouping.group_by.len() + grouping.calls.len()).unwrap_or(u16::MAX);
+    let width = grouping.group_by.len() + grouping.calls.len() + usize::from(grouping.rolled_up.is_some());
+    let width = u16::try_from(width).unwrap_or(u16::MAX);
     let mut layout: Vec<ColumnSlot> = (0..width).map(ColumnSlot).collect();
     let mut relation = Relation::Groups;
     for subquery in subqueries {

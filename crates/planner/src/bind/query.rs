@@ -1,4 +1,4 @@
-//! Queries: one SELECT, or several of which set operations make one.
+//! Queries: one SELECT, VALUES, or several of which set operations make one.
 //!
 //! ```text
 //! UNION of SELECTs ── branches, each bound alone ── types of the columns ── Relation::Set
@@ -9,21 +9,24 @@
 //!
 //! *Names.* ORDER BY of the whole sees the columns of the result, named as in the first branch.
 
-use super::expression::{Aggregates, type_error};
+use super::expression::{Aggregates, Place, type_error};
 use super::from::query_table;
 use super::scope::Scope;
 use super::select::{Body, Parts, check_select};
-use super::{Binder, Bound, computed_column};
+use super::{Binder, Bound, Clause, computed_column};
 use crate::algebra::Draft;
-use crate::limits;
-use crate::plan::{Branch, Equals, Plan, Relation, ResultColumn, SelectPlan, SetOperation, SetStep, SetVerb};
+use crate::limits::{self, SELECT_ITEM_COUNT_MAX};
+use crate::plan::{
+    Branch, Equals, Limit, Plan, Relation, ResultColumn, SelectPlan, SetOperation, SetStep, SetVerb,
+    ValueRows,
+};
 use crate::statement::SelectStatement;
-use crate::syntax::syntax_error_at_word;
+use crate::syntax::{syntax_error_at_word, syntax_error_behind_word};
 use expression::{ColumnSlot, Expression};
 use protocol::SqlError;
 use sqlparser::ast::{
     Expr, LimitClause, LockClause, OrderBy, OrderByExpr, OrderByKind, Query, SetExpr, SetOperator,
-    SetQuantifier, With,
+    SetQuantifier, Values, With,
 };
 use std::sync::Arc;
 use types::SqlType;
@@ -163,11 +166,78 @@ impl Binder<'_> {
 
     /// One branch.
     pub(super) fn branch(&mut self, body: &SetExpr) -> Result<BoundQuery, SqlError> {
-        if let SetExpr::Query(query) = body {
-            return self.nested_query(query);
+        match body {
+            SetExpr::Query(query) => return self.nested_query(query),
+            SetExpr::Values(values) => return self.values(values),
+            _ => {}
         }
         let body = query_body(self.text, body, &[], None, &[])?;
         self.nested_parts(&QueryParts { withs: Vec::new(), body, order_by: &[], limit: None, locks: &[] })
+    }
+
+    /// VALUES: its columns are of types that hold the values of all rows.
+    fn values(&mut self, values: &Values) -> Result<BoundQuery, SqlError> {
+        if !values.explicit_row || values.value_keyword {
+            return Err(syntax_error_behind_word(self.text, "VALUES"));
+        }
+        let subqueries = self.subqueries.take();
+        let bound = self.values_plan(values);
+        self.subqueries = subqueries;
+        bound
+    }
+
+    fn values_plan(&mut self, values: &Values) -> Result<BoundQuery, SqlError> {
+        let mut rows = self.value_rows(values)?;
+        let width = rows.first().map_or(0, Vec::len);
+        let mut columns = Vec::with_capacity(width);
+        for position in 0..width {
+            let items: Vec<&Expression> = rows.iter().map(|row| &row[position]).collect();
+            let sql_type =
+                Expression::common_type_of(&items, "VALUES").map_err(|error| type_error(&error, None))?;
+            let nullable = items.iter().any(|item| item.nullable);
+            for row in &mut rows {
+                let value = std::mem::replace(&mut row[position], Expression::null());
+                row[position] = value.brought_into(&sql_type);
+            }
+            columns.push(computed_column(format!("column_{position}"), sql_type, nullable));
+        }
+        let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
+        let items = (0..).zip(&columns).map(|(slot, column): (u16, &ResultColumn)| {
+            Expression::column(ColumnSlot(slot), column.sql_type.clone(), column.nullable)
+        });
+        let projection = items.collect();
+        let relation = Relation::Values(Arc::new(ValueRows { names, rows }));
+        let draft = Draft::Query { relation, width, first_slot: 0, filter: Vec::new(), outer: Vec::new() };
+        let body =
+            Body { projection, columns, grouping: None, windows: None, having: None, order_by: Vec::new() };
+        self.joined_plan(draft, Vec::new(), body, Limit::default(), false)
+    }
+
+    fn value_rows(&mut self, values: &Values) -> Result<Vec<Vec<Expression>>, SqlError> {
+        let scope = Scope::default();
+        let volatile_calls = self.volatile_calls;
+        let mut rows: Vec<Vec<Expression>> = Vec::with_capacity(values.rows.len());
+        for (number, row) in values.rows.iter().enumerate() {
+            if row.content.is_empty() {
+                let text = "Each row of a VALUES clause must have at least one column, unless when used as source in an \
+                            INSERT statement.";
+                return Err(SqlError::new(3942, text));
+            }
+            if rows.first().is_some_and(|first| first.len() != row.content.len()) {
+                let text = format!("Column count doesn't match value count at row {}", number + 1);
+                return Err(SqlError::new(1136, text));
+            }
+            if row.content.len() > SELECT_ITEM_COUNT_MAX {
+                return Err(SqlError::new(1117, "Too many columns"));
+            }
+            let mut place = Place::new(&scope, Clause::FieldList);
+            let bound = row.content.iter().map(|value| self.expression(value, &mut place));
+            rows.push(bound.collect::<Result<_, _>>()?);
+        }
+        if self.volatile_calls != volatile_calls {
+            return Err(SqlError::unsupported("RAND() and its like in VALUES"));
+        }
+        Ok(rows)
     }
 
     /// The rows of a set operation in the order and within the limits of the whole.
@@ -198,7 +268,7 @@ impl Binder<'_> {
             }
         }
         let first_slot = u16::try_from(width).map_err(|_| SqlError::new(1117, "Too many columns"))?;
-        let mut aggregates = Aggregates { first_slot, calls: Vec::new() };
+        let mut aggregates = Aggregates { first_slot, ..Aggregates::default() };
         let order_by = self.order_by(parts.order_by, &scope, &mut aggregates, &items, &items)?;
         if !aggregates.calls.is_empty() {
             let text = "Expression #1 of ORDER BY contains aggregate function and applies to a UNION, EXCEPT or INTERSECT";
@@ -206,7 +276,7 @@ impl Binder<'_> {
         }
         let limit = self.limit_clause(parts.limit)?;
         let relation = Relation::Set(Arc::new(set));
-        let draft = Draft::Query { relation, width, first_slot: 0, filter: Vec::new() };
+        let draft = Draft::Query { relation, width, first_slot: 0, filter: Vec::new(), outer: Vec::new() };
         let projection = items.into_iter().map(|(_, column)| column).collect();
         let body = Body { projection, columns, grouping: None, windows: None, having: None, order_by };
         self.joined_plan(draft, Vec::new(), body, limit, false)
@@ -323,8 +393,8 @@ fn query_body<'q>(
             check_select(text, select)?;
             Ok(QueryBody::One(Parts { select, order_by, limit, locks, start: 0 }))
         }
-        SetExpr::Query(_) | SetExpr::SetOperation { .. } => Ok(QueryBody::Several(body)),
-        SetExpr::Values(_) | SetExpr::Table(_) => Err(SqlError::unsupported("VALUES and TABLE statements")),
+        SetExpr::Query(_) | SetExpr::SetOperation { .. } | SetExpr::Values(_) => Ok(QueryBody::Several(body)),
+        SetExpr::Table(_) => Err(syntax_error_behind_word(text, "TABLE")),
         SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => {
             Err(SqlError::unsupported("common table expressions (WITH)"))
         }

@@ -101,6 +101,26 @@ impl Scope {
         Self { tables: vec![ScopeTable::new(definition, alias)], visible: Vec::new() }
     }
 
+    /// The same names; each column may be NULL.
+    pub(crate) fn with_nulls(&self) -> Self {
+        let mut scope = self.clone();
+        scope.tables.iter_mut().for_each(|table| table.is_optional = true);
+        scope
+    }
+
+    /// The names of both, for those that look from outside.
+    pub(crate) fn and(&self, other: &Scope) -> Self {
+        let behind = self.tables.len();
+        let moved = |visible: Visible| Visible { table: visible.table + behind, column: visible.column };
+        let visible = if self.visible.is_empty() && other.visible.is_empty() {
+            Vec::new()
+        } else {
+            let others = other.visible_columns().into_iter().map(moved);
+            self.visible_columns().into_iter().chain(others).collect()
+        };
+        Self { tables: self.tables.iter().chain(&other.tables).cloned().collect(), visible }
+    }
+
     /// The first table.
     pub(crate) fn table(&self) -> Option<&ScopeTable> {
         self.tables.first()

@@ -4,7 +4,7 @@
 //! window functions over the rows that they leave.
 
 use super::expression::{Aggregates, Aliases, Place, WindowPlace};
-use super::grouping::{Adopted, Groups, ordinal, select_item};
+use super::grouping::{Adopted, GroupModes, Groups, ordinal, select_item};
 use super::item_names::item_texts;
 use super::scope::{Scope, ScopeTable, same_name};
 use super::{Binder, Clause, NamedTable, VolatilePlace, computed_column, system_table_rejected};
@@ -21,9 +21,10 @@ use expression::{ColumnSlot, Expression};
 use protocol::SqlError;
 use protocol::program::{LockMode, LockWait};
 use sqlparser::ast::{
-    Distinct, Expr, GroupByExpr, LimitClause, LockClause, LockType, NonBlock, ObjectNamePart, OrderByExpr,
-    OrderByOptions, OrderBySort, Select, SelectFlavor, SelectItem, SelectItemQualifiedWildcardKind,
-    TableFactor, TableWithJoins, Value as AstValue, WildcardAdditionalOptions,
+    Distinct, Expr, GroupByExpr, GroupByWithModifier, LimitClause, LockClause, LockType, NonBlock,
+    ObjectNamePart, OrderByExpr, OrderByOptions, OrderBySort, Select, SelectFlavor, SelectItem,
+    SelectItemQualifiedWildcardKind, TableFactor, TableWithJoins, Value as AstValue,
+    WildcardAdditionalOptions,
 };
 use std::sync::Arc;
 use types::{ColumnIndex, TableKind};
@@ -190,7 +191,10 @@ impl Binder<'_> {
     ) -> Result<Body, SqlError> {
         let first_slot =
             u16::try_from(scope.slot_count()).map_err(|_| SqlError::new(1117, "Too many columns"))?;
-        let mut aggregates = Aggregates { first_slot, calls: Vec::new() };
+        let (grouped, is_rolled_up) = self.group_clause(&parts.select.group_by)?;
+        let nullable = is_rolled_up.then(|| scope.with_nulls());
+        let scope = nullable.as_ref().unwrap_or(scope);
+        let mut aggregates = Aggregates { first_slot, ..Aggregates::default() };
         let texts = item_texts(self.text.get(parts.start..).unwrap_or_default(), self.context.modes);
         let mut items = self.items(&parts.select.projection, &texts, scope, &mut aggregates)?;
         let aliases: Vec<(String, Expression)> = items
@@ -201,20 +205,13 @@ impl Binder<'_> {
             .iter()
             .map(|item| (item.alias.clone().unwrap_or_default(), item.expression.clone()))
             .collect();
-        let group_by = match &parts.select.group_by {
-            GroupByExpr::Expressions(items, modifiers) if modifiers.is_empty() => {
-                let volatile_place = std::mem::replace(&mut self.volatile_place, VolatilePlace::Restless);
-                let is_aggregate = |expression: &Expression| uses_slot_from(expression, first_slot);
-                let bound = self.group_by(items, scope, &all, is_aggregate)?;
-                self.volatile_place = volatile_place;
-                if bound.iter().any(Expression::sleeps) {
-                    return Err(SqlError::unsupported("SLEEP() in GROUP BY"));
-                }
-                bound
-            }
-            GroupByExpr::Expressions(..) => return Err(SqlError::unsupported("GROUP BY ... WITH ROLLUP")),
-            GroupByExpr::All(_) => return Err(syntax_error_at_word(self.text, &["ALL"])),
-        };
+        let volatile_place = std::mem::replace(&mut self.volatile_place, VolatilePlace::Restless);
+        let is_aggregate = |expression: &Expression| uses_slot_from(expression, first_slot);
+        let group_by = self.group_by(grouped, scope, &all, is_aggregate)?;
+        self.volatile_place = volatile_place;
+        if group_by.iter().any(Expression::sleeps) {
+            return Err(SqlError::unsupported("SLEEP() in GROUP BY"));
+        }
         // Rows are grouped by the values of these.
         let mut grouped_by: Vec<ColumnSlot> = group_by.iter().flat_map(Expression::columns).collect();
         grouped_by.retain(|slot| slot.0 >= ITEM_SLOTS);
@@ -241,8 +238,9 @@ impl Binder<'_> {
         let mut grouping = None;
         if !group_by.is_empty() || !aggregates.calls.is_empty() {
             let is_single = group_by.is_empty();
-            let only_full = self.context.only_full_group_by;
-            let mut groups = Groups::new(scope, group_by, aggregates, dependencies, only_full);
+            let only_full_group_by = self.context.only_full_group_by;
+            let modes = GroupModes { only_full_group_by, is_rolled_up };
+            let mut groups = Groups::new(scope, group_by, aggregates, dependencies, modes);
             for (number, item) in items.iter_mut().enumerate() {
                 groups.adopt(&mut item.expression, Adopted::Item(number))?;
             }
@@ -277,12 +275,26 @@ impl Binder<'_> {
                 .chain(windows.expressions_mut())
                 .chain(of_subqueries);
             grouping = Some(groups.finish(adopted));
+        } else if !aggregates.groupings.is_empty() {
+            return Err(SqlError::new(1111, "Invalid use of group function"));
         }
         let (mut projection, columns): (Vec<Expression>, Vec<ResultColumn>) =
             items.into_iter().map(|item| (item.expression, item.column)).unzip();
         let keys = order_by.iter_mut().map(|key| &mut key.expression);
         let windows = windows.finish(projection.iter_mut().chain(keys))?;
         Ok(Body { projection, columns, grouping, windows, having, order_by })
+    }
+
+    /// The items of GROUP BY, and whether they are rolled up.
+    fn group_clause<'q>(&self, group_by: &'q GroupByExpr) -> Result<(&'q [Expr], bool), SqlError> {
+        match group_by {
+            GroupByExpr::Expressions(items, modifiers) => match modifiers.as_slice() {
+                [] => Ok((items, false)),
+                [GroupByWithModifier::Rollup] => Ok((items, true)),
+                _ => Err(syntax_error_at_word(self.text, &["WITH"])),
+            },
+            GroupByExpr::All(_) => Err(syntax_error_at_word(self.text, &["ALL"])),
+        }
     }
 
     fn items(

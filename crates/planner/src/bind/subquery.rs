@@ -3,7 +3,8 @@
 //! A name that a subquery's own FROM does not have is looked for in the SELECTs around it, from the innermost outwards.
 //! Such a column stands in a parameter, to which the SELECT that has it gives its value.
 
-use super::expression::Place;
+use super::expression::{Place, columns_wanted, tuple};
+use super::query::BoundQuery;
 use super::scope::{Scope, unknown_column};
 use super::{Binder, Clause, OuterColumn};
 use crate::algebra::{ITEM_SLOTS, Parameters, SUBQUERY_COUNT_MAX, SUBQUERY_SLOTS, Subquery, SubqueryPlace};
@@ -102,22 +103,61 @@ impl Binder<'_> {
         negated: bool,
         place: &mut Place<'_>,
     ) -> Result<Expression, SqlError> {
-        if matches!(operand, Expr::Tuple(_)) {
-            return Err(SqlError::unsupported("row values beside subqueries"));
-        }
-        let operand = self.expression(operand, place)?;
+        let operands = match tuple(operand) {
+            Some(_) if comparison != Comparison::Equal => return Err(columns_wanted(1)),
+            Some(columns) => self.row(columns, place)?,
+            None => vec![self.expression(operand, place)?],
+        };
         let inner = self.inner(query, place)?;
         if query.limit_clause.is_some() {
             return Err(SqlError::unsupported("LIMIT & IN/ALL/ANY/SOME subquery"));
         }
-        let column = only_column(&inner)?;
         let slot = self.subquery_slot()?;
-        let item = ColumnSlot(slot.0 - SUBQUERY_SLOTS + ITEM_SLOTS);
-        let item = Expression::column(item, column.sql_type.clone(), column.nullable);
-        let condition = self.typed(Expression::compare(comparison, operand, item))?;
+        let condition = self.beside_items(operands, comparison, &inner)?;
         let nullable = condition.nullable;
         self.add_subquery(JoinKind::Mark, slot, inner, Some(condition), None, place);
         self.marked(slot, nullable, negated)
+    }
+
+    /// `(a, b) comparison (SELECT …)`: NULL if there is no row.
+    pub(super) fn row_subquery(
+        &mut self,
+        row: &[Expr],
+        comparison: Comparison,
+        query: &Query,
+        place: &mut Place<'_>,
+    ) -> Result<Expression, SqlError> {
+        let operands = self.row(row, place)?;
+        let inner = self.inner(query, place)?;
+        let slot = self.subquery_slot()?;
+        let condition = self.beside_items(operands, comparison, &inner)?;
+        self.add_subquery(JoinKind::Single, slot, inner, Some(condition), Some(2), place);
+        self.marked(slot, true, false)
+    }
+
+    /// The columns of a row value.
+    fn row(&mut self, columns: &[Expr], place: &mut Place<'_>) -> Result<Vec<Expression>, SqlError> {
+        columns.iter().map(|column| self.expression(column, place)).collect()
+    }
+
+    /// Values compared with the items of a subquery.
+    fn beside_items(
+        &self,
+        operands: Vec<Expression>,
+        comparison: Comparison,
+        inner: &Inner,
+    ) -> Result<Expression, SqlError> {
+        if operands.len() != inner.columns.len() {
+            return Err(columns_wanted(operands.len()));
+        }
+        if operands.len() > usize::from(SUBQUERY_SLOTS - ITEM_SLOTS) {
+            return Err(SqlError::unsupported("such wide rows beside subqueries"));
+        }
+        let item = |(slot, column): (u16, &ResultColumn)| {
+            Expression::column(ColumnSlot(slot), column.sql_type.clone(), column.nullable)
+        };
+        let items = (ITEM_SLOTS..SUBQUERY_SLOTS).zip(&inner.columns).map(item);
+        self.row_condition(comparison, operands.into_iter().zip(items).collect())
     }
 
     fn marked(&mut self, slot: ColumnSlot, nullable: bool, negated: bool) -> Result<Expression, SqlError> {
@@ -131,17 +171,26 @@ impl Binder<'_> {
         if self.subqueries.is_none() || place.new_row.is_some() {
             return Err(SqlError::unsupported("subqueries here"));
         }
+        let ((plan, columns), outer) = self.query_seeing(query, place.scope)?;
+        Ok(Inner { plan, columns, outer })
+    }
+
+    /// Binds a query that sees these names, and tells which of their columns it reads in which parameters.
+    pub(super) fn query_seeing(
+        &mut self,
+        query: &Query,
+        scope: &Scope,
+    ) -> Result<(BoundQuery, Vec<(u16, Expression)>), SqlError> {
         let depth = self.outer_scopes.len();
-        self.outer_scopes.push(Arc::new(Scope::clone(place.scope)));
+        self.outer_scopes.push(Arc::new(Scope::clone(scope)));
         let bound = self.nested_query(query);
         self.outer_scopes.truncate(depth);
-        let (plan, columns) = bound?;
+        let bound = bound?;
         let (own, others) =
             std::mem::take(&mut self.outer_columns).into_iter().partition(|column| column.depth == depth);
         self.outer_columns = others;
         let own: Vec<OuterColumn> = own;
-        let outer = own.into_iter().map(|column| (column.parameter, column.column)).collect();
-        Ok(Inner { plan, columns, outer })
+        Ok((bound, own.into_iter().map(|column| (column.parameter, column.column)).collect()))
     }
 
     fn subquery_slot(&self) -> Result<ColumnSlot, SqlError> {
@@ -178,6 +227,6 @@ impl Binder<'_> {
 fn only_column(inner: &Inner) -> Result<&ResultColumn, SqlError> {
     match inner.columns.as_slice() {
         [column] => Ok(column),
-        _ => Err(SqlError::new(1241, "Operand should contain 1 column(s)")),
+        _ => Err(columns_wanted(1)),
     }
 }

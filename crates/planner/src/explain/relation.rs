@@ -29,6 +29,7 @@ fn names_of(relation: &Relation) -> Vec<String> {
             derived.names.iter().map(|name| format!("{}.{name}", derived.alias)).collect()
         }
         Relation::Set(set) => set.names.clone(),
+        Relation::Values(values) => values.names.clone(),
         Relation::Common(read) => read.names.iter().map(|name| format!("{}.{name}", read.alias)).collect(),
         Relation::Virtual(read) => {
             let columns = read.definition.columns.iter();
@@ -49,7 +50,7 @@ fn names_of(relation: &Relation) -> Vec<String> {
 impl Tree {
     pub(super) fn relation(&mut self, relation: &Relation) {
         match relation {
-            Relation::One => self.step("Rows fetched before execution"),
+            Relation::One | Relation::Values(_) => self.step("Rows fetched before execution"),
             Relation::Groups => self.step("Groups"),
             Relation::Scan(scan) => self.access(&scan.access, None),
             Relation::Derived(derived) => {
@@ -248,7 +249,7 @@ fn leaves<'p>(
                 }
             }
         }
-        Relation::One => {
+        Relation::One | Relation::Values(_) => {
             let mut facts = Facts::new("SIMPLE");
             facts.extra.push("No tables used");
             rows.push(facts);

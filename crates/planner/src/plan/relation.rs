@@ -25,6 +25,8 @@ use types::{Collation, ColumnIndex, SqlType, TableDefinition};
 pub enum Relation {
     /// One row with a NULL: of a SELECT without FROM.
     One,
+    /// Rows of constant expressions.
+    Values(Arc<ValueRows>),
     /// The rows of the groups.
     Groups,
     /// A stored table.
@@ -62,6 +64,15 @@ pub struct Scan {
     pub access: TableAccess,
     /// The columns that are read; at least one.
     pub columns: Vec<ColumnIndex>,
+}
+
+/// VALUES.
+#[derive(Clone, Debug)]
+pub struct ValueRows {
+    /// Names of its columns.
+    pub names: Vec<String>,
+    /// In the types of the columns.
+    pub rows: Vec<Vec<Expression>>,
 }
 
 /// A query in FROM.
@@ -218,6 +229,7 @@ pub enum JoinKind {
     /// one is NULL.
     Mark,
     /// Each left row with one value more: that of the only right row, NULL if there is none. A second one is 1242.
+    /// With a condition the value is its truth.
     Single,
 }
 
@@ -296,7 +308,11 @@ impl Relation {
     /// Calls `visit` for each stored table of it, from left to right.
     pub fn visit_tables<'a>(&'a self, visit: &mut impl FnMut(&'a Arc<TableDefinition>)) {
         match self {
-            Relation::One | Relation::Groups | Relation::Common(_) | Relation::Virtual(_) => {}
+            Relation::One
+            | Relation::Values(_)
+            | Relation::Groups
+            | Relation::Common(_)
+            | Relation::Virtual(_) => {}
             Relation::With { tables, input } => {
                 for table in tables {
                     table.query.visit_tables(&mut *visit);

@@ -13,6 +13,7 @@ mod harness;
 mod joins;
 mod locks;
 mod modes;
+mod queries;
 mod sets;
 mod statements;
 mod virtual_tables;

@@ -1,6 +1,7 @@
 //! Calls: functions, aggregates, and the forms that only look like calls (VALUES, DEFAULT, TIMESTAMPDIFF's unit).
 
 use super::{Aggregates, Place, WindowPlace, interval_unit};
+use crate::algebra::{GROUPING_COUNT_MAX, GROUPING_SLOTS};
 use crate::bind::scope::Scope;
 use crate::bind::window::is_window_only;
 use crate::bind::{Binder, Clause, VolatilePlace, group_concat_size_max};
@@ -8,13 +9,16 @@ use crate::modes::is_function_keyword;
 use crate::plan::{SessionValue, UserLockFunction};
 use crate::syntax::syntax_error_behind_word;
 use expression::aggregate::AggregateOrder;
-use expression::{AggregateCall, AggregateFunction, Direction, Expression, VolatileFunction};
+use expression::{AggregateCall, AggregateFunction, ColumnSlot, Direction, Expression, VolatileFunction};
 use protocol::SqlError;
 use sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArgumentList, FunctionArguments, ObjectNamePart, OrderBySort, Value as AstValue,
 };
 use types::{Collation, DefaultValue, IntegerWidth, SqlType, Value};
+
+/// Arguments of GROUPING(): bits of its value.
+const GROUPING_ARGUMENT_COUNT_MAX: usize = 62;
 
 fn wrong_count(name: &str) -> SqlError {
     SqlError::new(1582, format!("Incorrect parameter count in the call to native function '{name}'"))
@@ -83,6 +87,9 @@ impl Binder<'_> {
             return self.aggregate(function, list, place);
         }
         let arguments = plain_arguments(list)?;
+        if upper == "GROUPING" {
+            return self.grouping_call(&arguments, place);
+        }
         if let Some(special) = self.special(&upper, &arguments, place)? {
             return Ok(special);
         }
@@ -178,6 +185,32 @@ impl Binder<'_> {
             }
             _ => return Ok(None),
         }))
+    }
+
+    /// GROUPING(): what it means is known when GROUP BY is.
+    fn grouping_call(&mut self, arguments: &[&Expr], place: &mut Place<'_>) -> Result<Expression, SqlError> {
+        let invalid_use = || SqlError::new(1111, "Invalid use of group function");
+        let Some(aggregates) = place.aggregates.take() else { return Err(invalid_use()) };
+        let bound: Result<Vec<Expression>, SqlError> =
+            arguments.iter().map(|argument| self.bound(argument, place)).collect();
+        let mut placed = |bound: Vec<Expression>| {
+            if bound.is_empty() || bound.len() > GROUPING_ARGUMENT_COUNT_MAX {
+                return Err(SqlError::new(
+                    1582,
+                    "Incorrect parameter count in the call to native function 'grouping'",
+                ));
+            }
+            aggregates.groupings.push(bound);
+            let number = u16::try_from(aggregates.groupings.len() - 1).unwrap_or(u16::MAX);
+            if number >= GROUPING_COUNT_MAX {
+                return Err(SqlError::unsupported("so many calls of GROUPING()"));
+            }
+            let integer = SqlType::Integer { width: IntegerWidth::Big, unsigned: false };
+            Ok(Expression::column(ColumnSlot(GROUPING_SLOTS + number), integer, false))
+        };
+        let placed = bound.and_then(&mut placed);
+        place.aggregates = Some(aggregates);
+        placed
     }
 
     /// GET_LOCK and its kin: their values are known before the statement runs.
@@ -365,7 +398,7 @@ fn placed_call(aggregates: &mut Aggregates, call: AggregateCall) -> Result<Expre
     };
     let call = &aggregates.calls[position];
     let slot = u16::try_from(position).ok().and_then(|position| aggregates.first_slot.checked_add(position));
-    let slot = slot.filter(|slot| *slot < crate::algebra::WINDOW_SLOTS);
+    let slot = slot.filter(|slot| *slot < crate::algebra::LEVEL_SLOT);
     let slot = slot.ok_or_else(|| SqlError::new(1117, "Too many columns"))?;
     Ok(Expression::column(expression::ColumnSlot(slot), call.sql_type.clone(), call.nullable))
 }
