@@ -12,22 +12,35 @@
 //! ```
 //! If a backfill fails: version 3' delete-only, 4' gone, and the statement has left nothing behind.
 //!
+//! An ALTER TABLE after which rows or keys would have other bytes takes another way (`copy`): the rows are written into
+//! a new table, with all its indexes.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | columns.rs | what actions do to columns, and whether rows must be written again for it |
+//! | copy.rs | the steps if they must |
+//!
 //! Ids of indexes that are added here come from the cluster's table ids, so none is ever used twice in a table.
 //!
-//! **Invariants**: a new index is over columns that the table has already, so that version 1 can name them. Added
-//! columns are the last ones, and rows without them read as their default, so the default is a literal.
+//! **Invariants**: a new index of a table whose rows stay is over columns that it has already, so that version 1 can
+//! name them. Columns that are added to such a table are the last ones, and rows without them read as the literal that
+//! was their default then.
 
-use crate::error;
+mod columns;
+mod copy;
+
 use crate::job::Step;
 use crate::key::{self, check_index_name};
 use crate::plan::{Planned, changeable_table, check_free, move_table};
-use crate::request::{AlterAction, ColumnSpec, DefaultSpec, KeySpec, KeySpecKind, TableName};
+use crate::request::{AlterAction, KeySpec, KeySpecKind, TableName};
 use crate::rows::SchemaChange;
 use crate::table::{self, TableIds, hidden_table};
+use crate::{check, error};
 use protocol::SqlError;
-use protocol::program::TableRef;
+use protocol::program::{StatementContext, TableRef};
 use types::{
-    IndexDefinition, IndexId, IndexKind, IndexState, Schema, TableDefinition, TableId, equal_without_case,
+    ColumnIndex, IndexDefinition, IndexId, IndexKind, IndexState, Schema, TableDefinition, TableId,
+    equal_without_case,
 };
 
 /// The steps of an ALTER TABLE.
@@ -38,36 +51,74 @@ pub(crate) fn plan(
     ids: &mut TableIds,
 ) -> Result<Planned, SqlError> {
     let before = &**changeable_table(schema, name)?;
-    if actions.is_empty() {
-        return Ok(Planned::default());
-    }
-    let mut change =
-        Change { before, after: before.clone(), target: None, added: Vec::new(), dropped: Vec::new() };
+    let mut change = Change::new(before);
     for action in actions {
         change.apply(schema, action)?;
     }
-    // MySQL resolves new keys last: they may use new names of columns and names of dropped keys.
-    for action in actions {
-        if let AlterAction::AddIndex(spec) = action {
-            change.add_index(spec, ids)?;
-        }
+    if !actions.iter().any(is_change) {
+        return Ok(Planned::default());
     }
+    // MySQL resolves new keys last: they may use new names of columns and names of dropped keys.
+    let keys = || {
+        actions
+            .iter()
+            .filter_map(|action| if let AlterAction::AddIndex(spec) = action { Some(spec) } else { None })
+    };
+    change.rewrites |= keys().any(|spec| change.is_over_new_column(spec));
+    if change.must_rewrite() {
+        // A primary key first: others may be over columns that it makes NOT NULL.
+        let (primary, others): (Vec<_>, Vec<_>) = keys().partition(|key| key.kind == KeySpecKind::Primary);
+        primary.into_iter().chain(others).try_for_each(|spec| change.add_key_of_copy(spec))?;
+        return change.plan_copy(ids);
+    }
+    keys().try_for_each(|spec| change.add_index(spec, ids))?;
     key::check_auto_increment(&change.after)?;
     key::sort(&mut change.after);
     Ok(change.plan(schema))
+}
+
+/// Whether an action asks for anything.
+fn is_change(action: &AlterAction) -> bool {
+    !matches!(action, AlterAction::BoundTo(_) | AlterAction::Context(_))
 }
 
 struct Change<'a> {
     before: &'a TableDefinition,
     /// The table as it will be, without the dropped indexes.
     after: TableDefinition,
+    /// For each column of `after` the one of `before` that it was; new ones are numbered behind those.
+    origins: Vec<ColumnIndex>,
+    /// How many columns were added.
+    new_count: usize,
+    /// Rows must be written again, whatever became of the columns.
+    rewrites: bool,
+    /// AUTO_INCREMENT =: the next value is above this one.
+    raised: Option<u64>,
     /// RENAME TO.
     target: Option<TableName>,
     added: Vec<IndexDefinition>,
     dropped: Vec<IndexDefinition>,
+    /// In which rows are written again.
+    context: StatementContext,
 }
 
-impl Change<'_> {
+impl<'a> Change<'a> {
+    fn new(before: &'a TableDefinition) -> Self {
+        let origins = (0..).map(ColumnIndex).take(before.columns.len()).collect();
+        Self {
+            before,
+            after: before.clone(),
+            origins,
+            new_count: 0,
+            rewrites: false,
+            raised: None,
+            target: None,
+            added: Vec::new(),
+            dropped: Vec::new(),
+            context: StatementContext::default(),
+        }
+    }
+
     fn apply(&mut self, schema: &Schema, action: &AlterAction) -> Result<(), SqlError> {
         match action {
             AlterAction::AddIndex(_) => Ok(()),
@@ -75,6 +126,26 @@ impl Change<'_> {
             AlterAction::RenameIndex { from, to } => self.rename_index(from, to),
             AlterAction::AddColumn(spec) => self.add_column(spec),
             AlterAction::RenameColumn { from, to } => self.rename_column(from, to),
+            AlterAction::ModifyColumn { from, spec } => self.modify_column(from, spec),
+            AlterAction::MoveColumn { column, after } => self.move_column(column, after.as_deref()),
+            AlterAction::DropColumn { name } => self.drop_column(name),
+            AlterAction::SetDefault { column, default } => self.set_default(column, default),
+            AlterAction::Convert(collation) => self.convert(*collation),
+            AlterAction::DropPrimaryKey => self.drop_index(key::PRIMARY),
+            AlterAction::AddCheck(spec) => {
+                self.rewrites |= spec.is_enforced;
+                check::add(&mut self.after, std::slice::from_ref(spec), schema)
+            }
+            AlterAction::DropCheck { name } => self.drop_check(name),
+            AlterAction::DropConstraint { name } => self.drop_constraint(name),
+            AlterAction::BindCheck { name, encoded } => {
+                if let Some(position) = check::position(&self.after, name) {
+                    self.after.checks[position].encoded.clone_from(encoded);
+                }
+                Ok(())
+            }
+            AlterAction::BindGenerated { column, encoded } => self.bind_generated(column, encoded),
+            AlterAction::EnforceCheck { name, is_enforced } => self.enforce_check(name, *is_enforced),
             AlterAction::RenameTo(target) => {
                 let is_same = target.database == self.before.database && target.name == self.before.name;
                 if !is_same {
@@ -93,6 +164,16 @@ impl Change<'_> {
                 self.after.collation = *collation;
                 Ok(())
             }
+            AlterAction::AutoIncrement(next) => {
+                self.raised = Some(next.saturating_sub(1));
+                Ok(())
+            }
+            AlterAction::BoundTo(version) if *version == self.before.version => Ok(()),
+            AlterAction::BoundTo(_) => Err(error::definition_changed()),
+            AlterAction::Context(context) => {
+                self.context = context.clone();
+                Ok(())
+            }
         }
     }
 
@@ -104,10 +185,12 @@ impl Change<'_> {
 
     fn drop_index(&mut self, name: &str) -> Result<(), SqlError> {
         let position = self.index_position(name).ok_or_else(|| error::cannot_drop(name))?;
-        if self.after.indexes[position].kind == IndexKind::Primary {
-            return Err(SqlError::unsupported("ALTER TABLE … DROP PRIMARY KEY"));
+        let index = self.after.indexes.remove(position);
+        if index.kind == IndexKind::Primary {
+            self.rewrites = true;
+        } else {
+            self.dropped.push(index);
         }
-        self.dropped.push(self.after.indexes.remove(position));
         Ok(())
     }
 
@@ -125,46 +208,41 @@ impl Change<'_> {
         Ok(())
     }
 
-    fn add_column(&mut self, spec: &ColumnSpec) -> Result<(), SqlError> {
-        if self.before.has_hidden_row_id() {
-            return Err(SqlError::unsupported("ALTER TABLE … ADD COLUMN on a table without a primary key"));
-        }
-        if spec.auto_increment {
-            return Err(SqlError::unsupported("ALTER TABLE … ADD COLUMN … AUTO_INCREMENT"));
-        }
-        if matches!(spec.default, DefaultSpec::CurrentTimestamp { .. } | DefaultSpec::Expression { .. }) {
-            return Err(SqlError::unsupported(
-                "ALTER TABLE … ADD COLUMN with a DEFAULT that is not a literal",
-            ));
-        }
-        table::add_column(&mut self.after, spec)
-    }
-
-    fn rename_column(&mut self, from: &str, to: &str) -> Result<(), SqlError> {
-        let column = self.after.column(from).ok_or_else(|| error::unknown_column(from, &self.before.name))?;
-        error::check_name(to, error::Named::Column)?;
-        let position = usize::from(column.0);
-        let mut others = self.after.columns.iter().enumerate().filter(|(other, _)| *other != position);
-        if others.any(|(_, other)| equal_without_case(&other.name, to)) {
-            return Err(error::duplicate_column(to));
-        }
-        to.clone_into(&mut self.after.columns[position].name);
+    fn drop_check(&mut self, name: &str) -> Result<(), SqlError> {
+        let position = check::position(&self.after, name).ok_or_else(|| error::no_such_check(name))?;
+        self.after.checks.remove(position);
         Ok(())
     }
 
-    fn add_index(&mut self, spec: &KeySpec, ids: &mut TableIds) -> Result<(), SqlError> {
-        if spec.kind == KeySpecKind::Primary {
-            return Err(if self.before.has_hidden_row_id() {
-                SqlError::unsupported("ALTER TABLE … ADD PRIMARY KEY")
-            } else {
-                error::two_primary_keys()
-            });
+    fn drop_constraint(&mut self, name: &str) -> Result<(), SqlError> {
+        if check::position(&self.after, name).is_some() {
+            return self.drop_check(name);
         }
+        let is_key = self.after.index_by_name(name).is_some_and(|index| index.kind != IndexKind::Ordered);
+        if is_key { self.drop_index(name) } else { Err(error::no_such_constraint(name)) }
+    }
+
+    fn enforce_check(&mut self, name: &str, is_enforced: bool) -> Result<(), SqlError> {
+        let position = check::position(&self.after, name).ok_or_else(|| error::no_such_check(name))?;
+        let check = &mut self.after.checks[position];
+        // Rows that are there must pass.
+        self.rewrites |= is_enforced && !check.is_enforced;
+        check.is_enforced = is_enforced;
+        Ok(())
+    }
+
+    /// Whether a key needs columns that rows do not have yet, or is the rows' own key.
+    fn is_over_new_column(&self, spec: &KeySpec) -> bool {
+        let is_new = |name: &str| {
+            let column = self.after.column(name);
+            column.is_some_and(|column| self.is_new(self.origins[usize::from(column.0)]))
+        };
+        spec.kind == KeySpecKind::Primary || spec.parts.iter().any(|part| is_new(&part.column))
+    }
+
+    fn add_index(&mut self, spec: &KeySpec, ids: &mut TableIds) -> Result<(), SqlError> {
         let id = ids.take();
         let mut index = key::resolve(&self.after, spec, IndexId(id.0))?;
-        if index.parts.iter().any(|part| usize::from(part.column.0) >= self.before.columns.len()) {
-            return Err(SqlError::unsupported("ADD COLUMN and a key over that column in one ALTER TABLE"));
-        }
         if let IndexKind::Unique { table } = &mut index.kind {
             *table = id;
         }
@@ -177,6 +255,9 @@ impl Change<'_> {
         let mut steps = Vec::new();
         let mut undo = Vec::new();
         let mut version = self.before.version;
+        if let Some(at_least) = self.raised.filter(|_| self.before.has_sequence()) {
+            steps.push(Step::Raise { table: self.before.id, at_least });
+        }
         if !self.added.is_empty() {
             self.plan_new_indexes(&mut steps, &mut undo);
             version += 2;
@@ -260,6 +341,7 @@ impl Change<'_> {
         if let Some(target) = &self.target {
             table.database.clone_from(&target.database);
             table.name.clone_from(&target.name);
+            check::rename(&mut table, &self.before.name);
         }
         if let Some(state) = dropped {
             table.indexes.extend(self.dropped.iter().map(|index| IndexDefinition { state, ..index.clone() }));

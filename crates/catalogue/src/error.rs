@@ -76,6 +76,17 @@ key part, or the storage engine doesn't support unique prefix keys";
         3152 "JSON column '{name}' supports indexing only via generated columns on a specified JSON path.";
     nullable_primary_key() =
         1171 "All parts of a PRIMARY KEY must be NOT NULL; if you need NULL in a key, use UNIQUE instead";
+    definition_changed() = 1412 "Table definition has changed, please retry transaction";
+    duplicate_check(name: &str) = 3822 "Duplicate check constraint name '{name}'.";
+    no_such_check(name: &str) = 3821 "Check constraint '{name}' is not found in the table.";
+    no_such_constraint(name: &str) = 3940 "Constraint '{name}' does not exist.";
+    check_depends(check: &str, name: &str) = 3959 "Check constraint '{check}' uses column '{name}', hence column cannot \
+be dropped or renamed.";
+    generated_depends(name: &str) = 3108 "Column '{name}' has a generated column dependency.";
+    generated_order() = 3107 "Generated column can refer only to generated columns defined prior to it.";
+    cannot_drop_all() = 1090 "You can't delete all columns with ALTER TABLE; use DROP TABLE instead";
+    default_depends(name: &str, table: &str) = 3774 "Column '{name}' of table '{table}' has a default value expression \
+dependency and cannot be dropped or renamed.";
     cannot_drop(name: &str) = 1091 "Can't DROP '{name}'; check that column/key exists";
     no_such_key(name: &str, table: &str) = 1176 "Key '{name}' doesn't exist in table '{table}'";
 
@@ -113,6 +124,7 @@ pub(crate) enum Named {
     Table,
     Column,
     Index,
+    Constraint,
 }
 
 /// Refuses names that are empty, end with a space, hold a NUL, or are longer than 64 characters.
@@ -125,7 +137,7 @@ pub(crate) fn check_name(name: &str, of: Named) -> Result<(), SqlError> {
             Named::Database => wrong_database_name(name),
             Named::Table => wrong_table_name(name),
             Named::Column => wrong_column_name(name),
-            Named::Index => wrong_index_name(name),
+            Named::Index | Named::Constraint => wrong_index_name(name),
         });
     }
     Ok(())

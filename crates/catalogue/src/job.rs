@@ -64,7 +64,8 @@
 //! | statement | versions |
 //! | --- | --- |
 //! | databases, users, CREATE, LIKE, DROP, RENAME, TRUNCATE | one; TRUNCATE puts an empty table with a new id there |
-//! | ALTER TABLE without indexes | one |
+//! | ALTER TABLE without indexes | one, if no row must be written again |
+//! | ALTER TABLE, rows written again | closed, with the copy → closed → **copy** → the copy takes the name |
 //! | new indexes | delete-only (with hidden tables) → write-only → **backfill** → public, with all other changes |
 //! | dropped indexes | (with the public step above) write-only → delete-only → gone |
 //!
@@ -76,6 +77,15 @@
 //! already with the same primary key is right: a writer was faster, or an earlier run of this backfill. An entry with
 //! another primary key is a duplicate: [`DdlJob::fail`] with 1062. Both kinds can be run again from the start.
 //!
+//! **Copying.** Where rows must change, they are written into a new table that has no name yet (`TableKind::Copy`).
+//! The old one is *closed* (`TableDefinition::copied_to`): statements that change or lock its rows wait until they may.
+//! Only transactions that did so before go on; the next version waits for their end, and the one behind it has
+//! primaries refuse what is left of them. So from then on the rows do not change. [`JobStep::Copy`] reads them and
+//! writes each into the copy, batch by batch. Each batch is a transaction of its own that locks the old rows shared.
+//! So when the old table is gone, a runner that has no lock any more cannot commit. It can be run again from the start,
+//! and by two runners at a time: a row that is there already is right. The step says how values are converted, so all
+//! runners write the same. The last version drops the old table and gives its name to the copy.
+//!
 //! A table's versions on the way back are new ones, too. So a transaction for which the job gave way may be two
 //! versions behind when the job has stepped back. Its commit is refused with 1412, though the table is as it was.
 //!
@@ -85,7 +95,8 @@
 //!
 //! **Invariants**: all changes are computed under the lock by [`DdlJob::new`], from the schema at the version row, and
 //! nothing else changes the catalogue while the job is unfinished. Every write raises the schema version by one. A
-//! table's version is raised by every step that touches it. No step but a backfill touches rows of users' tables. A job
+//! table's version is raised by every step that touches it. No step but a backfill or a copy touches rows of users'
+//! tables. A job
 //! read from any bytes is refused or harmless to decode.
 //!
 //! Deliberately not here: transactions, signals, timeouts and retries.
@@ -96,8 +107,10 @@ use crate::rows::{self, SchemaChange};
 use crate::system::{self, IDS, JOBS, MalformedRow, SystemTables, SystemWrite};
 use crate::table::TableIds;
 use protocol::SqlError;
-use protocol::program::TableRef;
-use types::{IndexId, Schema, SchemaVersion, SlotTerms, TableId, TransactionId, Value, ValueRef};
+use protocol::program::{StatementContext, TableRef};
+use types::{
+    ColumnIndex, IndexId, Schema, SchemaVersion, SlotTerms, TableId, TransactionId, Value, ValueRef,
+};
 use wire_derive::Wire;
 
 /// How many ended jobs the journal remembers.
@@ -130,10 +143,34 @@ pub enum JobStep {
         /// The hidden table.
         hidden: TableRef,
     },
+    /// Write the rows of a table that nobody changes any more into another one.
+    Copy(Box<TableCopy>),
+    /// Have the next AUTO_INCREMENT value of a table be above this one.
+    Raise {
+        /// The table.
+        table: TableId,
+        /// The value.
+        at_least: u64,
+    },
     /// The statement has succeeded.
     Done,
     /// The statement has failed; what it did is undone, or will be finished by the journal's next reader.
     Failed(SqlError),
+}
+
+/// Which rows are written into which table, and how.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct TableCopy {
+    /// The rows are here.
+    pub from: TableRef,
+    /// They go here, into its hidden tables too.
+    pub to: TableRef,
+    /// For each column of `to` the one of `from` that has its values; None: it gets its default.
+    pub columns: Vec<Option<ColumnIndex>>,
+    /// The next AUTO_INCREMENT value of `to` is above this one, whatever the rows have.
+    pub at_least: u64,
+    /// Values are converted in it, whoever does it.
+    pub context: StatementContext,
 }
 
 /// The members that a step waits for when a version has been written.
@@ -177,6 +214,18 @@ pub(crate) enum Step {
         index: IndexId,
         hidden: TableRef,
     },
+    Copy(Box<TableCopy>),
+    Raise {
+        table: TableId,
+        at_least: u64,
+    },
+}
+
+impl Step {
+    /// The changes of a write; none for other steps.
+    fn changes(&self) -> &[SchemaChange] {
+        if let Step::Write { changes, .. } = self { changes } else { &[] }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
@@ -266,10 +315,7 @@ impl DdlJob {
         // (Ids and slots of new tables do not matter here.)
         let mut ids = TableIds { next: TableId(u32::MAX / 2), terms: ANY_SLOTS };
         let Ok(Planned { steps, .. }) = plan::plan(request, schema, &mut ids) else { return Vec::new() };
-        let changes = steps.iter().flat_map(|step| match step {
-            Step::Write { changes, .. } => changes.as_slice(),
-            Step::Install | Step::Backfill { .. } | Step::BackfillUnique { .. } => &[],
-        });
+        let changes = steps.iter().flat_map(Step::changes);
         let touched = changes.filter_map(|change| {
             if let SchemaChange::DropTable { table } = change {
                 return Some(*table);
@@ -329,6 +375,8 @@ impl DdlJob {
             Step::Install => JobStep::Install(self.install_step()),
             Step::Backfill { table, index } => JobStep::Backfill { table, index },
             Step::BackfillUnique { table, index, hidden } => JobStep::BackfillUnique { table, index, hidden },
+            Step::Copy(copy) => JobStep::Copy(copy),
+            Step::Raise { table, at_least } => JobStep::Raise { table, at_least },
         }
     }
 
@@ -336,12 +384,8 @@ impl DdlJob {
     fn install_step(&self) -> InstallStep {
         let steps = if self.direction == Direction::Back { &self.undo } else { &self.steps };
         let before = (self.position as usize).checked_sub(2).and_then(|position| steps.get(position));
-        let (changes, undo) = match before {
-            Some(Step::Write { changes, undo }) => (changes.as_slice(), *undo),
-            Some(Step::Install | Step::Backfill { .. } | Step::BackfillUnique { .. }) | None => {
-                (&[][..], None)
-            }
-        };
+        let changes = before.map_or(&[][..], Step::changes);
+        let undo = if let Some(Step::Write { undo, .. }) = before { *undo } else { None };
         let changed = |change: &SchemaChange| {
             let SchemaChange::PutTable(table) = change else { return None };
             Some(TableRef { id: table.id, version: table.version })
@@ -368,10 +412,10 @@ impl DdlJob {
             self.version = SchemaVersion(self.version.0.saturating_sub(1));
         }
         let done = self.steps.get(..failed).unwrap_or_default();
-        let written = done.iter().rev().find_map(|step| match step {
-            Step::Write { undo, .. } => Some(*undo),
-            Step::Install | Step::Backfill { .. } | Step::BackfillUnique { .. } => None,
-        });
+        let written = done
+            .iter()
+            .rev()
+            .find_map(|step| if let Step::Write { undo, .. } = step { Some(*undo) } else { None });
         match written {
             Some(Some(undo)) => {
                 self.direction = Direction::Back;

@@ -88,6 +88,42 @@ fn name_of(table: &TableDefinition, spec: &KeySpec) -> Result<String, SqlError> 
     Ok(free.unwrap_or_default())
 }
 
+/// The index again, over columns that may have another type than before.
+pub(crate) fn resolve_again(
+    table: &TableDefinition,
+    index: &IndexDefinition,
+) -> Result<IndexDefinition, SqlError> {
+    let mut again = index.clone();
+    for part in &mut again.parts {
+        let column = table.column_at(part.column);
+        if column.flags.hidden {
+            continue;
+        }
+        // As MySQL: what cannot have a prefix any more loses it.
+        let whole = if let SqlType::Char { length, .. }
+        | SqlType::VarChar { length, .. }
+        | SqlType::Binary { length }
+        | SqlType::VarBinary { length } = &column.sql_type
+        {
+            *length
+        } else if matches!(column.sql_type, SqlType::Text { .. } | SqlType::Blob { .. }) {
+            u32::MAX
+        } else {
+            0
+        };
+        let length = part.prefix_length.filter(|length| *length < whole);
+        let spec = KeyPartSpec { column: column.name.clone(), length, descending: part.descending };
+        *part = resolve_part(table, &spec)?;
+    }
+    if again.parts.iter().map(|part| part_bytes(table, part)).sum::<u64>() > error::KEY_BYTES_MAX {
+        return Err(error::key_too_long());
+    }
+    if again.kind == IndexKind::Primary && again.parts.iter().any(|part| part.prefix_length.is_some()) {
+        return Err(SqlError::unsupported("primary keys over column prefixes"));
+    }
+    Ok(again)
+}
+
 fn resolve_part(table: &TableDefinition, part: &KeyPartSpec) -> Result<KeyPart, SqlError> {
     let column = table.column(&part.column).ok_or_else(|| error::key_column_missing(&part.column))?;
     let definition = table.column_at(column);

@@ -9,7 +9,8 @@
 //! | --- | --- |
 //! | request.rs | [`DdlRequest`]: what a DDL statement asks for, as the binder understood it |
 //! | job.rs | [`DdlJob`]: the statement as resumable steps; the whole argument why DDL is online and safe |
-//! | plan.rs, alter.rs, accounts.rs, table.rs, key.rs | from request to steps, with MySQL's checks (error.rs) |
+//! | plan.rs, alter.rs, accounts.rs | from request to steps, with MySQL's checks (error.rs) |
+//! | table.rs, key.rs, check.rs | the parts of a table |
 //! | system.rs | the system tables, their codecs, and the first rows of a cluster |
 //! | grant.rs | GRANT, REVOKE, roles |
 //! | rows.rs | [`SchemaBuilder`]: rows → `Schema`; [`SchemaChange`]: a change of both |
@@ -20,6 +21,7 @@
 
 pub mod accounts;
 mod alter;
+mod check;
 mod error;
 mod grant;
 pub mod job;
@@ -32,9 +34,9 @@ pub mod show;
 pub mod system;
 mod table;
 
-pub use job::{DdlJob, Ids, JobName, JobOutcome, JobStep, Journal, StepWrite};
+pub use job::{DdlJob, Ids, JobName, JobOutcome, JobStep, Journal, StepWrite, TableCopy};
 pub use request::{
-    AccountOptions, AlterAction, Authentication, ColumnSpec, CreateTable, Credential, DdlRequest,
+    AccountOptions, AlterAction, Authentication, CheckSpec, ColumnSpec, CreateTable, Credential, DdlRequest,
     DefaultRoles, DefaultSpec, GrantLevel, KeyPartSpec, KeySpec, KeySpecKind, MetadataOption, Nullability,
     PrivilegeChange, RoleChange, Secret, TableName, TableOptions, UserName, UserSpec, VariableChange,
     VariableSetting,

@@ -10,7 +10,7 @@ use crate::request::{CreateTable, DdlRequest, TableName, VariableChange, Variabl
 use crate::rows::SchemaChange;
 use crate::system::is_reserved_database;
 use crate::table::{self, NewTable, TableIds};
-use crate::{accounts, alter, grant};
+use crate::{accounts, alter, check, grant};
 use protocol::SqlError;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -248,7 +248,7 @@ fn new_table_changes(new: NewTable, first: u64) -> Vec<SchemaChange> {
     changes
 }
 
-fn drop_table_changes(table: &TableDefinition) -> Vec<SchemaChange> {
+pub(crate) fn drop_table_changes(table: &TableDefinition) -> Vec<SchemaChange> {
     let hidden = table.hidden_tables().map(|table| SchemaChange::DropTable { table });
     let mut changes = vec![SchemaChange::DropTable { table: table.id }];
     changes.extend(hidden);
@@ -342,6 +342,7 @@ pub(crate) fn move_table(schema: &Schema, table: &TableDefinition, to: &TableNam
         name: to.name.clone(),
         ..table.clone()
     }];
+    check::rename(&mut moved[0], &table.name);
     if table.database != to.database {
         let hidden = table.hidden_tables().filter_map(|id| schema.table_by_id(id));
         moved.extend(hidden.map(|hidden| TableDefinition {

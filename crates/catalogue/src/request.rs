@@ -9,11 +9,11 @@
 //! Numbers that do not fit a field of `SqlType` (DECIMAL(300)) are saturated by the binder; the job refuses the
 //! saturated number too.
 //!
-//! Deliberately not here: CHECK constraints, foreign keys, generated columns, partitioning clauses; whether the account
-//! may ask for it.
+//! Deliberately not here: foreign keys, partitioning clauses; whether the account may ask for it.
 
 use crate::{error, metadata};
 use protocol::SqlError;
+use protocol::program::StatementContext;
 pub use types::UserName;
 use types::{
     AccountAttributes, AdminOption, Collation, DynamicPrivileges, NumberFormat, PasswordLifetime,
@@ -171,6 +171,13 @@ pub enum VariableSetting {
 }
 
 impl DdlRequest {
+    /// Rows that it writes again are converted in this context.
+    pub fn set_context(&mut self, context: StatementContext) {
+        if let DdlRequest::AlterTable { actions, .. } = self {
+            actions.push(AlterAction::Context(context));
+        }
+    }
+
     /// The accounts of CREATE USER and ALTER USER, and their options.
     pub fn accounts_mut(&mut self) -> Option<(&mut [UserSpec], &mut AccountOptions)> {
         match self {
@@ -236,6 +243,22 @@ pub struct CreateTable {
     pub keys: Vec<KeySpec>,
     /// Table options.
     pub options: TableOptions,
+    /// Its CHECK constraints in the order they were written.
+    pub checks: Vec<CheckSpec>,
+}
+
+/// A CHECK constraint of CREATE TABLE or ADD CHECK.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct CheckSpec {
+    /// As written; None: the table's name with `_chk_1`, `_chk_2` …
+    pub name: Option<String>,
+    /// The encoded `expression::Expression`, bound to the table's columns.
+    #[wire(bytes)]
+    pub encoded: Vec<u8>,
+    /// As SHOW CREATE TABLE shall print it, without the parentheses around it.
+    pub text: String,
+    /// Not NOT ENFORCED.
+    pub is_enforced: bool,
 }
 
 /// Table options that mean something to us. ENGINE, ROW_FORMAT and the like are accepted by the parser and dropped.
@@ -274,6 +297,16 @@ pub enum DefaultSpec {
     CurrentTimestamp {
         /// Digits of a second.
         fraction: u8,
+    },
+    /// GENERATED ALWAYS AS (expression): in the place of a default.
+    Generated {
+        /// The encoded `expression::Expression`, bound to the table's columns.
+        #[wire(bytes)]
+        encoded: Vec<u8>,
+        /// As SHOW CREATE TABLE shall print it, without the parentheses around it.
+        text: String,
+        /// STORED.
+        is_stored: bool,
     },
     /// DEFAULT (expression).
     Expression {
@@ -368,7 +401,7 @@ impl KeyPartSpec {
 /// One action of ALTER TABLE.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub enum AlterAction {
-    /// ADD KEY, ADD UNIQUE, CREATE INDEX. ADD PRIMARY KEY is refused: it would move every row.
+    /// ADD KEY, ADD UNIQUE, ADD PRIMARY KEY, CREATE INDEX.
     AddIndex(KeySpec),
     /// DROP KEY, DROP INDEX.
     DropIndex {
@@ -382,8 +415,7 @@ pub enum AlterAction {
         /// Its new name.
         to: String,
     },
-    /// ADD COLUMN behind the last column: rows are not touched, they yield the default. Any other place is refused by
-    /// the binder.
+    /// ADD COLUMN behind the last column: rows are not touched if the default is a literal, they yield it.
     AddColumn(ColumnSpec),
     /// RENAME COLUMN.
     RenameColumn {
@@ -398,6 +430,77 @@ pub enum AlterAction {
     Comment(String),
     /// COLLATE =: of string columns added from now on.
     Collation(Collation),
+    /// MODIFY and CHANGE.
+    ModifyColumn {
+        /// Its name, in any case.
+        from: String,
+        /// All that it is from now on.
+        spec: Box<ColumnSpec>,
+    },
+    /// FIRST and AFTER, of a column that an action before this one has added or modified.
+    MoveColumn {
+        /// Its name.
+        column: String,
+        /// The column behind which it comes; None: it comes first.
+        after: Option<String>,
+    },
+    /// DROP COLUMN.
+    DropColumn {
+        /// Its name, in any case.
+        name: String,
+    },
+    /// ALTER COLUMN … SET DEFAULT, DROP DEFAULT.
+    SetDefault {
+        /// Its name, in any case.
+        column: String,
+        /// `Unspecified`: none.
+        default: DefaultSpec,
+    },
+    /// CONVERT TO CHARACTER SET: of all string columns, and of those that are added from now on.
+    Convert(Collation),
+    /// DROP PRIMARY KEY.
+    DropPrimaryKey,
+    /// ADD CHECK: rows that are there must pass, too.
+    AddCheck(CheckSpec),
+    /// DROP CHECK.
+    DropCheck {
+        /// Its name, in any case.
+        name: String,
+    },
+    /// DROP CONSTRAINT: a CHECK constraint or a key.
+    DropConstraint {
+        /// Its name, in any case.
+        name: String,
+    },
+    /// A constraint's condition again, over columns that have other types.
+    BindCheck {
+        /// Its name.
+        name: String,
+        /// The encoded expression.
+        #[wire(bytes)]
+        encoded: Vec<u8>,
+    },
+    /// The same for the expression of a generated column.
+    BindGenerated {
+        /// Its name.
+        column: String,
+        /// The encoded expression.
+        #[wire(bytes)]
+        encoded: Vec<u8>,
+    },
+    /// ALTER CHECK … [NOT] ENFORCED.
+    EnforceCheck {
+        /// Its name, in any case.
+        name: String,
+        /// Without NOT.
+        is_enforced: bool,
+    },
+    /// AUTO_INCREMENT =: the next value, unless it is further already.
+    AutoIncrement(u64),
+    /// Expressions of the actions name columns as the table had them in this version.
+    BoundTo(u32),
+    /// Time, time zone and modes of the session, for rows that are written again.
+    Context(StatementContext),
 }
 
 /// GRANT and REVOKE of privileges.

@@ -7,11 +7,10 @@
 //! Deliberately not here: display widths (`int(11)`) but for `tinyint(1)` and ZEROFILL, as in MySQL 8;
 //! `AUTO_INCREMENT=n`, which is not part of a definition.
 
-use crate::table::now_fraction;
 use std::fmt::Write;
 use types::{
-    BlobSize, Collation, ColumnDefinition, Database, DefaultValue, IndexDefinition, IndexKind, IntegerWidth,
-    SqlType, TableDefinition, Value, format_number,
+    BlobSize, CheckConstraint, Collation, ColumnDefinition, Database, DefaultValue, IndexDefinition,
+    IndexKind, IntegerWidth, SqlType, TableDefinition, Value, format_number,
 };
 
 /// The storage engine's name, as SHOW CREATE TABLE and SHOW ENGINES print it.
@@ -22,7 +21,8 @@ pub const ENGINE: &str = "LatsDB";
 pub fn show_create_table(table: &TableDefinition) -> String {
     let columns = table.visible_columns().map(|(_, column)| column_text(table, column));
     let keys = table.public_indexes().map(|index| key_text(table, index));
-    let lines: Vec<String> = columns.chain(keys).map(|line| format!("  {line}")).collect();
+    let checks = table.checks.iter().map(check_text);
+    let lines: Vec<String> = columns.chain(keys).chain(checks).map(|line| format!("  {line}")).collect();
     let mut text = format!("CREATE TABLE {} (\n{}\n)", quoted_name(&table.name), lines.join(",\n"));
     push(&mut text, format_args!(" ENGINE={ENGINE} DEFAULT CHARSET={}", table.collation.character_set()));
     if let Some(collation) = shown_collation(table.collation) {
@@ -110,7 +110,10 @@ pub fn column_type_text(column: &ColumnDefinition) -> String {
 #[must_use]
 pub fn column_default_text(column: &ColumnDefinition) -> Option<String> {
     match &column.default {
-        DefaultValue::Missing | DefaultValue::AutoIncrement | DefaultValue::Literal(Value::Null) => None,
+        DefaultValue::Missing
+        | DefaultValue::AutoIncrement
+        | DefaultValue::Literal(Value::Null)
+        | DefaultValue::Generated { .. } => None,
         DefaultValue::Literal(value) => Some(match (value, &column.sql_type) {
             (Value::UInt(bits), SqlType::Bit { .. }) => format!("b'{bits:b}'"),
             _ => String::from_utf8_lossy(&literal_bytes(value, column)).into_owned(),
@@ -156,6 +159,10 @@ fn column_text(table: &TableDefinition, column: &ColumnDefinition) -> String {
             push(&mut text, format_args!(" COLLATE {name}"));
         }
     }
+    if let DefaultValue::Generated { text: expression, is_stored, .. } = &column.default {
+        let kind = if *is_stored { "STORED" } else { "VIRTUAL" };
+        push(&mut text, format_args!(" GENERATED ALWAYS AS (({expression})) {kind}"));
+    }
     if !column.flags.nullable {
         text.push_str(" NOT NULL");
     } else if matches!(column.sql_type, SqlType::Timestamp { .. }) {
@@ -176,7 +183,7 @@ fn column_text(table: &TableDefinition, column: &ColumnDefinition) -> String {
 
 fn push_default(text: &mut String, column: &ColumnDefinition) {
     match &column.default {
-        DefaultValue::Missing | DefaultValue::AutoIncrement => {}
+        DefaultValue::Missing | DefaultValue::AutoIncrement | DefaultValue::Generated { .. } => {}
         DefaultValue::Literal(Value::Null) => {
             // As MySQL: BLOB and TEXT columns cannot have a literal default, so none is shown.
             if !matches!(column.sql_type, SqlType::Text { .. } | SqlType::Blob { .. }) {
@@ -218,6 +225,15 @@ fn binary_text(bytes: &[u8]) -> String {
     text
 }
 
+/// Digits of a second of the types that can be CURRENT_TIMESTAMP.
+pub(crate) fn now_fraction(sql_type: &SqlType) -> Option<u8> {
+    if let SqlType::DateTime { fraction } | SqlType::Timestamp { fraction } = sql_type {
+        Some(*fraction)
+    } else {
+        None
+    }
+}
+
 fn now_text(sql_type: &SqlType) -> String {
     match now_fraction(sql_type) {
         Some(fraction) if fraction > 0 => format!("CURRENT_TIMESTAMP({fraction})"),
@@ -243,6 +259,11 @@ fn key_text(table: &TableDefinition, index: &IndexDefinition) -> String {
         IndexKind::Unique { .. } => format!("UNIQUE KEY {} ({parts})", quoted_name(&index.name)),
         IndexKind::Ordered => format!("KEY {} ({parts})", quoted_name(&index.name)),
     }
+}
+
+fn check_text(check: &CheckConstraint) -> String {
+    let enforced = if check.is_enforced { "" } else { " /*!80016 NOT ENFORCED */" };
+    format!("CONSTRAINT {} CHECK (({})){enforced}", quoted_name(&check.name), check.text)
 }
 
 /// A name in backticks.

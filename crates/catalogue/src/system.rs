@@ -368,6 +368,7 @@ fn column(name: &str, sql_type: SqlType) -> ColumnDefinition {
         flags: ColumnFlags::default(),
         comment: String::new(),
         format: types::NumberFormat::default(),
+        absent: None,
     }
 }
 
@@ -396,6 +397,8 @@ fn system_table(id: TableId, name: &str, key_parts: u16, columns: Vec<ColumnDefi
         comment: String::new(),
         collation: Collation::Utf8mb40900AiCi,
         slots: TableSlots::default(),
+        copied_to: None,
+        checks: Vec::new(),
     }
 }
 

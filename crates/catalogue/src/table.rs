@@ -13,8 +13,10 @@
 //! **Invariant**: every definition made here passes `TableDefinition::check`.
 
 use crate::error::{self, Named, check_name};
-use crate::key;
 use crate::request::{ColumnSpec, CreateTable, DefaultSpec, KeySpecKind, Nullability, TableName};
+use crate::show::now_fraction;
+use crate::{check, key};
+use expression::Expression;
 use protocol::SqlError;
 use types::{
     COLUMN_COUNT_MAX, Collation, ColumnDefinition, ColumnFlags, ColumnIndex, DateMode, Decimal, DefaultValue,
@@ -80,6 +82,8 @@ pub(crate) fn create(
         comment: request.options.comment.clone(),
         collation: request.options.collation.or(database).unwrap_or(Collation::Utf8mb40900AiCi),
         slots: schema.slots_for_new_table(ids.terms),
+        copied_to: None,
+        checks: Vec::new(),
     };
     if request.columns.is_empty() {
         return Err(error::no_columns());
@@ -101,6 +105,10 @@ pub(crate) fn create(
         }
     }
     key::check_auto_increment(&definition)?;
+    check::add(&mut definition, &request.checks, schema)?;
+    if !generates_in_order(&definition) {
+        return Err(error::generated_order());
+    }
     let hidden = hidden_tables(&definition);
     check_made(&definition);
     Ok(NewTable { definition, hidden })
@@ -128,12 +136,15 @@ pub(crate) fn copy(
             *table = ids.take();
         }
     }
+    if definition.name != of.name || definition.database != of.database {
+        check::name_again(&mut definition);
+    }
     let hidden = hidden_tables(&definition);
     check_made(&definition);
     NewTable { definition, hidden }
 }
 
-fn check_made(definition: &TableDefinition) {
+pub(crate) fn check_made(definition: &TableDefinition) {
     let checked = definition.check();
     stdx::require!(checked.is_ok(), "DDL made a broken definition of {}: {checked:?}", definition.name);
 }
@@ -146,13 +157,41 @@ pub(crate) fn check_table_comment(table: &TableName, comment: &str) -> Result<()
     Ok(())
 }
 
+/// Whether each generated column names only generated columns before it.
+pub(crate) fn generates_in_order(definition: &TableDefinition) -> bool {
+    let is_fit = |(position, column): (usize, &ColumnDefinition)| {
+        let DefaultValue::Generated { encoded, .. } = &column.default else { return true };
+        let expression: Result<Expression, _> = stdx::wire::from_bytes(encoded);
+        let columns = expression.map(|expression| expression.columns()).unwrap_or_default();
+        columns.iter().all(|slot| {
+            slot.index() < position
+                || definition.columns.get(slot.index()).is_none_or(|other| !other.is_generated())
+        })
+    };
+    definition.columns.iter().enumerate().all(is_fit)
+}
+
 /// Adds a column behind the others.
 pub(crate) fn add_column(definition: &mut TableDefinition, spec: &ColumnSpec) -> Result<(), SqlError> {
-    check_name(&spec.name, Named::Column)?;
     if definition.columns.len() >= COLUMN_COUNT_MAX {
         return Err(error::too_many_columns());
     }
-    if definition.columns.iter().any(|column| equal_without_case(&column.name, &spec.name)) {
+    let position = definition.columns.len();
+    let column = column_at(definition, position, spec)?;
+    definition.columns.push(column);
+    Ok(())
+}
+
+/// The column that a specification describes at a position of a table, where another one may be now. The table's
+/// AUTO_INCREMENT column follows.
+pub(crate) fn column_at(
+    definition: &mut TableDefinition,
+    position: usize,
+    spec: &ColumnSpec,
+) -> Result<ColumnDefinition, SqlError> {
+    check_name(&spec.name, Named::Column)?;
+    let mut others = definition.columns.iter().enumerate().filter(|(other, _)| *other != position);
+    if others.any(|(_, column)| equal_without_case(&column.name, &spec.name)) {
         return Err(error::duplicate_column(&spec.name));
     }
     check_type(&spec.name, &spec.sql_type)?;
@@ -160,27 +199,29 @@ pub(crate) fn add_column(definition: &mut TableDefinition, spec: &ColumnSpec) ->
     if spec.comment.chars().count() > COLUMN_COMMENT_MAX {
         return Err(error::comment_too_long(&format!("field '{}'", spec.name), COLUMN_COMMENT_MAX));
     }
+    let index = ColumnIndex(u16::try_from(position).unwrap_or(u16::MAX));
     if spec.auto_increment {
-        if definition.auto_increment.is_some() {
+        if definition.auto_increment.is_some_and(|other| other != index) {
             return Err(error::wrong_auto_column());
         }
-        let position = u16::try_from(definition.columns.len()).unwrap_or(u16::MAX);
-        definition.auto_increment = Some(ColumnIndex(position));
+        definition.auto_increment = Some(index);
+    } else if definition.auto_increment == Some(index) {
+        definition.auto_increment = None;
     }
     let flags = ColumnFlags {
         nullable: spec.nullability != Nullability::NotNull && !spec.auto_increment,
         hidden: false,
         on_update_now: on_update(spec)?,
     };
-    definition.columns.push(ColumnDefinition {
+    Ok(ColumnDefinition {
         name: spec.name.clone(),
         sql_type: spec.sql_type.clone(),
         default: default_value(spec, flags.nullable)?,
         flags,
         comment: spec.comment.clone(),
         format: spec.format,
-    });
-    Ok(())
+        absent: None,
+    })
 }
 
 fn add_primary_key(definition: &mut TableDefinition, request: &CreateTable) -> Result<(), SqlError> {
@@ -220,6 +261,7 @@ fn add_row_id(definition: &mut TableDefinition) {
         flags: ColumnFlags { hidden: true, ..ColumnFlags::default() },
         comment: String::new(),
         format: NumberFormat::default(),
+        absent: None,
     });
     definition.indexes.push(IndexDefinition {
         id: IndexId(0),
@@ -231,7 +273,7 @@ fn add_row_id(definition: &mut TableDefinition) {
 }
 
 /// The hidden tables of all unique indexes of a table.
-fn hidden_tables(base: &TableDefinition) -> Vec<TableDefinition> {
+pub(crate) fn hidden_tables(base: &TableDefinition) -> Vec<TableDefinition> {
     base.indexes.iter().filter_map(|index| hidden_table(base, index)).collect()
 }
 
@@ -245,7 +287,7 @@ pub(crate) fn hidden_table(base: &TableDefinition, index: &IndexDefinition) -> O
         let flags = ColumnFlags { nullable: column.flags.nullable, ..ColumnFlags::default() };
         let (name, sql_type) = (column.name.clone(), column.sql_type.clone());
         let format = NumberFormat::default();
-        ColumnDefinition { name, sql_type, default, flags, comment: String::new(), format }
+        ColumnDefinition { name, sql_type, default, flags, comment: String::new(), format, absent: None }
     };
     let parts = (0..).map(ColumnIndex).zip(&index.parts).map(|(column, part)| KeyPart { column, ..*part });
     Some(TableDefinition {
@@ -266,16 +308,9 @@ pub(crate) fn hidden_table(base: &TableDefinition, index: &IndexDefinition) -> O
         comment: String::new(),
         collation: base.collation,
         slots: base.slots,
+        copied_to: None,
+        checks: Vec::new(),
     })
-}
-
-/// Digits of a second of the types that can be CURRENT_TIMESTAMP.
-pub(crate) fn now_fraction(sql_type: &SqlType) -> Option<u8> {
-    if let SqlType::DateTime { fraction } | SqlType::Timestamp { fraction } = sql_type {
-        Some(*fraction)
-    } else {
-        None
-    }
 }
 
 fn on_update(spec: &ColumnSpec) -> Result<bool, SqlError> {
@@ -287,7 +322,7 @@ fn on_update(spec: &ColumnSpec) -> Result<bool, SqlError> {
     }
 }
 
-fn default_value(spec: &ColumnSpec, nullable: bool) -> Result<DefaultValue, SqlError> {
+pub(crate) fn default_value(spec: &ColumnSpec, nullable: bool) -> Result<DefaultValue, SqlError> {
     let invalid = || error::invalid_default(&spec.name);
     if spec.auto_increment {
         if !matches!(spec.sql_type, SqlType::Integer { .. }) {
@@ -314,6 +349,10 @@ fn default_value(spec: &ColumnSpec, nullable: bool) -> Result<DefaultValue, SqlE
             Ok(DefaultValue::CurrentTimestamp)
         }
         DefaultSpec::CurrentTimestamp { .. } => Err(invalid()),
+        DefaultSpec::Generated { encoded, text, is_stored } => {
+            let (encoded, text, is_stored) = (encoded.clone(), text.clone(), *is_stored);
+            Ok(DefaultValue::Generated { encoded, text, is_stored })
+        }
         DefaultSpec::Expression { encoded, text } => {
             Ok(DefaultValue::Expression { encoded: encoded.clone(), text: text.clone() })
         }
@@ -339,7 +378,7 @@ fn check_format(name: &str, format: &NumberFormat) -> Result<(), SqlError> {
     Ok(())
 }
 
-fn check_type(name: &str, sql_type: &SqlType) -> Result<(), SqlError> {
+pub(crate) fn check_type(name: &str, sql_type: &SqlType) -> Result<(), SqlError> {
     let at_most = |length: u32, limit: u32| {
         if length > limit { Err(error::column_too_long(name, limit)) } else { Ok(()) }
     };

@@ -33,7 +33,7 @@ use planner::plan::{InsertConflict, InsertPlan};
 use protocol::program::{OnDuplicate, OperationResult, Refusal, UpdateProgram, WriteOperation};
 use protocol::signal::RequestId;
 use protocol::{Address, Signal, SqlError};
-use query::TableAccessInfo;
+use query::{TableAccessInfo, check_row};
 use std::sync::Arc;
 use types::SqlType;
 
@@ -154,7 +154,8 @@ impl InsertRun {
         let (update, changes_key) = match &plan.conflict {
             InsertConflict::Update(assignments) | InsertConflict::UpdateIgnoring(assignments) => {
                 let is_key = |column| info.definition.primary_key().iter().any(|part| part.column == column);
-                let changes_key = assignments.iter().any(|assignment| is_key(assignment.column));
+                let changes_key = assignments.iter().any(|assignment| is_key(assignment.column))
+                    || info.generated.iter().any(|generated| is_key(generated.column));
                 let is_strict =
                     cx.statement.is_strict && !matches!(plan.conflict, InsertConflict::UpdateIgnoring(_));
                 (Some(Arc::new(update_program(assignments, None, &info, is_strict, cx)?)), changes_key)
@@ -314,8 +315,9 @@ impl InsertRun {
         Ok(())
     }
 
-    /// Builds the next row and keeps what must be known of it.
-    fn build_row(&mut self, plan: &InsertPlan, context: &Context<'_>) -> Result<SentRow, Failure> {
+    /// Builds the next row and keeps what must be known of it. None: it fails a CHECK constraint, and IGNORE leaves it
+    /// out with a warning.
+    fn build_row(&mut self, plan: &InsertPlan, context: &Context<'_>) -> Result<Option<SentRow>, Failure> {
         let number = self.next_row as u64 + 1;
         context.volatile.inspect(|volatile| volatile.begin_row());
         let (row, at) = new_row(plan, self.gathered.as_ref(), self.next_row, |rows| rows.built);
@@ -323,8 +325,17 @@ impl InsertRun {
         context.volatile.inspect(|volatile| volatile.end_row());
         self.gathered.iter_mut().for_each(|rows| rows.built = at);
         self.next_row += 1;
+        if let Err(error) = check_row(&self.info.checks, &row.values, context) {
+            let is_ignored =
+                matches!(plan.conflict, InsertConflict::Ignore | InsertConflict::UpdateIgnoring(_));
+            if error.code != 3819 || !is_ignored {
+                return Err(Failure::Error(error));
+            }
+            context.warnings.push(error.code, || error.message);
+            return Ok(None);
+        }
         self.last_explicit = row.explicit.or(self.last_explicit);
-        Ok(SentRow { bytes: encode_row(&self.info, &row.values)?, generated: row.generated })
+        Ok(Some(SentRow { bytes: encode_row(&self.info, &row.values)?, generated: row.generated }))
     }
 
     fn send_chunk(&mut self, plan: &InsertPlan, cx: &mut Cx<'_>) -> Result<(), Failure> {
@@ -338,9 +349,11 @@ impl InsertRun {
             && !context.warnings.is_much_text()
         {
             cx.env.budget.spend(1);
-            let number = self.next_row;
+            // Rows that are left out have no place in the chunk.
+            let number = self.chunk_start + self.chunk.len();
             let row = match self.build_row(plan, &context) {
-                Ok(row) => row,
+                Ok(Some(row)) => row,
+                Ok(None) => continue,
                 Err(failure) if self.chunk.is_empty() => return Err(failure),
                 // The rows before it are written meanwhile.
                 Err(Failure::Asleep) => break,
@@ -462,8 +475,9 @@ impl InsertRun {
         let context = value_context(cx, &plan.conflict);
         cx.env.budget.spend(1);
         let number = self.next_row;
-        let row = self.build_row(plan, &context)?;
+        let row = self.build_row(plan, &context);
         cx.keep_warnings(warnings_of(&context));
+        let Some(row) = row? else { return Ok(()) };
         self.generated = row.generated;
         let drawn_key = self.drawn_key(row.generated);
         let run = ConflictRun::start(number, row.bytes, drawn_key, (&self.info, &self.indexes), cx)?;

@@ -9,6 +9,7 @@
 //! | `join`, `select/` | joins; queries in FROM; UNION and its like; WITH |
 //! | `row_buffer` | rows that operators keep |
 //! | `row_builder`, `insert` | INSERT and its kin |
+//! | `copied_row` | rows that ALTER TABLE writes again |
 //! | `modify`, `change` | UPDATE and DELETE: of one table; of rows that a query finds |
 //! | `conflicts`, `write_set` | writes that the client computes itself: unique keys, key changes |
 //! | `cx`, `statement` | what a step uses; what a statement sees of the session |
@@ -29,6 +30,7 @@ pub mod change;
 mod client;
 pub mod commit;
 pub mod conflicts;
+pub mod copied_row;
 mod cx;
 pub mod diagnostics;
 mod distinct;

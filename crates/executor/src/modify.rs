@@ -96,7 +96,9 @@ impl ModifyRun {
                 || indexes.have_column(column)
         };
         let touched = (0..).map(types::ColumnIndex).zip(&info.definition.columns);
-        let mut touched = touched.filter(|(_, column)| column.flags.on_update_now).map(|(column, _)| column);
+        let mut touched = touched
+            .filter(|(_, column)| column.flags.on_update_now || column.is_generated())
+            .map(|(column, _)| column);
         let changes_keys =
             plan.assignments.iter().any(|assignment| is_key(assignment.column)) || touched.any(is_key);
         let filter = plan.access.filter.clone();

@@ -12,7 +12,7 @@ use expression::{Context, Expression, NoColumns};
 use planner::plan::InsertPlan;
 use protocol::SqlError;
 use protocol::program::ROW_SIZE_MAX;
-use query::{TableAccessInfo, now_for, store_value, timestamp_in_range};
+use query::{TableAccessInfo, generated_value, now_for, store_value, timestamp_in_range};
 use std::sync::Arc;
 use types::{
     ColumnDefinition, ColumnIndex, DateMode, DefaultValue, SqlType, StoreMode, Value, ValueRef,
@@ -217,6 +217,8 @@ impl RowBuilder {
                     None if !is_named && column.default == DefaultValue::Missing => {
                         values[position] = implicit_default(&column.sql_type);
                     }
+                    // When all others are there.
+                    None if column.is_generated() => {}
                     None => late.push(position),
                 }
             }
@@ -225,6 +227,7 @@ impl RowBuilder {
             values[position] = self.late_default(number, &definition.columns[position], &values, context)?;
         }
         let (generated, explicit) = self.draw(&mut values, ids)?;
+        generate(&self.info, number, self.strictness.store_mode(), &mut values, context)?;
         Ok(BuiltRow { values, generated, explicit })
     }
 
@@ -307,6 +310,21 @@ impl RowBuilder {
     }
 }
 
+/// Gives a row the values of its generated columns.
+pub(crate) fn generate(
+    info: &TableAccessInfo,
+    number: u64,
+    mode: StoreMode,
+    values: &mut [Value],
+    context: &Context<'_>,
+) -> Result<(), Failure> {
+    for generated in &info.generated {
+        let value = generated_value(generated, info, &&*values, (mode, number), context)?;
+        values[usize::from(generated.column.0)] = value;
+    }
+    Ok(())
+}
+
 /// A column's default, unless it must be computed or is missing. AUTO_INCREMENT is NULL until it is drawn.
 pub fn default_of(column: &ColumnDefinition, context: &Context<'_>) -> Option<Value> {
     match &column.default {
@@ -314,7 +332,7 @@ pub fn default_of(column: &ColumnDefinition, context: &Context<'_>) -> Option<Va
         DefaultValue::CurrentTimestamp => Some(now_for(&column.sql_type, context)),
         DefaultValue::AutoIncrement => Some(Value::Null),
         DefaultValue::Missing if matches!(column.sql_type, SqlType::Enum { .. }) => Some(Value::UInt(1)),
-        DefaultValue::Missing | DefaultValue::Expression { .. } => None,
+        DefaultValue::Missing | DefaultValue::Expression { .. } | DefaultValue::Generated { .. } => None,
     }
 }
 

@@ -85,7 +85,7 @@ impl Statement {
     }
 
     /// The settings of a write.
-    pub(crate) fn store_settings(&self) -> Settings {
+    pub fn store_settings(&self) -> Settings {
         let mut settings = self.settings;
         settings.sql_mode.strict = self.is_strict;
         settings

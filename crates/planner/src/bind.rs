@@ -13,6 +13,7 @@
 )]
 
 mod change;
+mod check;
 mod ddl;
 mod expression;
 mod from;

@@ -307,6 +307,19 @@ impl Plan {
         self.changed().next().is_some()
     }
 
+    /// The stored tables that it changes, or locks rows of, whose rows are being copied: it must wait.
+    pub fn closed(&self) -> impl Iterator<Item = &Arc<TableDefinition>> {
+        let is_locking = matches!(self, Plan::Select(select) if select.lock.is_some());
+        let tables: Vec<_> = if is_locking {
+            self.tables()
+        } else if let Plan::LockTables(tables) = self {
+            tables.iter().map(|(table, _)| table).collect()
+        } else {
+            self.changed().collect()
+        };
+        tables.into_iter().filter(|table| table.copied_to.is_some())
+    }
+
     /// The query whose rows it inserts.
     pub(crate) fn insert_source(&self) -> Option<&SelectPlan> {
         if let Plan::Explain { plan, .. } = self {

@@ -335,7 +335,17 @@ pub(crate) struct CreateTableStatement {
     pub(crate) if_not_exists: bool,
     pub(crate) columns: Vec<ColumnClause>,
     pub(crate) keys: Vec<catalogue::KeySpec>,
+    pub(crate) checks: Vec<CheckClause>,
     pub(crate) options: TableOptionsClause,
+}
+
+/// A CHECK constraint, with the text of its condition.
+#[derive(Clone, Debug)]
+pub(crate) struct CheckClause {
+    pub(crate) name: Option<String>,
+    pub(crate) condition: Expr,
+    pub(crate) text: String,
+    pub(crate) is_enforced: bool,
 }
 
 /// Table options that mean something.
@@ -359,6 +369,16 @@ pub(crate) struct ColumnClause {
     pub(crate) comment: String,
     /// PRIMARY KEY, UNIQUE.
     pub(crate) key: Option<catalogue::KeySpecKind>,
+    pub(crate) checks: Vec<CheckClause>,
+    pub(crate) generated: Option<GeneratedClause>,
+}
+
+/// GENERATED ALWAYS AS, with the text of its expression.
+#[derive(Clone, Debug)]
+pub(crate) struct GeneratedClause {
+    pub(crate) expression: Expr,
+    pub(crate) text: String,
+    pub(crate) is_stored: bool,
 }
 
 /// DEFAULT as written.
@@ -403,6 +423,33 @@ pub(crate) enum AlterClause {
     RenameTo(TableName),
     Comment(String),
     Collation(CollationClause),
+    /// MODIFY and CHANGE, with the name that the column has.
+    ModifyColumn {
+        from: String,
+        column: Box<ColumnClause>,
+    },
+    /// FIRST and AFTER, of the column in the clause before.
+    MoveColumn {
+        column: String,
+        after: Option<String>,
+    },
+    DropColumn(String),
+    /// ALTER COLUMN … SET DEFAULT, DROP DEFAULT (`Missing`).
+    SetDefault {
+        column: String,
+        default: Box<DefaultClause>,
+    },
+    /// CONVERT TO CHARACTER SET.
+    Convert(CollationClause),
+    DropPrimaryKey,
+    AddCheck(Box<CheckClause>),
+    DropCheck(String),
+    DropConstraint(String),
+    EnforceCheck {
+        name: String,
+        is_enforced: bool,
+    },
+    AutoIncrement(u64),
     /// DISABLE KEYS, ENABLE KEYS.
     Keys,
     /// ENGINE and the like.

@@ -10,6 +10,8 @@
 
 pub mod account_news;
 pub mod batch;
+pub mod check;
+pub mod generated;
 pub mod loading;
 pub mod module;
 pub mod node_map;
@@ -20,7 +22,9 @@ pub mod write;
 
 pub use account_news::{AccountName, AccountNews};
 pub use batch::{BatchRow, BatchShape, RowBatchReader, RowBatchWriter};
+pub use check::{Check, check_row};
 pub use expression::context::{Raised, Warnings};
+pub use generated::Generated;
 pub use loading::{LoadStep, Loaded, Loader, Shares};
 pub use module::Query;
 pub use node_map::{
@@ -30,6 +34,6 @@ pub use piece_scan::{PieceScan, PieceStep};
 pub use read::{ReadRun, ReadStep, RowEvaluator, RowSink, bounds_of, read_row, remaining};
 pub use readers::Readers;
 pub use write::{
-    Evaluated, delete_matches, evaluate_insert_conflict, evaluate_update, now_for, store_error, store_value,
-    timestamp_in_range,
+    Evaluated, delete_matches, evaluate_insert_conflict, evaluate_update, generated_value, now_for,
+    store_error, store_value, timestamp_in_range,
 };

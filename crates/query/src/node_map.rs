@@ -4,6 +4,8 @@
 //! uses the newest map it was given and keeps it alive by its `Arc`. Invariant: the parts of one map fit each other:
 //! every table of the schema has its access info, and readers are only there for tables of the schema.
 
+use crate::check::{Check, checks_of};
+use crate::generated::{Generated, generated_columns_of};
 use crate::{AccountNews, LoadStep, Loaded, PieceScan, Readers};
 use durability::{SealedBlock, SealedPiece};
 use protocol::lease::Lease;
@@ -120,6 +122,10 @@ pub struct TableAccessInfo {
     /// Keys of all indexes in order of `definition.indexes`, the primary key included; index entries of the others end
     /// with the primary key.
     pub indexes: Vec<(IndexId, KeyEncoder)>,
+    /// Generated columns, in their order.
+    pub generated: Vec<Generated>,
+    /// CHECK constraints that are enforced.
+    pub checks: Vec<Check>,
     /// This node's AUTO_INCREMENT values; the same object in all maps of the node.
     pub auto_increment: Arc<IdRange>,
     /// The slots of its partitions, by partition; none as long as no view is known.
@@ -151,6 +157,8 @@ impl TableAccessInfo {
             layout: RowLayout::of_table(definition),
             primary_key: KeyEncoder::new(definition, definition.primary_key()),
             indexes: definition.indexes.iter().map(encoder).collect(),
+            generated: generated_columns_of(definition),
+            checks: checks_of(definition),
             definition: Arc::clone(definition),
             auto_increment,
             slots: terms.slots_of(definition).into(),

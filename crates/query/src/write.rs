@@ -4,6 +4,8 @@
 //! row whose columns all keep their values is `Unchanged`: nothing is staged or replicated for it.
 
 use crate::TableAccessInfo;
+use crate::check::check_row;
+use crate::generated::Generated;
 use crate::read::{absorb, evaluation_error};
 use expression::context::{Context, Severity, Warnings};
 use expression::{ColumnSlot, Columns, Node, StoredRow};
@@ -143,6 +145,12 @@ fn evaluate_assignments(
         return Ok(Evaluated::Unchanged);
     }
     touch_timestamps(program, info, &context, &mut source.changed);
+    for generated in &info.generated {
+        let mode = if context.sql_mode.strict { StoreMode::Strict } else { StoreMode::Lenient };
+        let value = generated_value(generated, info, &source, (mode, 1), &context)?;
+        source.changed[usize::from(generated.column.0)] = Some(value);
+    }
+    check_row(&info.checks, &source, &context)?;
     let columns = u16::try_from(source.changed.len()).unwrap_or(u16::MAX);
     let references: Vec<ValueRef<'_>> =
         (0..columns).map(|column| source.column(ColumnSlot(column))).collect();
@@ -152,6 +160,27 @@ fn evaluate_assignments(
         return Err(SqlError::row_too_large());
     }
     Ok(Evaluated::Changed(bytes))
+}
+
+/// The value of a generated column in a row whose other columns have theirs; `number` of the row for messages.
+pub fn generated_value(
+    generated: &Generated,
+    info: &TableAccessInfo,
+    row: &dyn Columns,
+    (mode, number): (StoreMode, u64),
+    context: &Context<'_>,
+) -> Result<Value, SqlError> {
+    let column = info.definition.column_at(generated.column);
+    let Some(expression) = &generated.expression else {
+        return Err(SqlError::new(1815, format!("Internal error: column '{}' is malformed", column.name)));
+    };
+    let value = expression.evaluate(row, context).map_err(evaluation_error)?;
+    let value = store_value(value, &expression.sql_type, column, (mode, number), context)?;
+    let value = timestamp_in_range(value, column, (mode, number), context)?;
+    if value.is_null() && !column.flags.nullable {
+        return Err(SqlError::new(1048, format!("Column '{}' cannot be null", column.name)));
+    }
+    Ok(value)
 }
 
 /// ON UPDATE CURRENT_TIMESTAMP: set unless the statement assigns the column itself.

@@ -25,6 +25,7 @@
 //! Deliberately not here: what the steps are.
 
 mod backfill;
+mod copy;
 pub(crate) mod finisher;
 mod members;
 mod passwords;
@@ -34,6 +35,7 @@ use crate::statement::Cx;
 use backfill::UniqueBackfill;
 use catalogue::job::{InstallStep, JobName, JobOutcome, JobStep, Journal, StepWrite};
 use catalogue::{DdlJob, DdlRequest, SystemTables, system};
+use copy::CopyRun;
 use executor::commit::{CommitRun, CommitStart, start_commit};
 use executor::inbox::{Reply, RequestKind};
 use executor::locked_reader::LockBatch;
@@ -92,6 +94,9 @@ enum Stage {
     Commit(CommitRun),
     Backfill(Members),
     BackfillUnique(Box<UniqueBackfill>),
+    Copy(Box<CopyRun>),
+    /// The sequence of a table is raised.
+    Raise(TableId, RequestId),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -140,6 +145,14 @@ impl DdlRun {
             tell_at: None,
             alarm_at: None,
         }
+    }
+
+    /// Rows that it writes again are converted as the session would store them.
+    pub(crate) fn in_context_of(mut self, statement: &executor::Statement) -> Self {
+        if let Some(request) = &mut self.request {
+            request.set_context(statement.program_context(statement.store_settings()));
+        }
+        self
     }
 
     pub(crate) fn step(&mut self, cx: &mut Cx<'_, '_>) -> Result<Progress, Failure> {
@@ -200,6 +213,8 @@ impl DdlRun {
                 Stage::Commit(commit) => self.poll_commit(commit, cx)?,
                 Stage::Backfill(members) => self.poll_backfill(members, cx),
                 Stage::BackfillUnique(run) => self.poll_backfill_unique(run, cx)?,
+                Stage::Copy(run) => self.poll_copy(run, cx)?,
+                Stage::Raise(table, request) => self.poll_raise(table, request, cx)?,
             };
             if let Some(progress) = waits {
                 return Ok(progress);
@@ -217,6 +232,7 @@ impl DdlRun {
             }
             Stage::Lock(_) => Some("Waiting for the cluster's schema lock (latsdb.jobs)".to_owned()),
             Stage::BackfillUnique(_) => Some("Filling a unique index".to_owned()),
+            Stage::Copy(run) => Some(format!("Copying rows: {} so far", run.rows())),
             Stage::Hash(_)
             | Stage::Start
             | Stage::Begin
@@ -226,7 +242,8 @@ impl DdlRun {
             | Stage::NextStep
             | Stage::Check { .. }
             | Stage::Write(_)
-            | Stage::Commit(_) => None,
+            | Stage::Commit(_)
+            | Stage::Raise(..) => None,
         }
     }
 
@@ -527,6 +544,16 @@ impl DdlRun {
                 let run = UniqueBackfill::new(table, index, hidden, Self::patience(cx), &mut cx.executor())?;
                 self.stage = Stage::BackfillUnique(Box::new(run));
             }
+            JobStep::Copy(task) => {
+                let patience = Self::patience(cx);
+                match CopyRun::new(task, patience, &mut cx.executor()) {
+                    Ok(run) => self.stage = Stage::Copy(Box::new(run)),
+                    Err(failure) => return self.fail_job(failure).map(|_| None),
+                }
+            }
+            JobStep::Raise { table, at_least } => {
+                self.stage = Stage::Raise(table, copy::ask(table, at_least, &mut cx.executor()));
+            }
             JobStep::Done if is_own => return Ok(Some(self.completion.clone())),
             JobStep::Failed(error) if is_own => return Err(Failure::Error(error)),
             // Another's job is ended, or stands where it stood: now for what the journal says.
@@ -679,6 +706,47 @@ impl DdlRun {
                 self.fail_job(failure)
             }
         }
+    }
+
+    fn poll_copy(&mut self, mut run: Box<CopyRun>, cx: &mut Cx<'_, '_>) -> Result<Option<Progress>, Failure> {
+        match run.step(&mut cx.executor()) {
+            Ok(Progress::Done(completion)) => {
+                let is_own = self.job.as_ref().map(DdlJob::name) == self.own_job;
+                if is_own {
+                    self.completion = completion;
+                }
+                self.stage = Stage::NextStep;
+                Ok(None)
+            }
+            Ok(progress) => {
+                self.stage = Stage::Copy(run);
+                Ok(Some(progress))
+            }
+            Err(failure) => {
+                cx.core.client.transaction.abort(&mut cx.env.executor());
+                self.fail_job(failure)
+            }
+        }
+    }
+
+    fn poll_raise(
+        &mut self,
+        table: TableId,
+        request: RequestId,
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<Option<Progress>, Failure> {
+        let Some(reply) = cx.core.client.inbox.take(request) else {
+            self.stage = Stage::Raise(table, request);
+            return Ok(Some(Progress::Wait));
+        };
+        let (first, count) = match copy::range_of(reply) {
+            Ok(range) => range,
+            Err(failure) => return self.fail_job(failure),
+        };
+        // Other nodes use up what they have reserved.
+        cx.executor().hidden_info(table)?.auto_increment.refill(first, count);
+        self.stage = Stage::NextStep;
+        Ok(None)
     }
 
     /// A step could not be done: the job says how it goes back.

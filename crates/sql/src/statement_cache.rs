@@ -35,6 +35,8 @@ pub(crate) struct CachedStatement {
     pub(crate) results: Option<CharacterSet>,
     /// It changes a table whose commits are answered when they are durable.
     pub(crate) asks_durable: bool,
+    /// It changes or locks rows of a table whose rows are being copied.
+    pub(crate) is_closed: bool,
 }
 
 impl CachedStatement {
@@ -45,7 +47,8 @@ impl CachedStatement {
         // A row that is transcoded is not copied from storage to the client.
         let point = if narrow.is_none() { crate::point_select::PointSelect::of(&prepared) } else { None };
         let asks_durable = asks_durable(&prepared.plan);
-        Self { prepared, column_frames, point, results: narrow, asks_durable }
+        let is_closed = prepared.plan.closed().next().is_some();
+        Self { prepared, column_frames, point, results: narrow, asks_durable, is_closed }
     }
 }
 

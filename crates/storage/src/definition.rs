@@ -82,6 +82,8 @@ impl FragmentDefinition {
             comment: String::new(),
             collation: Collation::Binary,
             slots: TableSlots::ONE_RANK,
+            copied_to: None,
+            checks: Vec::new(),
         }))
     }
 

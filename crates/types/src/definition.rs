@@ -32,6 +32,16 @@ pub enum DefaultValue {
         /// As SHOW CREATE TABLE prints it, without the parentheses around it.
         text: String,
     },
+    /// GENERATED ALWAYS AS (expression): every row has this value, whatever a statement says.
+    Generated {
+        /// The encoded `expression::Expression`, bound to the table's columns.
+        #[wire(bytes)]
+        encoded: Vec<u8>,
+        /// As SHOW CREATE TABLE prints it, without the parentheses around it.
+        text: String,
+        /// STORED. (VIRTUAL ones are stored, too: this is how they are shown.)
+        is_stored: bool,
+    },
 }
 
 /// Properties of a column that are on or off.
@@ -74,6 +84,10 @@ pub struct ColumnDefinition {
     /// The format of numbers.
     #[wire(since = 6)]
     pub format: NumberFormat,
+    /// The value of rows that were written before the column was added. None: there are no such rows, or they show the
+    /// default, which has not changed since.
+    #[wire(since = 7)]
+    pub absent: Option<Value>,
 }
 
 /// One column of a key.
@@ -99,6 +113,20 @@ pub enum IndexKind {
     },
     /// An ordered index in the row's own slot.
     Ordered,
+}
+
+/// A CHECK constraint.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct CheckConstraint {
+    /// Unique in the database, without regard to case.
+    pub name: String,
+    /// The encoded `expression::Expression`, bound to the table's columns.
+    #[wire(bytes)]
+    pub encoded: Vec<u8>,
+    /// As SHOW CREATE TABLE prints it, without the parentheses around it.
+    pub text: String,
+    /// Rows are held to it.
+    pub is_enforced: bool,
 }
 
 /// How far an index is on its way in or out.
@@ -142,6 +170,12 @@ pub enum TableKind {
         /// The index of the base table.
         index: IndexId,
     },
+    /// Rows of another table, copied by an ALTER TABLE that is under way, as they are to be afterwards. It has no name
+    /// for SQL.
+    Copy {
+        /// The table that it will replace.
+        of: TableId,
+    },
 }
 
 impl TableKind {
@@ -152,6 +186,7 @@ impl TableKind {
             Self::System => (1, "System table"),
             Self::User => (2, "User table"),
             Self::UniqueIndex { .. } => (3, "Unique hash index"),
+            Self::Copy { .. } => (2, "User table"),
         }
     }
 }
@@ -190,6 +225,12 @@ pub struct TableDefinition {
     /// Where its partitions lie.
     #[wire(since = 7)]
     pub slots: TableSlots,
+    /// An ALTER TABLE copies its rows into this table: nobody may change or lock them until that has ended.
+    #[wire(since = 7)]
+    pub copied_to: Option<TableId>,
+    /// CHECK constraints, in the order of their names.
+    #[wire(since = 7)]
+    pub checks: Vec<CheckConstraint>,
 }
 
 /// The fault of a definition that came as bytes.
@@ -272,6 +313,27 @@ impl SqlType {
         }
     }
 
+    /// Whether rows and index keys that were written with the type `before` are right with this one, too.
+    #[must_use]
+    pub fn extends(&self, before: &SqlType) -> bool {
+        match (before, self) {
+            (
+                SqlType::VarChar { length: old, collation: from },
+                SqlType::VarChar { length: new, collation: to },
+            ) => old <= new && from == to,
+            (SqlType::VarBinary { length: old }, SqlType::VarBinary { length: new }) => old <= new,
+            (
+                SqlType::Enum { members: old, collation: from },
+                SqlType::Enum { members: new, collation: to },
+            )
+            | (
+                SqlType::Set { members: old, collation: from },
+                SqlType::Set { members: new, collation: to },
+            ) => new.starts_with(old) && from == to,
+            (before, after) => before == after,
+        }
+    }
+
     /// True if a column can be of this type: precision, scale, fraction and members are in their limits.
     #[must_use]
     pub fn is_valid_column(&self) -> bool {
@@ -351,13 +413,21 @@ impl NumberFormat {
 }
 
 impl ColumnDefinition {
+    /// True for GENERATED ALWAYS AS.
+    #[must_use]
+    pub fn is_generated(&self) -> bool {
+        matches!(self.default, DefaultValue::Generated { .. })
+    }
+
     fn check(&self) -> Result<(), DefinitionError> {
         if !self.sql_type.is_valid_column() {
             return Err(DefinitionError::ColumnType);
         }
-        let DefaultValue::Literal(value) = &self.default else { return Ok(()) };
-        let is_of_type = Form::of(&self.sql_type).accepts(value.as_ref());
-        if is_of_type && (self.flags.nullable || !value.is_null()) {
+        let default = if let DefaultValue::Literal(value) = &self.default { Some(value) } else { None };
+        let is_fit = |value: &Value| {
+            Form::of(&self.sql_type).accepts(value.as_ref()) && (self.flags.nullable || !value.is_null())
+        };
+        if default.into_iter().chain(&self.absent).all(is_fit) {
             Ok(())
         } else {
             Err(DefinitionError::ColumnDefault)
@@ -413,6 +483,12 @@ impl TableDefinition {
         self.indexes
             .iter()
             .filter(move |index| index.state == IndexState::Public && index.parts.iter().all(visible))
+    }
+
+    /// True if it has a primary key: a definition in the making may have none yet.
+    #[must_use]
+    pub fn has_primary_key(&self) -> bool {
+        self.indexes.first().is_some_and(|index| index.kind == IndexKind::Primary)
     }
 
     /// True if its rows are keyed by a hidden row id, because no primary key was declared.

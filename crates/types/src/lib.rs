@@ -33,9 +33,9 @@ pub use chunks::TableChunks;
 pub use collation::{COLLATION_VERSION, Collation, CollationName};
 pub use decimal::{Decimal, DecimalError, DecimalRef, OutOfRange};
 pub use definition::{
-    COLUMN_COUNT_MAX, ColumnDefinition, ColumnFlags, DefaultValue, DefinitionError, INDEX_COUNT_MAX,
-    IndexDefinition, IndexKind, IndexState, KEY_PART_COUNT_MAX, KeyPart, NumberFormat, TableDefinition,
-    TableKind, equal_without_case,
+    COLUMN_COUNT_MAX, CheckConstraint, ColumnDefinition, ColumnFlags, DefaultValue, DefinitionError,
+    INDEX_COUNT_MAX, IndexDefinition, IndexKind, IndexState, KEY_PART_COUNT_MAX, KeyPart, NumberFormat,
+    TableDefinition, TableKind, equal_without_case,
 };
 pub use ids::{
     BUCKET_COUNT, ColumnIndex, Epoch, Incarnation, IndexId, NodeId, RestartNumber, SchemaVersion, Sequence,

@@ -289,7 +289,9 @@ fn variable_bound(value: ValueRef<'_>) -> usize {
 /// The value of rows that were written before the column was added. DDL that adds a column with another kind of default
 /// than a literal writes the rows again.
 fn default_of(column: &ColumnDefinition) -> Value {
-    if let DefaultValue::Literal(value) = &column.default {
+    if let Some(absent) = &column.absent {
+        absent.clone()
+    } else if let DefaultValue::Literal(value) = &column.default {
         value.clone()
     } else if column.flags.nullable {
         Value::Null

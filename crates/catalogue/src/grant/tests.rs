@@ -32,6 +32,7 @@ fn schema() -> Schema {
         flags: ColumnFlags::default(),
         comment: String::new(),
         format: types::NumberFormat::default(),
+        absent: None,
     };
     schema.put_table(Arc::new(TableDefinition {
         id: system::FIRST_USER_TABLE,

@@ -11,8 +11,8 @@ use crate::statement::{
     DdlStatement, DefaultClause, Statement, TableName as WrittenName, TableOptionsClause, TypeClause,
 };
 use catalogue::{
-    AccountOptions, AlterAction, ColumnSpec, CreateTable, DdlRequest, DefaultSpec, TableName, TableOptions,
-    UserName, UserSpec,
+    AccountOptions, AlterAction, CheckSpec, ColumnSpec, CreateTable, DdlRequest, DefaultSpec, TableName,
+    TableOptions, UserName, UserSpec,
 };
 use expression::{Context, Expression, NoColumns};
 use protocol::SqlError;
@@ -134,8 +134,10 @@ impl Binder<'_> {
         let collation = self.table_collation(&table.database, &create.options)?;
         let mut columns = Vec::with_capacity(create.columns.len());
         for column in &create.columns {
-            columns.push(self.column(column, collation, &create.columns)?);
+            let siblings = Siblings::Written(&create.columns, collation);
+            columns.push(self.column(column, collation, siblings)?);
         }
+        let checks = self.checks(create, collation)?;
         let options = TableOptions {
             comment: create.options.comment.clone().unwrap_or_default(),
             collation: resolved_collation(&create.options.collation)?,
@@ -147,7 +149,35 @@ impl Binder<'_> {
             columns,
             keys: create.keys.clone(),
             options,
+            checks,
         })
+    }
+
+    /// The constraints of a new table: those of columns, then those of the table, as MySQL numbers them.
+    fn checks(
+        &mut self,
+        create: &CreateTableStatement,
+        collation: Collation,
+    ) -> Result<Vec<CheckSpec>, SqlError> {
+        let of_columns = create
+            .columns
+            .iter()
+            .flat_map(|column| column.checks.iter().map(|check| (check, Some(column.name.as_str()))));
+        let of_table = create.checks.iter().map(|check| (check, None));
+        let all: Vec<_> = of_columns.chain(of_table).collect();
+        if all.is_empty() {
+            return Ok(Vec::new());
+        }
+        let table = Arc::new(sibling_table(&create.columns, collation)?);
+        let mut specs = Vec::with_capacity(all.len());
+        let mut unnamed = 0;
+        for (clause, column) in all {
+            unnamed += u32::from(clause.name.is_none());
+            let generated = format!("{}_chk_{unnamed}", create.table.name);
+            let shown = clause.name.as_deref().unwrap_or(&generated);
+            specs.push(self.check(clause, &table, column, shown)?);
+        }
+        Ok(specs)
     }
 
     /// A column; `siblings` are the columns that an expression default may name.
@@ -155,37 +185,18 @@ impl Binder<'_> {
         &mut self,
         column: &ColumnClause,
         table_collation: Collation,
-        siblings: &[ColumnClause],
+        siblings: Siblings<'_>,
     ) -> Result<ColumnSpec, SqlError> {
         let sql_type = column_type(column, table_collation)?;
         let format = number_format(&column.data_type, &sql_type);
-        let default = match &column.default {
-            DefaultClause::Missing => DefaultSpec::Unspecified,
-            DefaultClause::CurrentTimestamp { fraction } => {
-                DefaultSpec::CurrentTimestamp { fraction: *fraction }
+        let default = match &column.generated {
+            None => self.column_default(&column.default, (&column.name, &sql_type), siblings)?,
+            Some(_) if !matches!(column.default, DefaultClause::Missing) => {
+                return Err(SqlError::new(1221, "Incorrect usage of DEFAULT and generated column"));
             }
-            DefaultClause::Literal(expr) => {
-                let scope = Scope::default();
-                let value = match hex_for_column(expr, &sql_type) {
-                    Some(number) => number,
-                    None => self.expression(expr, &mut Place::new(&scope, Clause::Default))?,
-                };
-                DefaultSpec::Literal(self.default_value(&value, &sql_type, &column.name)?)
-            }
-            DefaultClause::Expression(expr, text) => {
-                let siblings = sibling_table(siblings, table_collation)?;
-                let scope = Scope::of_table(Arc::new(siblings), None);
-                let expression = self.expression(expr, &mut Place::new(&scope, Clause::Default))?;
-                if !self.session_values.is_empty() {
-                    return Err(SqlError::new(
-                        3772,
-                        format!(
-                            "Default value expression of column '{}' cannot refer user or system variables.",
-                            column.name
-                        ),
-                    ));
-                }
-                DefaultSpec::Expression { encoded: to_bytes(&expression), text: text.clone() }
+            Some(generated) => {
+                let table = siblings.table()?;
+                self.generated(generated, &table, &column.name)?
             }
         };
         Ok(ColumnSpec {
@@ -197,6 +208,42 @@ impl Binder<'_> {
             on_update_now: column.on_update_now,
             comment: column.comment.clone(),
             format,
+        })
+    }
+
+    /// The default of a column of this name and type.
+    fn column_default(
+        &mut self,
+        default: &DefaultClause,
+        (name, sql_type): (&str, &SqlType),
+        siblings: Siblings<'_>,
+    ) -> Result<DefaultSpec, SqlError> {
+        Ok(match default {
+            DefaultClause::Missing => DefaultSpec::Unspecified,
+            DefaultClause::CurrentTimestamp { fraction } => {
+                DefaultSpec::CurrentTimestamp { fraction: *fraction }
+            }
+            DefaultClause::Literal(expr) => {
+                let scope = Scope::default();
+                let value = match hex_for_column(expr, sql_type) {
+                    Some(number) => number,
+                    None => self.expression(expr, &mut Place::new(&scope, Clause::Default))?,
+                };
+                DefaultSpec::Literal(self.default_value(&value, sql_type, name)?)
+            }
+            DefaultClause::Expression(expr, text) => {
+                let scope = Scope::of_table(siblings.table()?, None);
+                let expression = self.expression(expr, &mut Place::new(&scope, Clause::Default))?;
+                if !self.session_values.is_empty() {
+                    return Err(SqlError::new(
+                        3772,
+                        format!(
+                            "Default value expression of column '{name}' cannot refer user or system variables."
+                        ),
+                    ));
+                }
+                DefaultSpec::Expression { encoded: to_bytes(&expression), text: text.clone() }
+            }
         })
     }
 
@@ -238,22 +285,59 @@ impl Binder<'_> {
         let existing = self.stored_table(table)?;
         let name = self.full_name(table)?;
         let mut actions = Vec::with_capacity(clauses.len());
+        let mut altered = Altered::new(&existing);
+        // String columns of this statement have the collation that the table gets.
+        let mut collation = existing.collation;
+        for clause in clauses {
+            if let AlterClause::Convert(clause) | AlterClause::Collation(clause) = clause {
+                collation = resolved_collation(clause)?.unwrap_or(collation);
+            }
+        }
         for clause in clauses {
             actions.push(match clause {
                 AlterClause::AddColumn(column) => {
-                    if matches!(column.default, DefaultClause::Expression(..)) {
-                        return Err(SqlError::unsupported(
-                            "ALTER TABLE ... ADD COLUMN with an expression default",
-                        ));
-                    }
-                    AlterAction::AddColumn(self.column(column, existing.collation, &[])?)
+                    let spec = self.column(column, collation, Siblings::Stored(&altered.table))?;
+                    altered.put(None, &spec);
+                    AlterAction::AddColumn(spec)
                 }
+                AlterClause::ModifyColumn { from, column } => {
+                    let spec = self.column(column, collation, Siblings::Stored(&altered.table))?;
+                    altered.put(Some(from), &spec);
+                    AlterAction::ModifyColumn { from: from.clone(), spec: Box::new(spec) }
+                }
+                AlterClause::MoveColumn { column, after } => {
+                    AlterAction::MoveColumn { column: column.clone(), after: after.clone() }
+                }
+                AlterClause::DropColumn(name) => AlterAction::DropColumn { name: name.clone() },
+                AlterClause::SetDefault { column, default } => {
+                    let known = existing.column(column).ok_or_else(|| {
+                        SqlError::new(1054, format!("Unknown column '{column}' in '{}'", existing.name))
+                    })?;
+                    let sql_type = &existing.column_at(known).sql_type;
+                    let siblings = Siblings::Stored(&existing);
+                    let default = self.column_default(default, (column, sql_type), siblings)?;
+                    AlterAction::SetDefault { column: column.clone(), default }
+                }
+                AlterClause::Convert(clause) => {
+                    altered.convert(collation);
+                    AlterAction::Convert(resolved_collation(clause)?.unwrap_or(Collation::Utf8mb40900AiCi))
+                }
+                AlterClause::DropPrimaryKey => AlterAction::DropPrimaryKey,
+                AlterClause::DropCheck(name) => AlterAction::DropCheck { name: name.clone() },
+                AlterClause::DropConstraint(name) => AlterAction::DropConstraint { name: name.clone() },
+                AlterClause::EnforceCheck { name, is_enforced } => {
+                    AlterAction::EnforceCheck { name: name.clone(), is_enforced: *is_enforced }
+                }
+                // Behind the columns, which they may name.
+                AlterClause::AddCheck(_) => continue,
+                AlterClause::AutoIncrement(next) => AlterAction::AutoIncrement(*next),
                 AlterClause::AddKey(key) => AlterAction::AddIndex(key.clone()),
                 AlterClause::DropKey(name) => AlterAction::DropIndex { name: name.clone() },
                 AlterClause::RenameKey { from, to } => {
                     AlterAction::RenameIndex { from: from.clone(), to: to.clone() }
                 }
                 AlterClause::RenameColumn { from, to } => {
+                    altered.rename(from, to);
                     AlterAction::RenameColumn { from: from.clone(), to: to.clone() }
                 }
                 AlterClause::RenameTo(to) => AlterAction::RenameTo(self.full_name(to)?),
@@ -264,7 +348,69 @@ impl Binder<'_> {
                 AlterClause::Accepted | AlterClause::Keys => continue,
             });
         }
+        self.add_checks(clauses, &altered.table, &mut actions)?;
+        self.bind_checks(&existing, &altered.table, &mut actions)?;
+        if actions.iter().any(is_computed) {
+            actions.push(AlterAction::BoundTo(existing.version));
+        }
         Ok((!actions.is_empty()).then_some(DdlRequest::AlterTable { table: name, actions }))
+    }
+
+    /// The constraints that clauses of an ALTER TABLE add.
+    fn add_checks(
+        &mut self,
+        clauses: &[AlterClause],
+        table: &Arc<TableDefinition>,
+        actions: &mut Vec<AlterAction>,
+    ) -> Result<(), SqlError> {
+        for clause in clauses {
+            let (checks, column) = match clause {
+                AlterClause::AddColumn(column) | AlterClause::ModifyColumn { column, .. } => {
+                    (column.checks.as_slice(), Some(column.name.as_str()))
+                }
+                AlterClause::AddCheck(check) => (std::slice::from_ref(&**check), None),
+                _ => continue,
+            };
+            for check in checks {
+                let shown = check.name.clone().unwrap_or_else(|| format!("{}_chk", table.name));
+                actions.push(AlterAction::AddCheck(self.check(check, table, column, &shown)?));
+            }
+        }
+        Ok(())
+    }
+
+    /// The constraints and generated columns that the table has, where columns that they name have other types.
+    fn bind_checks(
+        &mut self,
+        before: &TableDefinition,
+        after: &Arc<TableDefinition>,
+        actions: &mut Vec<AlterAction>,
+    ) -> Result<(), SqlError> {
+        let is_other = |slot: &expression::ColumnSlot| {
+            let types =
+                [before, after].map(|table| table.columns.get(slot.index()).map(|column| &column.sql_type));
+            types[0] != types[1]
+        };
+        let is_stale = |encoded: &[u8]| {
+            let expression: Result<Expression, _> = stdx::wire::from_bytes(encoded);
+            expression.is_ok_and(|expression| expression.columns().iter().any(is_other))
+        };
+        for check in before.checks.iter().filter(|check| is_stale(&check.encoded)) {
+            if let Some(encoded) = self.bound_again(&check.text, after)? {
+                actions.push(AlterAction::BindCheck { name: check.name.clone(), encoded });
+            }
+        }
+        for (column, now) in before.columns.iter().zip(&after.columns) {
+            // One that the statement defines again is bound already.
+            if let (DefaultValue::Generated { encoded, text, .. }, DefaultValue::Generated { .. }) =
+                (&column.default, &now.default)
+                && is_stale(encoded)
+                && let Some(encoded) = self.bound_again(text, after)?
+            {
+                actions.push(AlterAction::BindGenerated { column: now.name.clone(), encoded });
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn user_names(&self, accounts: &[Account]) -> Vec<UserName> {
@@ -294,10 +440,103 @@ impl Binder<'_> {
     }
 }
 
+/// The columns that the expression of a default may name.
+#[derive(Clone, Copy)]
+enum Siblings<'a> {
+    /// Those of a CREATE TABLE, with the table's collation.
+    Written(&'a [ColumnClause], Collation),
+    /// Those of a table that is there.
+    Stored(&'a Arc<TableDefinition>),
+}
+
+/// A table as the clauses of an ALTER TABLE leave it for expressions: its columns keep their places, new ones are
+/// behind.
+struct Altered {
+    table: Arc<TableDefinition>,
+}
+
+impl Altered {
+    fn new(table: &Arc<TableDefinition>) -> Self {
+        Self { table: Arc::clone(table) }
+    }
+
+    /// Puts a column in place of the one called `from`, or behind the others.
+    fn put(&mut self, from: Option<&str>, spec: &ColumnSpec) {
+        let table = Arc::make_mut(&mut self.table);
+        let column = column_of(&spec.name, spec.sql_type.clone());
+        match from {
+            None => table.columns.push(column),
+            Some(from) => {
+                if let Some(position) = table.column(from) {
+                    table.columns[usize::from(position.0)] = column;
+                }
+            }
+        }
+    }
+
+    /// Gives all strings this collation.
+    fn convert(&mut self, to: Collation) {
+        for column in &mut Arc::make_mut(&mut self.table).columns {
+            if let SqlType::Char { collation, .. }
+            | SqlType::VarChar { collation, .. }
+            | SqlType::Text { collation, .. }
+            | SqlType::Enum { collation, .. }
+            | SqlType::Set { collation, .. } = &mut column.sql_type
+            {
+                *collation = to;
+            }
+        }
+    }
+
+    fn rename(&mut self, from: &str, to: &str) {
+        let table = Arc::make_mut(&mut self.table);
+        if let Some(position) = table.column(from) {
+            to.clone_into(&mut table.columns[usize::from(position.0)].name);
+        }
+    }
+}
+
+/// A column of which expressions see the name and the type.
+fn column_of(name: &str, sql_type: SqlType) -> ColumnDefinition {
+    ColumnDefinition {
+        name: name.to_owned(),
+        sql_type,
+        default: DefaultValue::Missing,
+        flags: ColumnFlags { nullable: true, ..ColumnFlags::default() },
+        comment: String::new(),
+        format: NumberFormat::default(),
+        absent: None,
+    }
+}
+
+impl Siblings<'_> {
+    /// A table of them.
+    fn table(self) -> Result<Arc<TableDefinition>, SqlError> {
+        match self {
+            Siblings::Stored(table) => Ok(Arc::clone(table)),
+            Siblings::Written(columns, collation) => Ok(Arc::new(sibling_table(columns, collation)?)),
+        }
+    }
+}
+
+/// Whether an action has an expression over the table's columns.
+fn is_computed(action: &AlterAction) -> bool {
+    let default = match action {
+        AlterAction::AddColumn(spec) => &spec.default,
+        AlterAction::ModifyColumn { spec, .. } => &spec.default,
+        AlterAction::SetDefault { default, .. } => default,
+        AlterAction::AddCheck(_) | AlterAction::BindCheck { .. } | AlterAction::BindGenerated { .. } => {
+            return true;
+        }
+        _ => return false,
+    };
+    matches!(default, DefaultSpec::Expression { .. } | DefaultSpec::Generated { .. })
+}
+
 fn clause_of_alteration(clause: &AlterClause) -> Option<&CollationClause> {
     match clause {
-        AlterClause::AddColumn(column) => Some(&column.collation),
-        AlterClause::Collation(collation) => Some(collation),
+        AlterClause::AddColumn(column) | AlterClause::ModifyColumn { column, .. } => Some(&column.collation),
+        AlterClause::Collation(collation) | AlterClause::Convert(collation) => Some(collation),
         _ => None,
     }
 }
@@ -329,15 +568,9 @@ pub(super) fn deprecations(statement: &Statement) -> Vec<(u16, String)> {
 fn sibling_table(columns: &[ColumnClause], collation: Collation) -> Result<TableDefinition, SqlError> {
     let mut definitions = Vec::with_capacity(columns.len());
     for column in columns {
-        definitions.push(ColumnDefinition {
-            name: column.name.clone(),
-            sql_type: column_type(column, collation)?,
-            default: DefaultValue::Missing,
-            flags: ColumnFlags { nullable: true, ..ColumnFlags::default() },
-            comment: String::new(),
-            format: NumberFormat::default(),
-        });
+        definitions.push(column_of(&column.name, column_type(column, collation)?));
     }
+    let index = |position: usize| u16::try_from(position).ok().map(types::ColumnIndex);
     Ok(TableDefinition {
         id: TableId(0),
         version: 0,
@@ -346,10 +579,12 @@ fn sibling_table(columns: &[ColumnClause], collation: Collation) -> Result<Table
         kind: TableKind::User,
         columns: definitions,
         indexes: Vec::new(),
-        auto_increment: None,
+        auto_increment: columns.iter().position(|column| column.auto_increment).and_then(index),
         comment: String::new(),
         collation,
         slots: types::TableSlots::ONE_RANK,
+        copied_to: None,
+        checks: Vec::new(),
     })
 }
 

@@ -23,7 +23,10 @@ impl Binder<'_> {
             self.uses.inserts_all = names_all;
         }
         let source = match &insert.source {
-            Some(query) => Some(Box::new(self.insert_source(query, columns.len())?)),
+            Some(query) => {
+                columns.iter().try_for_each(|column| check_not_generated(*column, &table))?;
+                Some(Box::new(self.insert_source(query, columns.len())?))
+            }
             None => None,
         };
         let mut rows = Vec::with_capacity(insert.rows.len());
@@ -139,6 +142,7 @@ impl Binder<'_> {
         place: &mut Place<'_>,
     ) -> Result<Option<Expression>, SqlError> {
         let ValueOrDefault::Value(expr) = value else { return Ok(None) };
+        check_not_generated(column, table)?;
         if let Some(number) = hex_for_column(expr, &table.column_at(column).sql_type) {
             return Ok(Some(number));
         }
@@ -177,8 +181,24 @@ impl Binder<'_> {
             let mut place = Place::new(&scope, Clause::FieldList);
             place.new_row = Some(first_slot);
             let value = self.stored_value(value, column, &table, &mut place)?;
-            assignments.push(ColumnAssignment { column, value });
+            if !table.column_at(column).is_generated() {
+                assignments.push(ColumnAssignment { column, value });
+            }
         }
         Ok(assignments)
     }
+}
+
+/// 3105 for a column whose value the statement cannot choose.
+fn check_not_generated(column: ColumnIndex, table: &TableDefinition) -> Result<(), SqlError> {
+    let TableDefinition { name, .. } = table;
+    let column = table.column_at(column);
+    if column.is_generated() {
+        let text = format!(
+            "The value specified for generated column '{}' in table '{name}' is not allowed.",
+            column.name
+        );
+        return Err(SqlError::new(3105, text));
+    }
+    Ok(())
 }

@@ -29,7 +29,10 @@ impl Binder<'_> {
             self.uses.updated.insert(column);
             let mut place = Place::new(&scope, Clause::FieldList);
             let value = self.stored_value(&assignment.value, column, &table, &mut place)?;
-            assignments.push(ColumnAssignment { column, value });
+            // DEFAULT is what it has anyway.
+            if !table.column_at(column).is_generated() {
+                assignments.push(ColumnAssignment { column, value });
+            }
         }
         let rows =
             self.modified_rows(&scope, update.selection.as_ref(), &update.order_by, update.limit.as_ref())?;

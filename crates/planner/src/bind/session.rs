@@ -186,6 +186,7 @@ pub(crate) fn result_column(name: &str, sql_type: types::SqlType, nullable: bool
         flags: ColumnFlags { nullable, ..ColumnFlags::default() },
         comment: String::new(),
         format: NumberFormat::default(),
+        absent: None,
     }
 }
 
@@ -203,5 +204,7 @@ pub(crate) fn table_of_columns(name: &str, columns: Vec<ColumnDefinition>) -> Ta
         comment: String::new(),
         collation: Collation::Utf8mb40900AiCi,
         slots: types::TableSlots::default(),
+        copied_to: None,
+        checks: Vec::new(),
     }
 }

@@ -1,12 +1,13 @@
 //! Data definition: databases, tables, indexes; accounts are in account.rs.
 
+mod check;
 mod column;
 
 use super::account;
 use crate::cursor::Cursor;
 use crate::statement::{
-    AlterClause, AlterVerb, CollationClause, CreateTableStatement, DdlStatement, Statement,
-    TableOptionsClause,
+    AlterClause, AlterVerb, CollationClause, ColumnClause, CreateTableStatement, DdlStatement, DefaultClause,
+    Statement, TableOptionsClause,
 };
 use catalogue::{KeyPartSpec, KeySpec, KeySpecKind};
 use protocol::SqlError;
@@ -165,6 +166,7 @@ fn create_table(cursor: &mut Cursor<'_>) -> Result<DdlStatement, SqlError> {
         if_not_exists,
         columns: Vec::new(),
         keys: Vec::new(),
+        checks: Vec::new(),
         options: TableOptionsClause::default(),
     };
     cursor.list(|cursor| table_element(cursor, &mut create))?;
@@ -189,6 +191,10 @@ fn refuse_select(cursor: &Cursor<'_>) -> Result<(), SqlError> {
 
 /// A column or a key of CREATE TABLE.
 fn table_element(cursor: &mut Cursor<'_>, create: &mut CreateTableStatement) -> Result<(), SqlError> {
+    if let Some(check) = check::check(cursor)? {
+        create.checks.push(check);
+        return Ok(());
+    }
     if let Some(key) = key_definition(cursor)? {
         create.keys.push(key);
         return Ok(());
@@ -203,11 +209,11 @@ fn table_element(cursor: &mut Cursor<'_>, create: &mut CreateTableStatement) -> 
     Ok(())
 }
 
-/// `[CONSTRAINT [name]] PRIMARY KEY | UNIQUE [KEY] | KEY …`; None if a column comes here.
+/// `[CONSTRAINT [name]] PRIMARY KEY | UNIQUE [KEY] | KEY …`; None if a column comes here. CHECK is in check.rs.
 fn key_definition(cursor: &mut Cursor<'_>) -> Result<Option<KeySpec>, SqlError> {
     let mut constraint = None;
     if cursor.take_words("CONSTRAINT") {
-        let begins = ["PRIMARY", "UNIQUE", "FOREIGN", "CHECK"];
+        let begins = ["PRIMARY", "UNIQUE", "FOREIGN"];
         if !begins.iter().any(|word| cursor.is_word(word)) {
             constraint = Some(cursor.identifier()?);
         }
@@ -217,9 +223,6 @@ fn key_definition(cursor: &mut Cursor<'_>) -> Result<Option<KeySpec>, SqlError> 
     }
     if cursor.is_word("FOREIGN") {
         return Err(SqlError::unsupported("FOREIGN KEY"));
-    }
-    if cursor.is_word("CHECK") {
-        return Err(SqlError::unsupported("CHECK constraint"));
     }
     if cursor.is_word("FULLTEXT") || cursor.is_word("SPATIAL") {
         return Err(SqlError::unsupported("FULLTEXT and SPATIAL indexes"));
@@ -473,19 +476,17 @@ fn alter(cursor: &mut Cursor<'_>) -> Result<DdlStatement, SqlError> {
 
 fn alter_clause(cursor: &mut Cursor<'_>, actions: &mut Vec<AlterClause>) -> Result<(), SqlError> {
     let unsupported = |clause: &str| Err(SqlError::unsupported(&format!("ALTER TABLE ... {clause}")));
-    match cursor.take_one_of(&["ADD", "DROP", "RENAME"]) {
+    match cursor.take_one_of(&["ADD", "DROP", "RENAME", "MODIFY", "CHANGE", "ALTER", "CONVERT"]) {
         Some("ADD") => return alter_add(cursor, actions),
         Some("DROP") => return alter_drop(cursor, actions),
         Some("RENAME") => return alter_rename(cursor, actions),
+        Some(verb @ ("MODIFY" | "CHANGE")) => return modify_column(cursor, verb == "CHANGE", actions),
+        Some("ALTER") => return alter_column(cursor, actions),
+        Some("CONVERT") => return convert(cursor, actions),
         _ => {}
     }
-    const MISSING: [&str; 22] = [
-        "MODIFY",
-        "CHANGE",
-        "ALTER",
-        "CONVERT TO",
+    const MISSING: [&str; 16] = [
         "ORDER BY",
-        "FORCE",
         "PARTITION BY",
         "REMOVE PARTITIONING",
         "COALESCE PARTITION",
@@ -501,8 +502,11 @@ fn alter_clause(cursor: &mut Cursor<'_>, actions: &mut Vec<AlterClause>) -> Resu
         "IMPORT TABLESPACE",
         "WITH VALIDATION",
         "WITHOUT VALIDATION",
-        "AUTO_INCREMENT",
     ];
+    if cursor.take_words("FORCE") {
+        actions.push(AlterClause::Accepted);
+        return Ok(());
+    }
     if cursor.take_words("DISABLE KEYS") || cursor.take_words("ENABLE KEYS") {
         // Dumps say it; our indexes are always kept.
         actions.push(AlterClause::Keys);
@@ -522,6 +526,7 @@ fn alter_clause(cursor: &mut Cursor<'_>, actions: &mut Vec<AlterClause>) -> Resu
     while table_option(cursor, &mut options)? {}
     let before = actions.len();
     actions.extend(options.comment.map(AlterClause::Comment));
+    actions.extend(options.auto_increment.map(AlterClause::AutoIncrement));
     if options.collation != CollationClause::default() {
         actions.push(AlterClause::Collation(options.collation));
     }
@@ -535,10 +540,11 @@ fn alter_add(cursor: &mut Cursor<'_>, actions: &mut Vec<AlterClause>) -> Result<
     if cursor.is_word("PARTITION") {
         return Err(SqlError::unsupported("ALTER TABLE ... ADD PARTITION"));
     }
+    if let Some(check) = check::check(cursor)? {
+        actions.push(AlterClause::AddCheck(Box::new(check)));
+        return Ok(());
+    }
     if let Some(key) = key_definition(cursor)? {
-        if key.kind == KeySpecKind::Primary {
-            return Err(SqlError::unsupported("ALTER TABLE ... ADD PRIMARY KEY"));
-        }
         actions.push(AlterClause::AddKey(key));
         return Ok(());
     }
@@ -546,26 +552,103 @@ fn alter_add(cursor: &mut Cursor<'_>, actions: &mut Vec<AlterClause>) -> Result<
     if cursor.take(&Token::LParen) {
         let columns = cursor.list(column::column)?;
         cursor.expect(&Token::RParen)?;
-        return columns.into_iter().try_for_each(|column| add_column(column, actions));
+        columns.into_iter().for_each(|column| add_column(column, actions));
+        return Ok(());
     }
     let column = column::column(cursor)?;
-    if cursor.is_word("FIRST") || cursor.is_word("AFTER") {
-        return Err(SqlError::unsupported("ALTER TABLE ... ADD COLUMN ... FIRST | AFTER"));
-    }
-    add_column(column, actions)
+    let (name, key) = (column.name.clone(), key_of(&column));
+    actions.push(AlterClause::AddColumn(Box::new(column)));
+    move_column(cursor, name, actions)?;
+    actions.extend(key);
+    Ok(())
 }
 
-fn add_column(
-    column: crate::statement::ColumnClause,
+fn add_column(column: ColumnClause, actions: &mut Vec<AlterClause>) {
+    let key = key_of(&column);
+    actions.push(AlterClause::AddColumn(Box::new(column)));
+    actions.extend(key);
+}
+
+/// The key that an attribute of the column asks for.
+fn key_of(column: &ColumnClause) -> Option<AlterClause> {
+    let parts = || vec![KeyPartSpec::new(column.name.clone())];
+    column.key.map(|kind| AlterClause::AddKey(KeySpec { kind, name: None, parts: parts() }))
+}
+
+/// `FIRST | AFTER column`, if it is here.
+fn move_column(
+    cursor: &mut Cursor<'_>,
+    column: String,
     actions: &mut Vec<AlterClause>,
 ) -> Result<(), SqlError> {
-    let unique = match column.key {
-        Some(KeySpecKind::Primary) => return Err(SqlError::unsupported("ALTER TABLE ... ADD PRIMARY KEY")),
-        Some(kind) => Some(KeySpec { kind, name: None, parts: vec![KeyPartSpec::new(column.name.clone())] }),
-        None => None,
+    match cursor.take_one_of(&["FIRST", "AFTER"]) {
+        Some("FIRST") => actions.push(AlterClause::MoveColumn { column, after: None }),
+        Some(_) => actions.push(AlterClause::MoveColumn { column, after: Some(cursor.identifier()?) }),
+        None => {}
+    }
+    Ok(())
+}
+
+/// `MODIFY [COLUMN] column definition`, `CHANGE [COLUMN] name column definition`.
+fn modify_column(
+    cursor: &mut Cursor<'_>,
+    is_change: bool,
+    actions: &mut Vec<AlterClause>,
+) -> Result<(), SqlError> {
+    cursor.take_words("COLUMN");
+    let from = if is_change { Some(cursor.identifier()?) } else { None };
+    let column = column::column(cursor)?;
+    let (name, key) = (column.name.clone(), key_of(&column));
+    let from = from.unwrap_or_else(|| name.clone());
+    actions.push(AlterClause::ModifyColumn { from, column: Box::new(column) });
+    move_column(cursor, name, actions)?;
+    actions.extend(key);
+    Ok(())
+}
+
+/// `ALTER [COLUMN] name SET DEFAULT … | DROP DEFAULT`, `ALTER INDEX name VISIBLE`.
+fn alter_column(cursor: &mut Cursor<'_>, actions: &mut Vec<AlterClause>) -> Result<(), SqlError> {
+    if cursor.take_words("INDEX") {
+        cursor.identifier()?;
+        if !cursor.take_words("VISIBLE") {
+            return Err(SqlError::unsupported("INVISIBLE index"));
+        }
+        actions.push(AlterClause::Accepted);
+        return Ok(());
+    }
+    if cursor.take_one_of(&["CHECK", "CONSTRAINT"]).is_some() {
+        let name = cursor.identifier()?;
+        let is_enforced = check::enforcement(cursor).ok_or_else(|| cursor.unexpected())?;
+        actions.push(AlterClause::EnforceCheck { name, is_enforced });
+        return Ok(());
+    }
+    cursor.take_words("COLUMN");
+    let column = cursor.identifier()?;
+    let default = if cursor.take_words("DROP DEFAULT") {
+        DefaultClause::Missing
+    } else if cursor.take_words("SET DEFAULT") {
+        column::default(cursor)?
+    } else if cursor.take_words("SET VISIBLE") {
+        actions.push(AlterClause::Accepted);
+        return Ok(());
+    } else if cursor.are_words("SET INVISIBLE") {
+        return Err(SqlError::unsupported("INVISIBLE column"));
+    } else {
+        return Err(cursor.unexpected());
     };
-    actions.push(AlterClause::AddColumn(Box::new(column)));
-    actions.extend(unique.map(AlterClause::AddKey));
+    actions.push(AlterClause::SetDefault { column, default: Box::new(default) });
+    Ok(())
+}
+
+/// `CONVERT TO CHARACTER SET name [COLLATE name]`.
+fn convert(cursor: &mut Cursor<'_>, actions: &mut Vec<AlterClause>) -> Result<(), SqlError> {
+    cursor.expect_words("TO")?;
+    let mut clause = CollationClause::default();
+    if !collation_option(cursor, &mut clause)? || clause.character_set.is_none() {
+        return Err(cursor.unexpected());
+    }
+    collation_option(cursor, &mut clause)?;
+    actions.push(AlterClause::Convert(clause));
     Ok(())
 }
 
@@ -574,11 +657,24 @@ fn alter_drop(cursor: &mut Cursor<'_>, actions: &mut Vec<AlterClause>) -> Result
         actions.push(AlterClause::DropKey(cursor.identifier()?));
         return Ok(());
     }
-    let clause = ["PRIMARY KEY", "FOREIGN KEY", "CHECK", "CONSTRAINT", "PARTITION"]
-        .into_iter()
-        .find(|words| cursor.are_words(words))
-        .unwrap_or("COLUMN");
-    Err(SqlError::unsupported(&format!("ALTER TABLE ... DROP {clause}")))
+    if cursor.take_words("PRIMARY KEY") {
+        actions.push(AlterClause::DropPrimaryKey);
+        return Ok(());
+    }
+    if let Some(verb) = cursor.take_one_of(&["CHECK", "CONSTRAINT"]) {
+        let name = cursor.identifier()?;
+        let is_check = verb == "CHECK";
+        actions.push(if is_check { AlterClause::DropCheck(name) } else { AlterClause::DropConstraint(name) });
+        return Ok(());
+    }
+    let missing = ["FOREIGN KEY", "PARTITION"];
+    if let Some(clause) = missing.into_iter().find(|words| cursor.are_words(words)) {
+        return Err(SqlError::unsupported(&format!("ALTER TABLE ... DROP {clause}")));
+    }
+    cursor.take_words("COLUMN");
+    actions.push(AlterClause::DropColumn(cursor.identifier()?));
+    cursor.take_one_of(&["RESTRICT", "CASCADE"]);
+    Ok(())
 }
 
 fn alter_rename(cursor: &mut Cursor<'_>, actions: &mut Vec<AlterClause>) -> Result<(), SqlError> {

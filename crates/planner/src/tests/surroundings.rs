@@ -110,6 +110,10 @@ fn column(spec: &ColumnSpec, keys: &[KeySpec]) -> ColumnDefinition {
             store(value.clone(), &spec.sql_type, StoreMode::Strict, types::DateMode::ANY).unwrap()
         }),
         DefaultSpec::CurrentTimestamp { .. } => DefaultValue::CurrentTimestamp,
+        DefaultSpec::Generated { encoded, text, is_stored } => {
+            let (encoded, text, is_stored) = (encoded.clone(), text.clone(), *is_stored);
+            DefaultValue::Generated { encoded, text, is_stored }
+        }
         DefaultSpec::Expression { encoded, text } => {
             DefaultValue::Expression { encoded: encoded.clone(), text: text.clone() }
         }

@@ -11,6 +11,7 @@ fn column(sql_type: SqlType) -> ColumnDefinition {
         flags: ColumnFlags::default(),
         comment: String::new(),
         format: types::NumberFormat::default(),
+        absent: None,
     }
 }
 

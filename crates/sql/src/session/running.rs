@@ -167,6 +167,8 @@ pub(super) struct Running {
     /// It is answered when everything that the session has committed is durable: the session wants that, a table that
     /// it or its transaction has changed, or it is DDL.
     asks_durable: bool,
+    /// A table that it wants to change is being copied: until when it waits.
+    closed_until: Option<Instant>,
     /// KILL QUERY came while its commit was on its way: the question to the participant whether it can be undone.
     stop: Option<RequestId>,
 }
@@ -190,6 +192,7 @@ impl Running {
     pub(super) fn waits_for(&self) -> Option<String> {
         match &self.stage {
             Some(Stage::Durable(_)) => Some("waiting for handler commit".to_owned()),
+            _ if self.closed_until.is_some() => Some("Waiting for table metadata lock".to_owned()),
             Some(Stage::Execute(Execution::Ddl(run))) => run.waits_for(),
             Some(Stage::Execute(Execution::LockTables(run))) => Some(run.waits_for()),
             Some(Stage::UserLocks { run: Some(run), .. }) => Some(run.waits_for().to_owned()),
@@ -197,9 +200,11 @@ impl Running {
         }
     }
 
-    /// The tables that it reads or changes.
+    /// The tables that it reads or changes; none while it waits until it may.
     pub(super) fn tables(&self) -> impl Iterator<Item = TableRef> {
-        self.statement.cached.prepared.plan.tables().into_iter().map(|table| table_ref(table))
+        let plan = &self.statement.cached.prepared.plan;
+        let tables = if self.closed_until.is_some() { Vec::new() } else { plan.tables() };
+        tables.into_iter().map(|table| table_ref(table))
     }
 
     /// KILL QUERY.
@@ -319,6 +324,7 @@ impl Session {
                     statement,
                     is_killed: false,
                     is_outdated: false,
+                    closed_until: None,
                     stop: None,
                 };
                 let is_large = running.text().len() >= LARGE_TEXT;

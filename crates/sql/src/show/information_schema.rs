@@ -21,7 +21,7 @@ pub(super) const TABLES: &[Layout] = &[
     made("ADMINISTRABLE_ROLE_AUTHORIZATIONS", ROLES, grants::administrable_roles),
     made("APPLICABLE_ROLES", ROLES, grants::applicable_roles),
     made("CHARACTER_SETS", CHARACTER_SETS, |_, _| server_rows::character_sets()),
-    empty(NAME, "CHECK_CONSTRAINTS", CHECK_CONSTRAINTS),
+    made("CHECK_CONSTRAINTS", CHECK_CONSTRAINTS, schema_rows::check_constraints),
     made("COLLATIONS", COLLATIONS, |_, _| server_rows::collations()),
     made("COLLATION_CHARACTER_SET_APPLICABILITY", COLLATION_CHARACTER_SET_APPLICABILITY, |_, _| {
         server_rows::collation_character_sets()

@@ -220,10 +220,15 @@ fn column_row(
         text(&extra(column)),
         text(&table.privileges(&column.name, context)),
         text(&column.comment),
-        text(""),
+        text(generation_text(column)),
         Value::Null,
     ]);
     row
+}
+
+/// The expression of a generated column.
+fn generation_text(column: &ColumnDefinition) -> &str {
+    if let DefaultValue::Generated { text, .. } = &column.default { text } else { "" }
 }
 
 /// SHOW COLUMNS: Field, Type, Null, Key, Default, Extra; with `full` also Collation, Privileges, Comment, in MySQL's
@@ -277,6 +282,8 @@ fn extra(column: &ColumnDefinition) -> String {
     let default = match &column.default {
         DefaultValue::AutoIncrement => "auto_increment",
         DefaultValue::CurrentTimestamp | DefaultValue::Expression { .. } => "DEFAULT_GENERATED",
+        DefaultValue::Generated { is_stored: true, .. } => "STORED GENERATED",
+        DefaultValue::Generated { is_stored: false, .. } => "VIRTUAL GENERATED",
         DefaultValue::Missing | DefaultValue::Literal(_) => "",
     };
     if !column.flags.on_update_now {
@@ -289,7 +296,7 @@ fn extra(column: &ColumnDefinition) -> String {
     if default.is_empty() { update } else { format!("{default} {update}") }
 }
 
-/// The keys that are constraints: the primary key and unique keys.
+/// The keys that are constraints: the primary key and unique keys. CHECK constraints are beside them.
 fn constraints(table: &TableDefinition) -> impl Iterator<Item = &IndexDefinition> {
     table.public_indexes().filter(|index| index.kind != IndexKind::Ordered)
 }
@@ -302,6 +309,25 @@ pub(super) fn table_constraints(context: &ShowContext<'_>, pruning: &Pruning<'_>
             let kind = if index.kind == IndexKind::Primary { "PRIMARY KEY" } else { "UNIQUE" };
             let constraint = [text(CATALOG), text(database), text(&index.name)];
             constraint.into_iter().chain([text(database), text(name), text(kind), text("YES")]).collect()
+        }));
+        rows.extend(table.definition.checks.iter().map(|check| {
+            let constraint = [text(CATALOG), text(database), text(&check.name)];
+            let enforced = if check.is_enforced { "YES" } else { "NO" };
+            constraint
+                .into_iter()
+                .chain([text(database), text(name), text("CHECK"), text(enforced)])
+                .collect()
+        }));
+    }
+    rows
+}
+
+pub(super) fn check_constraints(context: &ShowContext<'_>, pruning: &Pruning<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for table in wanted_tables(context, pruning) {
+        rows.extend(table.definition.checks.iter().map(|check| {
+            let clause = format!("({})", check.text);
+            vec![text(CATALOG), text(&table.definition.database), text(&check.name), text(&clause)]
         }));
     }
     rows

@@ -164,6 +164,7 @@ impl Layout {
             flags: ColumnFlags { nullable: column.nullable, ..ColumnFlags::default() },
             comment: String::new(),
             format: NumberFormat::default(),
+            absent: None,
         };
         TableDefinition {
             id,
@@ -177,6 +178,8 @@ impl Layout {
             comment: String::new(),
             collation: Collation::Utf8mb4GeneralCi,
             slots: types::TableSlots::default(),
+            copied_to: None,
+            checks: Vec::new(),
         }
     }
 }

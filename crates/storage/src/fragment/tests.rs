@@ -23,6 +23,7 @@ fn column(name: &str, sql_type: SqlType) -> ColumnDefinition {
         flags: ColumnFlags::default(),
         comment: String::new(),
         format: types::NumberFormat::default(),
+        absent: None,
     }
 }
 
@@ -54,6 +55,8 @@ pub(crate) fn definition(with_index: bool) -> Arc<FragmentDefinition> {
         comment: String::new(),
         collation: Collation::Binary,
         slots: types::TableSlots::ONE_RANK,
+        copied_to: None,
+        checks: Vec::new(),
     })))
 }
 

@@ -71,7 +71,7 @@ impl Ldm {
             let definition = &*self.map.table(place.0)?.definition;
             let parent = match definition.kind {
                 types::TableKind::UniqueIndex { base, .. } => self.map.table(base),
-                types::TableKind::User | types::TableKind::System => None,
+                types::TableKind::User | types::TableKind::System | types::TableKind::Copy { .. } => None,
             };
             let parent = parent.map(|info| info.definition.dictionary_name());
             let mut row = vec![

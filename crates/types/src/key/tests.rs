@@ -12,6 +12,7 @@ fn table(types: &[(SqlType, bool)]) -> TableDefinition {
         flags: ColumnFlags { nullable: *nullable, ..ColumnFlags::default() },
         comment: String::new(),
         format: crate::NumberFormat::default(),
+        absent: None,
     };
     TableDefinition {
         id: TableId(1),
@@ -25,6 +26,8 @@ fn table(types: &[(SqlType, bool)]) -> TableDefinition {
         comment: String::new(),
         collation: Collation::Utf8mb40900AiCi,
         slots: crate::TableSlots::ONE_RANK,
+        copied_to: None,
+        checks: Vec::new(),
     }
 }
 

@@ -12,6 +12,7 @@ fn column(sql_type: SqlType, default: DefaultValue) -> ColumnDefinition {
         flags,
         comment: String::new(),
         format: crate::NumberFormat::default(),
+        absent: None,
     }
 }
 

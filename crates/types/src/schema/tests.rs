@@ -16,6 +16,7 @@ fn full(tables: u32) -> Schema {
             flags: crate::ColumnFlags::default(),
             comment: String::new(),
             format: crate::NumberFormat::default(),
+            absent: None,
         };
         let part = crate::KeyPart { column: crate::ColumnIndex(0), prefix_length: None, descending: false };
         let index = crate::IndexDefinition {
@@ -121,6 +122,8 @@ fn table(id: u32, database: &str, name: &str) -> Arc<TableDefinition> {
         auto_increment: None,
         comment: String::new(),
         collation: crate::Collation::Utf8mb40900AiCi,
+        copied_to: None,
+        checks: Vec::new(),
     })
 }
 

@@ -14,6 +14,8 @@ fn table(kind: TableKind, slots: TableSlots) -> TableDefinition {
         comment: String::new(),
         collation: Collation::Binary,
         slots,
+        copied_to: None,
+        checks: Vec::new(),
     }
 }
 

@@ -281,7 +281,7 @@ impl Binder<'_> {
                 Err(SqlError::new(1364, format!("Field '{}' doesn't have a default value", definition.name)))
             }
             DefaultValue::AutoIncrement => Ok(Expression::integer(0)),
-            DefaultValue::Expression { .. } => {
+            DefaultValue::Expression { .. } | DefaultValue::Generated { .. } => {
                 Err(SqlError::unsupported("DEFAULT() of an expression default"))
             }
         }

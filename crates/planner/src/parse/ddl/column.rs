@@ -1,8 +1,9 @@
 //! A column of CREATE TABLE or ADD COLUMN: its type and its options.
 
+use super::check::{check, parenthesized};
 use super::collation_option;
 use crate::cursor::Cursor;
-use crate::statement::{CollationClause, ColumnClause, DefaultClause, TypeClause};
+use crate::statement::{CollationClause, ColumnClause, DefaultClause, GeneratedClause, TypeClause};
 use catalogue::{KeySpecKind, Nullability};
 use protocol::SqlError;
 use sqlparser::tokenizer::Token;
@@ -23,6 +24,8 @@ pub(super) fn column(cursor: &mut Cursor<'_>) -> Result<ColumnClause, SqlError> 
         on_update_now: None,
         comment: String::new(),
         key: is_serial.then_some(KeySpecKind::Unique),
+        checks: Vec::new(),
+        generated: None,
     };
     while column_option(cursor, &mut column)? {}
     Ok(column)
@@ -218,6 +221,12 @@ fn column_option(cursor: &mut Cursor<'_>, column: &mut ColumnClause) -> Result<b
         column.comment = cursor.text_literal()?;
     } else if cursor.take_one_of(&["COLUMN_FORMAT", "STORAGE"]).is_some() {
         cursor.identifier_part()?;
+    } else if cursor.take_words("GENERATED ALWAYS AS") || cursor.take_words("AS") {
+        let (expression, text) = parenthesized(cursor)?;
+        let is_stored = cursor.take_one_of(&["VIRTUAL", "STORED"]) == Some("STORED");
+        column.generated = Some(GeneratedClause { expression, text, is_stored });
+    } else if let Some(check) = check(cursor)? {
+        column.checks.push(check);
     } else if cursor.take_words("VISIBLE") || collation_option(cursor, &mut column.collation)? {
     } else {
         return refuse_column_option(cursor).map(|()| false);
@@ -228,11 +237,7 @@ fn column_option(cursor: &mut Cursor<'_>, column: &mut ColumnClause) -> Result<b
 fn refuse_column_option(cursor: &Cursor<'_>) -> Result<(), SqlError> {
     let missing = [
         ("INVISIBLE", "INVISIBLE column"),
-        ("GENERATED", "generated columns"),
-        ("AS", "generated columns"),
         ("REFERENCES", "FOREIGN KEY"),
-        ("CHECK", "CHECK constraint"),
-        ("CONSTRAINT", "CHECK constraint"),
         ("SRID", "spatial types"),
         ("SERIAL", "SERIAL DEFAULT VALUE"),
         ("ENGINE_ATTRIBUTE", "ENGINE_ATTRIBUTE"),
@@ -263,17 +268,12 @@ fn current_timestamp(cursor: &mut Cursor<'_>) -> Result<Option<u8>, SqlError> {
 }
 
 /// The clause behind DEFAULT.
-fn default(cursor: &mut Cursor<'_>) -> Result<DefaultClause, SqlError> {
+pub(super) fn default(cursor: &mut Cursor<'_>) -> Result<DefaultClause, SqlError> {
     if let Some(fraction) = current_timestamp(cursor)? {
         return Ok(DefaultClause::CurrentTimestamp { fraction });
     }
     if *cursor.peek() == Token::LParen {
-        cursor.next();
-        let start = cursor.offset();
-        let expression = cursor.expression()?;
-        let end = cursor.end_of_previous();
-        cursor.expect(&Token::RParen)?;
-        let text = cursor.text().get(start..end).unwrap_or("").trim().to_owned();
+        let (expression, text) = parenthesized(cursor)?;
         return Ok(DefaultClause::Expression(expression, text));
     }
     cursor.literal().map(DefaultClause::Literal)

@@ -1,7 +1,7 @@
 //! The execution of a statement: calls of GET_LOCK, the commit of what was open before, then its own steps and sleeps.
 #![expect(clippy::wildcard_enum_match_arm, reason = "plans that are not named are not counted")]
 
-use super::{After, AfterCommit, Execution, NAP_MAX, Nap, Running, Stage, Step};
+use super::{ATTEMPT_INTERVAL, After, AfterCommit, Execution, NAP_MAX, Nap, Running, Stage, Step};
 use crate::ddl_job::DdlRun;
 use crate::environment::Environment;
 use crate::locks::lock_tables::LockTablesRun;
@@ -17,7 +17,7 @@ use executor::change::ChangeRun;
 use executor::insert::InsertRun;
 use executor::modify::ModifyRun;
 use executor::select::{Operator, SelectRun, lend};
-use executor::{Completion, Failure, Progress};
+use executor::{Completion, Failure, Progress, Retry, lock_wait_timeout};
 use expression::Woken;
 use planner::plan::{ChangePlan, ChangeVerb, InsertPlan, Plan, SessionValue, TransactionStatement};
 use std::sync::Arc;
@@ -105,6 +105,12 @@ impl Session {
             let error = self.end_void_tables(env);
             return self.report(env, &error);
         }
+        if running.statement.cached.is_closed
+            && let Some(waits) = self.await_copy(env, running)
+        {
+            return waits;
+        }
+        running.closed_until = None;
         running.nap = None;
         if let Err(error) = self.enter_transaction(&running.statement) {
             return self.report(env, &error);
@@ -120,6 +126,25 @@ impl Session {
             }
             Err(failure) => self.fail(env, running, failure, false),
         }
+    }
+
+    /// An ALTER TABLE copies the rows of a table that the statement wants to change or lock. It looks again later,
+    /// until lock_wait_timeout is over. None: it need not wait, because its transaction has changed or locked rows of
+    /// the table before, and the copy waits for its end.
+    fn await_copy(&mut self, env: &mut Environment<'_>, running: &mut Running) -> Option<Option<Step>> {
+        let has_used =
+            |table: types::TableId| self.core.client.transaction.uses().any(|(used, _)| used.id == table);
+        if running.statement.cached.prepared.plan.closed().all(|table| has_used(table.id)) {
+            return None;
+        }
+        let now = env.now.monotonic;
+        let patience = Duration::from_secs(self.core.variables.timeouts.ddl_wait_s.into());
+        if *running.closed_until.get_or_insert(now + patience) <= now {
+            return Some(self.report(env, &lock_wait_timeout()));
+        }
+        let retry = Retry::after(ATTEMPT_INTERVAL, self.core.client.id, &mut env.executor());
+        running.stage = Some(Stage::Backoff(retry));
+        Some(None)
     }
 
     fn execution_of(
@@ -168,7 +193,9 @@ impl Session {
             Plan::Update(plan) => Execution::Modify(Box::new(ModifyRun::update(plan, &mut cx.executor())?)),
             Plan::Delete(plan) => Execution::Modify(Box::new(ModifyRun::delete(plan, &mut cx.executor())?)),
             Plan::Change(plan) => Execution::Change(Box::new(ChangeRun::new(plan, &mut cx.executor())?)),
-            Plan::Ddl(request) => Execution::Ddl(Box::new(DdlRun::new(Some(request)))),
+            Plan::Ddl(request) => {
+                Execution::Ddl(Box::new(DdlRun::new(Some(request)).in_context_of(&statement.run)))
+            }
             Plan::Show(plan) => {
                 let operator = crate::show::operator_of(plan, &mut cx)?;
                 Execution::select(SelectRun::of_operator(operator))
