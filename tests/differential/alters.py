@@ -15,6 +15,7 @@ COLLATIONS = ['utf8mb4_bin', 'utf8mb4_general_ci', 'utf8mb4_unicode_ci']
 class AlterStatements:
     def __init__(self, seed):
         self.random, self.names, self.next = random.Random(f'alters {seed}'), ['a', 'b', 'c'], 0
+        self.is_counted = False
 
     def begin(self):
         """What makes the table."""
@@ -88,13 +89,27 @@ class AlterStatements:
             f'UPDATE {TABLE} SET {self.column()} = DEFAULT WHERE id = {number - 30}',
             f'DELETE FROM {TABLE} WHERE id = {number}']))
 
+    def counted(self):
+        """A SELECT that counts what LIMIT leaves out; FOUND_ROWS() tells it behind it."""
+        self.is_counted = True
+        r = self.random
+        clause = r.choice(['', f' WHERE id > {r.randint(0, 40)}', ' GROUP BY id % 7'])
+        item = 'COUNT(*)' if 'GROUP' in clause else 'id'
+        limit = r.choice([f' LIMIT {r.randint(0, 9)}', f' LIMIT {r.randint(0, 9)} OFFSET {r.randint(0, 9)}', ''])
+        return Statement(f'SELECT SQL_CALC_FOUND_ROWS {item} AS x FROM {TABLE}{clause} ORDER BY 1{limit}', ordered=True)
+
     def statement(self):
+        if self.is_counted:
+            self.is_counted, self.wanted = False, self.names
+            return Statement('SELECT FOUND_ROWS()')
         shape = self.random.random()
         if shape < .4:
             return self.alter()
         self.wanted = self.names
         if shape < .7:
             return self.write()
+        if shape > .92:
+            return self.counted()
         order = self.random.choice(['id', f'{self.column()} IS NULL, id'])
         return Statement(f'SELECT * FROM {TABLE} ORDER BY {order}', ordered=True)
 

@@ -406,6 +406,8 @@ pub struct SelectRun {
     root: Operator,
     /// LIMIT and OFFSET are for who takes the rows.
     pub window: Window,
+    /// Rows outside of the window are counted, too.
+    pub counts_found: bool,
 }
 
 impl SelectRun {
@@ -422,7 +424,9 @@ impl SelectRun {
     }
 
     fn within(plan: &SelectPlan, window: Window, cx: &mut Cx<'_>) -> Result<Self, Failure> {
-        let mut root = source_of(plan, window, cx)?;
+        let all = Window { skip: 0, count: u64::MAX };
+        let needed = if plan.counts_found { all } else { window };
+        let mut root = source_of(plan, needed, cx)?;
         for step in plan.windows.iter().flat_map(|windows| &windows.steps) {
             root = Operator::Window(Box::new(WindowRun::new(step, root, cx)?));
         }
@@ -433,15 +437,15 @@ impl SelectRun {
             root = Operator::Distinct { input: Box::new(root), distinct: Distinct::new(types.clone()) };
         }
         if let Some(sort) = &plan.steps.sort {
-            let sorter = Sorter::new(sort.columns.clone(), sort.equals, window.useful());
+            let sorter = Sorter::new(sort.columns.clone(), sort.equals, needed.useful());
             root = Operator::Sort { input: Box::new(root), sorter };
         }
-        Ok(Self { root, window })
+        Ok(Self { root, window, counts_found: plan.counts_found })
     }
 
     /// Rows that were made for a statement that is no SELECT (SHOW).
     pub fn of_operator(root: Operator) -> Self {
-        Self { root, window: Window { skip: 0, count: u64::MAX } }
+        Self { root, window: Window { skip: 0, count: u64::MAX }, counts_found: false }
     }
 
     /// Gives rows to `sink` until it is full, an answer must come, the budget is spent, or there are no more.

@@ -517,6 +517,8 @@ pub struct SelectPlan {
     pub limit: Limit,
     /// FOR UPDATE, FOR SHARE.
     pub lock: Option<(LockMode, LockWait)>,
+    /// SQL_CALC_FOUND_ROWS: rows behind LIMIT are found, too, and counted.
+    pub counts_found: bool,
     /// The steps of the executor that follow from all that.
     pub steps: Steps,
 }

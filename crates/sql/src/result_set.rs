@@ -13,17 +13,38 @@ use executor::{Completion, Failure, Progress};
 use mysql_protocol::PacketWriter;
 use mysql_protocol::result::RowFormat;
 use protocol::module::SEND_BUFFER_HIGH;
+use query::RowSink;
+use types::ValueRef;
 
 /// A SELECT or SHOW that runs.
 pub(crate) struct ResultSet {
     run: SelectRun,
     is_header_sent: bool,
     row_count: u64,
+    /// Rows that were found and not sent, where they are counted.
+    unsent: u64,
 }
+
+/// Counts rows that nobody wants.
+struct Counter(u64);
+
+impl RowSink for Counter {
+    fn row(&mut self, _: &[u8], _: &[u8], _: &[ValueRef<'_>]) {
+        self.0 += 1;
+    }
+
+    fn is_full(&self) -> bool {
+        self.0 >= COUNTED_AT_ONCE
+    }
+}
+
+/// Rows that are counted before the budget is looked at.
+const COUNTED_AT_ONCE: u64 = 1_024;
 
 impl ResultSet {
     pub(crate) fn new(run: SelectRun) -> Self {
-        Self { run, is_header_sent: false, row_count: 0 }
+        let unsent = if run.counts_found { run.window.skip } else { 0 };
+        Self { run, is_header_sent: false, row_count: 0, unsent }
     }
 
     /// True once the client has got a part of the result.
@@ -54,9 +75,10 @@ impl ResultSet {
                 Pump::Wait => return Ok(Progress::Wait),
                 Pump::Spent => return Ok(Progress::Spent),
                 Pump::End => {
+                    let not_skipped = if self.run.counts_found { self.run.window.skip } else { 0 };
                     return Ok(Progress::Done(Completion {
                         is_result_set: true,
-                        row_count: self.row_count,
+                        row_count: self.row_count + self.unsent.saturating_sub(not_skipped),
                         ..Completion::default()
                     }));
                 }
@@ -104,6 +126,20 @@ impl ResultSet {
         pump
     }
 
+    /// SQL_CALC_FOUND_ROWS: counts the rows behind LIMIT.
+    fn count_rest(&mut self, cx: &mut Cx<'_, '_>) -> Result<Pump, Failure> {
+        loop {
+            let mut counter = Counter(0);
+            let pump = self.run.pump(&mut cx.executor(), &mut counter)?;
+            self.unsent += counter.0;
+            match pump {
+                Pump::Rows if cx.env.budget.is_spent() => return Ok(Pump::Spent),
+                Pump::Rows => {}
+                pump @ (Pump::Wait | Pump::Spent | Pump::End) => return Ok(pump),
+            }
+        }
+    }
+
     fn pump(
         &mut self,
         cached: &CachedStatement,
@@ -111,6 +147,9 @@ impl ResultSet {
         writer: &mut RowWriter<'_>,
     ) -> Result<Pump, Failure> {
         loop {
+            if writer.left == 0 && self.run.counts_found {
+                return self.count_rest(cx);
+            }
             if writer.left == 0 {
                 self.run.close(&mut cx.executor());
                 return Ok(Pump::End);

@@ -104,6 +104,7 @@ impl Binder<'_> {
             order_by_index: None,
             limit,
             lock: None,
+            counts_found: false,
             steps: Steps::default(),
         };
         plan.steps = steps_of(&plan, self.volatile_calls > 0);

@@ -63,8 +63,11 @@ impl Binder<'_> {
         let before = self.open_with(&parts.withs)?;
         let (mut plan, columns) = match &parts.body {
             QueryBody::One(block) => {
+                let counts_found = counts_found(block);
                 let block = if parts.withs.is_empty() { *block } else { block.found() };
-                self.block(&block, statement.lock_in_share_mode)?
+                let (mut plan, columns) = self.block(&block, statement.lock_in_share_mode)?;
+                plan.counts_found = counts_found;
+                (plan, columns)
             }
             QueryBody::Several(_) if statement.lock_in_share_mode => return Err(lock_of_set()),
             QueryBody::Several(body) => self.set_operation(body, &parts)?,
@@ -95,6 +98,9 @@ impl Binder<'_> {
     fn nested_block(&mut self, block: &Parts<'_>) -> Result<BoundQuery, SqlError> {
         if !block.locks.is_empty() {
             return Err(SqlError::unsupported("FOR UPDATE and FOR SHARE in a query within a query"));
+        }
+        if counts_found(block) {
+            return Err(SqlError::unsupported("SQL_CALC_FOUND_ROWS in a query within a query"));
         }
         let volatile_calls = self.volatile_calls;
         let bound = self.block(&block.found(), false)?;
@@ -378,6 +384,11 @@ pub(super) fn query_parts<'q>(text: &str, query: &'q Query) -> Result<QueryParts
     }
     let body = query_body(text, body, order_by, limit, locks)?;
     Ok(QueryParts { withs, body, order_by, limit, locks })
+}
+
+/// SQL_CALC_FOUND_ROWS.
+fn counts_found(block: &Parts<'_>) -> bool {
+    block.select.select_modifiers.as_ref().is_some_and(|modifiers| modifiers.sql_calc_found_rows)
 }
 
 /// A query's body; the clauses are those of its SELECT, if it is one.

@@ -161,6 +161,7 @@ impl Binder<'_> {
             order_by_index,
             limit,
             lock,
+            counts_found: false,
             steps: Steps::default(),
         };
         plan.steps = steps_of(&plan, self.volatile_calls > 0);
@@ -606,7 +607,8 @@ pub(super) fn check_select(text: &str, select: &Select) -> Result<(), SqlError> 
         select_token: _,
         optimizer_hints: _,
         distinct: _,
-        select_modifiers,
+        // SQL_CALC_FOUND_ROWS is the statement's.
+        select_modifiers: _,
         top,
         top_before_distinct: _,
         projection: _,
@@ -628,9 +630,6 @@ pub(super) fn check_select(text: &str, select: &Select) -> Result<(), SqlError> 
         value_table_mode,
         flavor,
     } = select;
-    if select_modifiers.as_ref().is_some_and(|modifiers| modifiers.sql_calc_found_rows) {
-        return Err(SqlError::unsupported("SQL_CALC_FOUND_ROWS"));
-    }
     if into.is_some() {
         return Err(SqlError::unsupported("SELECT ... INTO"));
     }

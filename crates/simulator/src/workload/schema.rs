@@ -1,5 +1,5 @@
-//! DDL that races DML: one client makes and drops an index and other tables, others insert, update and delete rows of
-//! the same table.
+//! DDL that races DML: one client makes and drops an index and other tables. It also has all rows written again with a
+//! column of another type. Others insert, update and delete rows of the same table.
 
 use super::holders::Hold;
 use crate::client::{Action, Answer, Script};
@@ -15,6 +15,8 @@ pub struct SchemaChanger {
     node: NodeId,
     left: u32,
     has_index: bool,
+    /// Column `a` is a BIGINT.
+    is_wide: bool,
     is_connected: bool,
     /// The pending statement was tried and may have been done, or be done yet by whoever finishes its job.
     is_retry: bool,
@@ -39,6 +41,7 @@ impl SchemaChanger {
             node,
             left: count,
             has_index: false,
+            is_wide: false,
             is_connected: false,
             is_retry: false,
             tries_left: 100,
@@ -81,12 +84,18 @@ impl SchemaChanger {
             return Action::Finish;
         }
         self.left -= 1;
-        self.pending = if self.has_index {
-            vec!["DROP INDEX by_a ON sim.changing".to_owned()]
+        self.pending = if self.left.is_multiple_of(3) {
+            self.is_wide = !self.is_wide;
+            let sql_type = if self.is_wide { "BIGINT" } else { "INT" };
+            vec![format!("ALTER TABLE sim.changing MODIFY a {sql_type} NOT NULL")]
         } else {
-            vec!["CREATE INDEX by_a ON sim.changing (a)".to_owned()]
+            self.has_index = !self.has_index;
+            vec![if self.has_index {
+                "CREATE INDEX by_a ON sim.changing (a)".to_owned()
+            } else {
+                "DROP INDEX by_a ON sim.changing".to_owned()
+            }]
         };
-        self.has_index = !self.has_index;
         self.pending.push("CREATE TABLE sim.passing (x INT PRIMARY KEY)".to_owned());
         self.pending.push("DROP TABLE sim.passing".to_owned());
         self.pending.reverse();

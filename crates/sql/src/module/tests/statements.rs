@@ -42,6 +42,26 @@ fn pi_is_shown_with_six_decimals_and_has_all() {
 }
 
 #[test]
+fn found_rows_counts_what_limit_leaves_out() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    let rows = "(SELECT 1 AS a UNION SELECT 2 UNION SELECT 3 UNION SELECT 4) AS x";
+    for (modifier, limit, sent, found) in [
+        ("SQL_CALC_FOUND_ROWS", "LIMIT 1", 1, "4"),
+        ("SQL_CALC_FOUND_ROWS", "ORDER BY a DESC LIMIT 2 OFFSET 1", 2, "4"),
+        ("SQL_CALC_FOUND_ROWS", "LIMIT 0", 0, "4"),
+        ("SQL_CALC_FOUND_ROWS", "LIMIT 5 OFFSET 9", 0, "4"),
+        ("SQL_CALC_FOUND_ROWS DISTINCT", "LIMIT 3", 3, "4"),
+        ("SQL_CALC_FOUND_ROWS", "", 4, "4"),
+        ("", "LIMIT 3", 3, "3"),
+    ] {
+        let shown = texts(harness.ask(client, &format!("SELECT {modifier} a FROM {rows} {limit}")));
+        assert_eq!(shown.len(), sent, "{modifier} {limit}");
+        assert_eq!(texts(harness.ask(client, "SELECT FOUND_ROWS()")), [[found]], "{modifier} {limit}");
+    }
+}
+
+#[test]
 fn statements_are_counted_by_kind() {
     let mut harness = Harness::new();
     let client = harness.connect();
