@@ -25,6 +25,8 @@ errors! {
     reserved_database(name: &str) = 3552 "Access to system schema '{name}' is rejected.";
     table_exists(name: &str) = 1050 "Table '{name}' already exists";
     unknown_table(names: &str) = 1051 "Unknown table '{names}'";
+    not_view(table: &TableName) = 1347 "'{table}' is not VIEW";
+    not_base_table(table: &TableName) = 1347 "'{table}' is not BASE TABLE";
     no_such_table(table: &TableName) = 1146 "Table '{table}' doesn't exist";
     name_too_long(name: &str) = 1059 "Identifier name '{name}' is too long";
     wrong_database_name(name: &str) = 1102 "Incorrect database name '{name}'";

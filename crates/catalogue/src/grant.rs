@@ -65,7 +65,8 @@ fn check_table(
     change: &PrivilegeChange,
 ) -> Result<Vec<(String, Privileges)>, SqlError> {
     let is_virtual = is_reserved_database(&name.database) && name.database != SYSTEM_DATABASE;
-    let Some(table) = schema.table(&name.database, &name.name) else {
+    let view = || schema.view(&name.database, &name.name).map(|view| &view.table);
+    let Some(table) = schema.table(&name.database, &name.name).or_else(view) else {
         if is_virtual || change.privileges.has(Privileges::CREATE) && change.columns.is_empty() {
             return Ok(change.columns.clone());
         }

@@ -39,7 +39,7 @@ pub use request::{
     AccountOptions, AlterAction, Authentication, CheckSpec, ColumnSpec, CreateTable, Credential, DdlRequest,
     DefaultRoles, DefaultSpec, GrantLevel, KeyPartSpec, KeySpec, KeySpecKind, MetadataOption, Nullability,
     PrivilegeChange, RoleChange, Secret, TableName, TableOptions, UserName, UserSpec, VariableChange,
-    VariableSetting,
+    VariableSetting, ViewRequest, ViewVerb,
 };
 pub use rows::{CatalogueError, SchemaBuilder, SchemaChange, SchemaChanges};
 pub use show::{column_default_text, column_type_text, show_create_database, show_create_table};

@@ -6,7 +6,9 @@
 
 use crate::error::{self, Named, check_name};
 use crate::job::Step;
-use crate::request::{CreateTable, DdlRequest, TableName, VariableChange, VariableSetting};
+use crate::request::{
+    CreateTable, DdlRequest, TableName, VariableChange, VariableSetting, ViewRequest, ViewVerb,
+};
 use crate::rows::SchemaChange;
 use crate::system::is_reserved_database;
 use crate::table::{self, NewTable, TableIds};
@@ -14,7 +16,9 @@ use crate::{accounts, alter, check, grant};
 use protocol::SqlError;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use types::{Collation, Database, GlobalVariable, Schema, TableDefinition, TableId, TableKind};
+use types::{
+    Collation, Database, GlobalVariable, Schema, TableDefinition, TableId, TableKind, ViewDefinition,
+};
 
 /// The parts of a job.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -88,6 +92,8 @@ pub(crate) fn plan(request: &DdlRequest, schema: &Schema, ids: &mut TableIds) ->
             accounts::drop("DROP ROLE", schema, roles, *if_exists)
         }
         DdlRequest::SetVariables(changes) => Ok(set_variables(schema, changes)),
+        DdlRequest::PutView(request) => put_view(schema, request),
+        DdlRequest::DropViews { views, if_exists } => drop_views(schema, views, *if_exists),
     }
 }
 
@@ -135,6 +141,12 @@ pub(crate) fn summary(request: &DdlRequest) -> String {
         DdlRequest::SetVariables(changes) => {
             format!("SET GLOBAL {}", join(changes.iter().map(|change| change.name.clone()), ", "))
         }
+        DdlRequest::PutView(request) => {
+            let (database, name) = request.view.full_name();
+            let verb = if request.verb == ViewVerb::Alter { "ALTER" } else { "CREATE" };
+            format!("{verb} VIEW {database}.{name}")
+        }
+        DdlRequest::DropViews { views, .. } => format!("DROP VIEW {}", list(views)),
     }
 }
 
@@ -206,8 +218,10 @@ fn drop_database(schema: &Schema, name: &str, if_exists: bool) -> Result<Planned
     }
     let tables: Vec<_> = schema.tables_of(name).collect();
     let mut changes: Vec<SchemaChange> = tables.iter().flat_map(|table| drop_table_changes(table)).collect();
+    changes.extend(schema.views_of(name).map(|view| drop_view_change(name, &view.table.name)));
+    let affected_rows = (tables.len() + schema.views_of(name).count()) as u64;
     changes.push(SchemaChange::DropDatabase { name: name.to_owned() });
-    Ok(Planned { affected_rows: tables.len() as u64, ..Planned::once(changes) })
+    Ok(Planned { affected_rows, ..Planned::once(changes) })
 }
 
 // ---- tables ---------------------------------------------------------------------------------------------------------
@@ -218,9 +232,18 @@ pub(crate) fn changeable_table<'a>(
     name: &TableName,
 ) -> Result<&'a Arc<TableDefinition>, SqlError> {
     check_not_reserved(&name.database)?;
+    check_no_view(schema, name)?;
     let table = schema.table(&name.database, &name.name).ok_or_else(|| error::no_such_table(name))?;
     stdx::require!(table.kind == TableKind::User, "a table outside the system database is a user table");
     Ok(table)
+}
+
+/// Refuses a view where a table must be.
+fn check_no_view(schema: &Schema, name: &TableName) -> Result<(), SqlError> {
+    match schema.view(&name.database, &name.name) {
+        Some(_) => Err(error::not_base_table(name)),
+        None => Ok(()),
+    }
 }
 
 /// Refuses a name under which no new table can come: reserved or unknown database, name that is none, name that is
@@ -231,7 +254,8 @@ pub(crate) fn check_free(schema: &Schema, name: &TableName) -> Result<(), SqlErr
     if schema.database(&name.database).is_none() {
         return Err(error::unknown_database(&name.database));
     }
-    if schema.table(&name.database, &name.name).is_some() {
+    let is_view = schema.view(&name.database, &name.name).is_some();
+    if is_view || schema.table(&name.database, &name.name).is_some() {
         return Err(error::table_exists(&name.name));
     }
     Ok(())
@@ -282,6 +306,7 @@ fn create_table_like(
     like: &TableName,
     ids: &mut TableIds,
 ) -> Result<Planned, SqlError> {
+    check_no_view(schema, like)?;
     let source = schema.table(&like.database, &like.name).ok_or_else(|| error::no_such_table(like))?;
     if let Some(exists) = unless_exists(check_free(schema, name), if_not_exists)? {
         return Ok(exists);
@@ -310,6 +335,9 @@ fn drop_tables(schema: &Schema, names: &[TableName], if_exists: bool) -> Result<
 }
 
 fn truncate(schema: &Schema, name: &TableName, ids: &mut TableIds) -> Result<Planned, SqlError> {
+    if schema.view(&name.database, &name.name).is_some() {
+        return Err(error::no_such_table(name));
+    }
     let old = changeable_table(schema, name)?;
     let mut changes = drop_table_changes(old);
     changes.extend(new_table_changes(table::copy(old, name, old.slots, ids), 1));
@@ -319,7 +347,14 @@ fn truncate(schema: &Schema, name: &TableName, ids: &mut TableIds) -> Result<Pla
 fn rename_tables(schema: &Schema, pairs: &[(TableName, TableName)]) -> Result<Planned, SqlError> {
     let mut working = schema.clone();
     let mut renamed: BTreeMap<TableId, ()> = BTreeMap::new();
+    let mut of_views = Vec::new();
     for (from, to) in pairs {
+        if let Some(view) = working.view(&from.database, &from.name).cloned() {
+            let changes = rename_view(&working, &view, to)?;
+            changes.iter().for_each(|change| change.apply(&mut working));
+            of_views.extend(changes);
+            continue;
+        }
         let table = Arc::clone(changeable_table(&working, from)?);
         check_free(&working, to)?;
         for moved in move_table(&working, &table, to) {
@@ -331,7 +366,8 @@ fn rename_tables(schema: &Schema, pairs: &[(TableName, TableName)]) -> Result<Pl
         let (old, new) = (schema.table_by_id(*id)?, working.table_by_id(*id)?);
         Some(SchemaChange::PutTable(TableDefinition { version: old.version + 1, ..(**new).clone() }))
     };
-    Ok(Planned::once(renamed.keys().filter_map(final_version).collect()))
+    of_views.extend(renamed.keys().filter_map(final_version));
+    Ok(Planned::once(of_views))
 }
 
 /// A table and its hidden tables under another name.
@@ -352,4 +388,72 @@ pub(crate) fn move_table(schema: &Schema, table: &TableDefinition, to: &TableNam
         }));
     }
     moved
+}
+
+// ---- views ---------------------------------------------------------------------------------------------------------
+
+/// CREATE VIEW, ALTER VIEW.
+fn put_view(schema: &Schema, request: &ViewRequest) -> Result<Planned, SqlError> {
+    let ViewRequest { verb, view } = request;
+    let name = TableName::new(&view.table.database, &view.table.name);
+    check_not_reserved(&name.database)?;
+    let is_table = schema.table(&name.database, &name.name).is_some();
+    let is_view = schema.view(&name.database, &name.name).is_some();
+    match verb {
+        ViewVerb::Create => check_free(schema, &name)?,
+        ViewVerb::CreateOrReplace | ViewVerb::Alter if is_table => return Err(error::not_view(&name)),
+        ViewVerb::Alter if !is_view => return Err(error::no_such_table(&name)),
+        ViewVerb::CreateOrReplace if !is_view => check_free(schema, &name)?,
+        ViewVerb::CreateOrReplace | ViewVerb::Alter => {}
+    }
+    for column in &view.table.columns {
+        check_name(&column.name, Named::Column)?;
+    }
+    Ok(Planned::once(vec![SchemaChange::PutView(view.clone())]))
+}
+
+/// DROP VIEW.
+fn drop_views(schema: &Schema, names: &[TableName], if_exists: bool) -> Result<Planned, SqlError> {
+    let mut dropped = BTreeMap::new();
+    let mut unknown = Vec::new();
+    for name in names {
+        check_not_reserved(&name.database)?;
+        if schema.view(&name.database, &name.name).is_some() {
+            if dropped.insert((&name.database, &name.name), ()).is_some() {
+                return Err(SqlError::new(1066, format!("Not unique table/alias: '{}'", name.name)));
+            }
+        } else if schema.table(&name.database, &name.name).is_some() {
+            return Err(error::not_view(name));
+        } else {
+            unknown.push(name);
+        }
+    }
+    if !unknown.is_empty() && !if_exists {
+        return Err(error::unknown_table(&join(unknown.iter().map(ToString::to_string), ",")));
+    }
+    let changes = dropped.into_keys().map(|(database, name)| drop_view_change(database, name)).collect();
+    let notes = unknown.iter().map(|name| error::unknown_table(&name.to_string())).collect();
+    Ok(Planned::once(changes).with_notes(notes))
+}
+
+/// The change that drops a view.
+fn drop_view_change(database: &str, name: &str) -> SchemaChange {
+    SchemaChange::DropView { database: database.to_owned(), name: name.to_owned() }
+}
+
+/// RENAME TABLE of a view: within its database.
+fn rename_view(
+    schema: &Schema,
+    view: &ViewDefinition,
+    to: &TableName,
+) -> Result<Vec<SchemaChange>, SqlError> {
+    let (database, name) = view.full_name();
+    if database != to.database {
+        let text = format!("Changing schema from '{database}' to '{}' is not allowed.", to.database);
+        return Err(SqlError::new(1450, text));
+    }
+    check_free(schema, to)?;
+    let table = TableDefinition { name: to.name.clone(), ..(*view.table).clone() };
+    let moved = ViewDefinition { table: Arc::new(table), ..view.clone() };
+    Ok(vec![drop_view_change(database, name), SchemaChange::PutView(moved)])
 }

@@ -17,7 +17,7 @@ use protocol::program::StatementContext;
 pub use types::UserName;
 use types::{
     AccountAttributes, AdminOption, Collation, DynamicPrivileges, NumberFormat, PasswordLifetime,
-    PasswordLockTime, Privileges, RequiredSecurity, SqlType, Value,
+    PasswordLockTime, Privileges, RequiredSecurity, SqlType, Value, ViewDefinition,
 };
 use wire_derive::Wire;
 
@@ -146,6 +146,35 @@ pub enum DdlRequest {
     RenameUsers(Vec<(UserName, UserName)>),
     /// SET GLOBAL, SET PERSIST, SET PERSIST_ONLY, RESET PERSIST: from left to right, all or nothing.
     SetVariables(Vec<VariableChange>),
+    /// CREATE VIEW, ALTER VIEW.
+    PutView(Box<ViewRequest>),
+    /// DROP VIEW.
+    DropViews {
+        /// The views.
+        views: Vec<TableName>,
+        /// IF EXISTS.
+        if_exists: bool,
+    },
+}
+
+/// CREATE VIEW, ALTER VIEW.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct ViewRequest {
+    /// Which.
+    pub verb: ViewVerb,
+    /// The view as it shall be.
+    pub view: ViewDefinition,
+}
+
+/// The statements that make a view.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub enum ViewVerb {
+    /// CREATE VIEW: the name must be free.
+    Create,
+    /// CREATE OR REPLACE VIEW.
+    CreateOrReplace,
+    /// ALTER VIEW: the view must be there.
+    Alter,
 }
 
 /// A system variable, and what becomes of it.
@@ -202,7 +231,9 @@ impl DdlRequest {
             | DdlRequest::SetDefaultRoles { .. }
             | DdlRequest::CreateRoles { .. }
             | DdlRequest::DropRoles { .. }
-            | DdlRequest::SetVariables(_) => None,
+            | DdlRequest::SetVariables(_)
+            | DdlRequest::PutView(_)
+            | DdlRequest::DropViews { .. } => None,
         }
     }
 }

@@ -20,13 +20,13 @@
 
 use crate::system::{
     self, DATABASES, DEFAULT_ROLES, FIRST_USER_TABLE, GRANTS, MalformedRow, ROLE_EDGES, SCHEMA_CHANGES,
-    SystemTables, SystemWrite, TABLES, USERS, VARIABLES,
+    SystemTables, SystemWrite, TABLES, USERS, VARIABLES, VIEWS,
 };
 use std::sync::Arc;
 use types::{
     AccountAttributes, AdminOption, Collation, Database, DefaultRole, GlobalVariable, GrantPlace, GrantRow,
     RoleEdge, Schema, SchemaError, SchemaVersion, TableDefinition, TableId, TableKind, User, UserName, Value,
-    ValueRef,
+    ValueRef, ViewDefinition,
 };
 use wire_derive::Wire;
 
@@ -102,6 +102,15 @@ pub enum SchemaChange {
         /// Its name.
         name: String,
     },
+    /// A new view, or another query of one.
+    PutView(ViewDefinition),
+    /// The view is gone.
+    DropView {
+        /// Its database.
+        database: String,
+        /// Its name.
+        name: String,
+    },
 }
 
 impl SchemaChange {
@@ -138,6 +147,8 @@ impl SchemaChange {
             SchemaChange::DropVariable { name } => {
                 Arc::make_mut(&mut schema.variables).remove(name);
             }
+            SchemaChange::PutView(view) => schema.put_view(view.clone()),
+            SchemaChange::DropView { database, name } => schema.remove_view(database, name),
             SchemaChange::PutSequence { .. } | SchemaChange::DropSequence { .. } => {}
         }
     }
@@ -182,6 +193,15 @@ impl SchemaChange {
                 tables.put(VARIABLES, &[text(name).as_ref(), value.as_ref(), persisted.as_ref()])
             }
             SchemaChange::DropVariable { name } => tables.delete(VARIABLES, &[text(name).as_ref()]),
+            SchemaChange::PutView(view) => {
+                let (database, name) = view.full_name();
+                let definition = system::to_blob(view);
+                let values = [database.as_bytes(), name.as_bytes(), &definition].map(ValueRef::Bytes);
+                tables.put(VIEWS, &values)
+            }
+            SchemaChange::DropView { database, name } => {
+                tables.delete(VIEWS, &[text(database).as_ref(), text(name).as_ref()])
+            }
         }
     }
 }
@@ -332,7 +352,8 @@ pub struct SchemaBuilder {
 
 impl SchemaBuilder {
     /// The tables whose rows it needs, all of them.
-    pub const TABLES: [TableId; 7] = [DATABASES, TABLES, USERS, GRANTS, ROLE_EDGES, DEFAULT_ROLES, VARIABLES];
+    pub const TABLES: [TableId; 8] =
+        [DATABASES, TABLES, USERS, GRANTS, ROLE_EDGES, DEFAULT_ROLES, VARIABLES, VIEWS];
 
     /// A builder for the rows that are scanned after the version row was read.
     #[must_use]
@@ -359,6 +380,7 @@ impl SchemaBuilder {
             VARIABLES => variable_of(values).map(|(name, variable)| {
                 Arc::make_mut(&mut schema.variables).insert(name, variable);
             }),
+            VIEWS => view_of(values).map(|view| schema.put_view(view)),
             _ => None,
         };
         // Rows of two versions may contradict each other: `finish` looks first whether they are of one.
@@ -453,6 +475,13 @@ fn variable_of(values: Vec<Value>) -> Option<(String, GlobalVariable)> {
     let mut values = values.into_iter();
     let name = text_of(values.next()?)?;
     Some((name, GlobalVariable { value: optional(values.next()?)?, persisted: optional(values.next()?)? }))
+}
+
+fn view_of(values: Vec<Value>) -> Option<ViewDefinition> {
+    let mut values = values.into_iter();
+    let (database, name) = (text_of(values.next()?)?, text_of(values.next()?)?);
+    let view: ViewDefinition = system::from_blob(&bytes_of(values.next()?)?)?;
+    (view.full_name() == (&*database, &*name)).then_some(view)
 }
 
 fn default_role_of(values: Vec<Value>) -> Option<DefaultRole> {

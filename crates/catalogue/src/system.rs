@@ -17,6 +17,7 @@
 //! | 12 | `variables` | name | a variable set for the whole cluster: its value, and the one to begin with |
 //! | 13 | `user_locks` | name | none: what GET_LOCK locks is the row lock of a name's key |
 //! | 14 | `schema_changes` | version | the changes of the newest versions, for nodes that are a few behind (rows.rs) |
+//! | 15 | `views` | database, name | one per view: its encoded definition |
 //!
 //! `place` in `grants` is 0 global, 1 dynamic, 2 database, 3 table, 4 column ([`GrantPlace`]).
 //!
@@ -74,6 +75,8 @@ pub const VARIABLES: TableId = TableId(12);
 pub const USER_LOCKS: TableId = TableId(13);
 /// `schema_changes`.
 pub const SCHEMA_CHANGES: TableId = TableId(14);
+/// `views`.
+pub const VIEWS: TableId = TableId(15);
 /// The first id that CREATE TABLE gives out; those below are for system tables.
 pub const FIRST_USER_TABLE: TableId = TableId(100);
 /// The version of all system tables; a build that changes one raises it.
@@ -471,7 +474,7 @@ fn definitions() -> Vec<TableDefinition> {
     .chain(grant_tables())
     .chain([variables_table()])
     .chain([system_table(USER_LOCKS, "user_locks", 1, vec![column("name", text(64))])])
-    .chain([schema_changes_table()])
+    .chain([schema_changes_table(), views_table()])
     .collect()
 }
 
@@ -536,6 +539,15 @@ fn schema_changes_table() -> TableDefinition {
         column("changes", SqlType::Blob { size: BlobSize::Medium }),
     ];
     system_table(SCHEMA_CHANGES, "schema_changes", 1, columns)
+}
+
+fn views_table() -> TableDefinition {
+    let columns = vec![
+        column("database", text(64)),
+        column("name", text(64)),
+        column("definition", SqlType::Blob { size: BlobSize::Medium }),
+    ];
+    system_table(VIEWS, "views", 2, columns)
 }
 
 #[cfg(test)]

@@ -173,6 +173,19 @@ impl Draft {
         }
     }
 
+    /// Calls `visit` for each stored table of it.
+    pub(crate) fn visit_tables(&self, visit: &mut impl FnMut(&Arc<TableDefinition>)) {
+        match self {
+            Draft::One => {}
+            Draft::Table { table, .. } => visit(table),
+            Draft::Query { relation, .. } => relation.visit_tables(&mut |table| visit(table)),
+            Draft::Join { left, right, .. } => {
+                left.visit_tables(visit);
+                right.visit_tables(visit);
+            }
+        }
+    }
+
     /// Adds the columns that its conditions fix.
     pub(crate) fn dependencies(&self, dependencies: &mut Vec<Dependency>) {
         match self {

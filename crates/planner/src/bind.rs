@@ -28,6 +28,7 @@ mod scope;
 mod select;
 mod session;
 mod subquery;
+mod view;
 mod window;
 mod with;
 
@@ -35,6 +36,7 @@ pub use grant::role_names;
 pub(crate) use session::result_table;
 
 use super::statement::{FlushOption, Statement, TableName};
+use super::view_text::Names;
 use super::{BindContext, privileges};
 use crate::algebra::Subquery;
 use crate::plan::{
@@ -47,7 +49,10 @@ use protocol::SqlError;
 use sqlparser::ast::{Expr, Value as AstValue};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use types::{Collation, ColumnIndex, IntegerWidth, NumberFormat, SqlType, TableDefinition, TableKind, Value};
+use types::{
+    Collation, ColumnIndex, IntegerWidth, NumberFormat, SqlType, TableDefinition, TableKind, Value,
+    ViewDefinition,
+};
 
 /// Items of a SELECT list, of GROUP BY and of ORDER BY: as many as a prepared statement can have markers.
 const ITEM_COUNT_MAX: usize = 65_535;
@@ -125,6 +130,23 @@ pub(crate) struct Binder<'a> {
     pub(crate) stores_computed: bool,
     /// The volatile functions that are allowed where the expression that is bound next stands.
     pub(crate) volatile_place: VolatilePlace,
+    /// The views that are bound.
+    pub(crate) views: ViewState,
+}
+
+/// The binder's knowledge of views.
+#[derive(Debug, Default)]
+pub(crate) struct ViewState {
+    /// The views in whose queries the binder is, the outermost first: database and name.
+    pub(crate) stack: Vec<(String, String)>,
+    /// One was met.
+    pub(crate) was_met: bool,
+    /// How many trees of joins with outer ones are around the table that is bound.
+    pub(crate) outer_joins: usize,
+    /// The meanings of names are noted here, for a view that is made.
+    pub(crate) names: Option<Box<Names>>,
+    /// Warnings of each execution, by number.
+    pub(crate) warnings: Vec<(u16, String)>,
 }
 
 /// A column of a SELECT around the one that names it.
@@ -180,6 +202,17 @@ impl Bound {
 pub(crate) enum NamedTable {
     Stored(Arc<TableDefinition>),
     Virtual(VirtualTable, Arc<TableDefinition>),
+    View(Arc<ViewDefinition>),
+}
+
+impl NamedTable {
+    /// Its columns.
+    pub(crate) fn definition(&self) -> &Arc<TableDefinition> {
+        match self {
+            NamedTable::Stored(table) | NamedTable::Virtual(_, table) => table,
+            NamedTable::View(view) => &view.table,
+        }
+    }
 }
 
 /// Binds a statement whose `?` have the given types.
@@ -210,6 +243,7 @@ pub(crate) fn bind(
         volatile_calls: 0,
         stores_computed: false,
         volatile_place: VolatilePlace::Session,
+        views: ViewState::default(),
     };
     let bound = binder.statement(statement);
     let bound =
@@ -227,16 +261,20 @@ pub(crate) fn bind(
     if let Some(table) = table_of(&bound.plan) {
         privileges::check_columns(table, &binder.uses, context)?;
     }
+    // A plan is made of the texts of the views that it reads, too.
+    let depends_on_tables = binder.virtual_reads.is_empty() && !binder.views.was_met;
+    let mut warnings = ddl::deprecations(statement);
+    warnings.append(&mut binder.views.warnings);
     Ok(Prepared {
         schema: context.schema.version,
-        tables: stored_tables_of(&bound.plan).filter(|_| binder.virtual_reads.is_empty()),
+        tables: stored_tables_of(&bound.plan).filter(|_| depends_on_tables),
         virtual_reads: binder.virtual_reads,
         plan: bound.plan,
         parameters: parameter_types.to_vec(),
         session_values: binder.session_values,
         is_volatile: binder.volatile_calls > 0 || binder.stores_computed,
         columns: Arc::new(bound.columns),
-        warnings: ddl::deprecations(statement),
+        warnings,
     })
 }
 
@@ -354,6 +392,9 @@ impl Binder<'_> {
         if let Some(table) = self.context.schema.table(database, &name.name) {
             return Ok(NamedTable::Stored(Arc::clone(table)));
         }
+        if let Some(view) = self.context.schema.view(database, &name.name) {
+            return Ok(NamedTable::View(Arc::clone(view)));
+        }
         if is_virtual_database(database) {
             let table = VirtualTable {
                 database: database.to_ascii_lowercase(),
@@ -371,11 +412,18 @@ impl Binder<'_> {
         Err(SqlError::new(1146, format!("Table '{database}.{}' doesn't exist", name.name)))
     }
 
+    /// Whether a view has this name.
+    pub(crate) fn is_view(&self, name: &TableName) -> bool {
+        let database = name.database.as_deref().or(self.context.database).unwrap_or_default();
+        self.context.schema.view(database, &name.name).is_some()
+    }
+
     /// A table that may be changed.
     pub(crate) fn stored_table(&self, name: &TableName) -> Result<Arc<TableDefinition>, SqlError> {
         match self.named_table(name)? {
             NamedTable::Stored(table) if table.kind == TableKind::User => Ok(table),
             NamedTable::Stored(table) => Err(system_table_rejected(&table)),
+            NamedTable::View(_) => Err(SqlError::unsupported("changes through views")),
             NamedTable::Virtual(table, _) => {
                 let (user, host) = self.context.user;
                 Err(SqlError::new(

@@ -19,6 +19,7 @@
 //! | `steps` | what a SELECT does with the rows: sorting, DISTINCT, LIMIT |
 //! | `privileges` | which privileges each statement needs |
 //! | `plan` | what a plan is |
+//! | `view_text` | a view's query with all names in full |
 //! | `character_sets` | what MySQL warns of where utf8mb3 is named |
 //! | `explain`, `secrets` | plans for people; texts without passwords |
 //!
@@ -54,6 +55,7 @@ mod statement;
 mod steps;
 mod syntax;
 mod tokens;
+mod view_text;
 
 #[cfg(test)]
 mod tests;

@@ -931,6 +931,15 @@ pub enum Show {
         /// The table.
         table: String,
     },
+    /// SHOW CREATE VIEW, and SHOW CREATE TABLE of a view.
+    CreateView {
+        /// The view.
+        database: String,
+        /// The view.
+        view: String,
+        /// The statement that makes it, as it is shown where this database is the current one.
+        text: String,
+    },
     /// SHOW CREATE DATABASE.
     CreateDatabase {
         /// The database.

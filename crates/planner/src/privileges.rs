@@ -26,7 +26,7 @@ use super::statement::{
     WrittenLevel,
 };
 use crate::plan::{ChangeVerb, SetTarget, Show, TableMaintenance};
-use catalogue::{AccountOptions, SYSTEM_DATABASE};
+use catalogue::{AccountOptions, SYSTEM_DATABASE, ViewVerb};
 use protocol::SqlError;
 use sqlparser::ast::LockType;
 use std::sync::Arc;
@@ -324,6 +324,19 @@ impl Needs<'_> {
                 needs.extend(self.table(like, Privileges::SELECT, OnColumns::No));
                 needs
             }
+            DdlStatement::CreateView(create) => {
+                let mut needs = whole(&create.name, Privileges::CREATE_VIEW);
+                if create.verb != ViewVerb::Create {
+                    needs.extend(whole(&create.name, Privileges::DROP));
+                }
+                if create.definer.as_ref().is_some_and(|definer| !self.is_own(definer)) {
+                    needs.push(super_or(DynamicPrivileges::SET_USER_ID));
+                }
+                needs
+            }
+            DdlStatement::DropViews { views, .. } => {
+                views.iter().flat_map(|view| whole(view, Privileges::DROP)).collect()
+            }
             DdlStatement::DropTables { tables, .. } => {
                 tables.iter().flat_map(|table| whole(table, Privileges::DROP)).collect()
             }
@@ -427,6 +440,12 @@ impl Needs<'_> {
             | Show::CreateDatabase { database } => in_database(database),
             Show::Columns { database, table, .. } | Show::Indexes { database, table } => {
                 on_table(database, table, Privileges::OF_TABLE, "SELECT")
+            }
+            Show::CreateView { database, view, .. } => {
+                let Some(database) = database_of(database) else { return Vec::new() };
+                let table = FullName { database, name: view.clone() };
+                let privileges = Privileges::SHOW_VIEW.with(Privileges::SELECT);
+                vec![Requirement::Table { table, privileges, columns: OnColumns::No }]
             }
             Show::CreateTable { database, table } => {
                 let table = |database| FullName { database, name: table.clone() };

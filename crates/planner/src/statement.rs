@@ -299,6 +299,8 @@ pub(crate) enum DdlStatement {
     DropDatabase { name: String, if_exists: bool },
     AlterDatabase { name: Option<String>, collation: CollationClause },
     CreateTable(CreateTableStatement),
+    CreateView(Box<CreateViewStatement>),
+    DropViews { views: Vec<TableName>, if_exists: bool },
     CreateTableLike { table: TableName, if_not_exists: bool, like: TableName },
     DropTables { tables: Vec<TableName>, if_exists: bool },
     Truncate(TableName),
@@ -312,6 +314,21 @@ pub(crate) enum DdlStatement {
     CreateRoles { roles: Vec<Account>, if_not_exists: bool },
     DropRoles { roles: Vec<Account>, if_exists: bool },
     SetDefaultRoles { accounts: Vec<Account>, roles: RoleList },
+}
+
+/// CREATE VIEW, ALTER VIEW.
+#[derive(Clone, Debug)]
+pub(crate) struct CreateViewStatement {
+    pub(crate) verb: catalogue::ViewVerb,
+    pub(crate) algorithm: types::ViewAlgorithm,
+    /// None: the account that sends the statement.
+    pub(crate) definer: Option<Account>,
+    pub(crate) security: types::ViewSecurity,
+    pub(crate) name: TableName,
+    pub(crate) columns: Vec<String>,
+    /// The text of the SELECT.
+    pub(crate) query: String,
+    pub(crate) check: types::ViewCheck,
 }
 
 /// An account and its IDENTIFIED clause.

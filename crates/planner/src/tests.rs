@@ -8,6 +8,7 @@ mod privileges;
 mod property;
 mod surroundings;
 mod tables;
+mod views;
 
 use super::{BindContext, TextLimits, TextModes, explain, prepare};
 use crate::plan::{Plan, Prepared, SelectPlan};

@@ -324,6 +324,8 @@ fn kind_of_ddl(request: &DdlRequest) -> usize {
         DdlRequest::DropRoles { .. } => kind!("drop_role"),
         DdlRequest::RenameUsers(_) => kind!("rename_user"),
         DdlRequest::SetVariables(_) => kind!("set_option"),
+        DdlRequest::PutView(_) => kind!("create_view"),
+        DdlRequest::DropViews { .. } => kind!("drop_view"),
     }
 }
 
@@ -335,6 +337,7 @@ fn kind_of_show(what: &Show) -> Option<usize> {
         Show::Indexes { .. } => kind!("show_keys"),
         Show::CreateTable { .. } => kind!("show_create_table"),
         Show::CreateDatabase { .. } => kind!("show_create_db"),
+        Show::CreateView { .. } => kind!("show_create_table"),
         Show::TableStatus { .. } => kind!("show_table_status"),
         Show::Variables { .. } => kind!("show_variables"),
         Show::Status => kind!("show_status"),

@@ -24,6 +24,7 @@ mod table_slots;
 pub mod temporal;
 pub mod text;
 pub mod value;
+pub mod view;
 
 pub use account::{
     AccountAttributes, PasswordLifetime, PasswordLockTime, RequiredSecurity, ResourceLimits, User,
@@ -61,3 +62,4 @@ pub use table_slots::{RankCounts, SlotPosition, SlotTerms, TableSlots};
 pub use temporal::{Date, DateMode, DateTime, Interval, Parsed, Time, WeekMode};
 pub use text::{format_double, format_float, format_number, format_text, parse_double};
 pub use value::{Value, ValueRef};
+pub use view::{ViewAlgorithm, ViewCheck, ViewDefinition, ViewSecurity};

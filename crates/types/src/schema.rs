@@ -7,8 +7,8 @@
 //! columns and indexes compare without case ([`TableDefinition::column`]).
 //!
 //! A copy of a schema shares its parts, and a change copies the parts that it touches. Parts are: a chunk of tables,
-//! a chunk of names, all databases, all users, all grants, all variables. So a schema that differs in one table costs
-//! that table's chunks, however many tables there are.
+//! a chunk of names, all databases, all users, all grants, all variables, all views. So a schema that differs in one
+//! table costs that table's chunks, however many tables there are.
 //!
 //! [`Schema::new`] and [`Schema::put_table`] keep these invariants, and parts from peers are held to them. Every
 //! definition passed [`TableDefinition::check`]. `names` holds exactly the user and system tables of `tables`. Each of
@@ -22,7 +22,7 @@ use crate::account::{HostSpecificity, User, matches_host};
 use crate::definition::DefinitionError;
 use crate::{
     GrantTables, RankCounts, SchemaVersion, SlotTerms, TableChunks, TableDefinition, TableId, TableKind,
-    TableSlots,
+    TableSlots, ViewDefinition,
 };
 use names::TableNames;
 pub use parts::{Assembled, SchemaAssembly, SchemaPart, SchemaParts};
@@ -65,6 +65,8 @@ pub struct Schema {
     pub grants: Arc<GrantTables>,
     /// System variables that are not as the configuration has them, by name.
     pub variables: Arc<BTreeMap<String, GlobalVariable>>,
+    /// By database and name.
+    views: Arc<BTreeMap<(String, String), Arc<ViewDefinition>>>,
     /// How many tables use each rank of slots: of `tables`, as they are put in and taken out.
     ranks: RankCounts,
 }
@@ -78,6 +80,7 @@ impl PartialEq for Schema {
             && self.users == other.users
             && self.grants == other.grants
             && self.variables == other.variables
+            && self.views == other.views
     }
 }
 
@@ -106,6 +109,7 @@ impl Schema {
             users: Arc::default(),
             grants: Arc::default(),
             variables: Arc::default(),
+            views: Arc::default(),
             ranks: RankCounts::default(),
         }
     }
@@ -229,6 +233,37 @@ impl Schema {
         }
     }
 
+    /// The view called `database`.`name`.
+    #[must_use]
+    pub fn view(&self, database: &str, name: &str) -> Option<&Arc<ViewDefinition>> {
+        if self.views.is_empty() {
+            return None;
+        }
+        self.views.get(&(database.to_owned(), name.to_owned()))
+    }
+
+    /// All views, in order of database and name.
+    pub fn views(&self) -> impl Iterator<Item = &Arc<ViewDefinition>> {
+        self.views.values()
+    }
+
+    /// The views of a database, in order of their names.
+    pub fn views_of<'a>(&'a self, database: &'a str) -> impl Iterator<Item = &'a Arc<ViewDefinition>> {
+        let from = self.views.range((database.to_owned(), String::new())..);
+        from.map(|(_, view)| view).take_while(move |view| view.table.database == database)
+    }
+
+    /// Puts a view in, in place of the one of its name.
+    pub fn put_view(&mut self, view: ViewDefinition) {
+        let name = (view.table.database.clone(), view.table.name.clone());
+        Arc::make_mut(&mut self.views).insert(name, Arc::new(view));
+    }
+
+    /// Takes a view out.
+    pub fn remove_view(&mut self, database: &str, name: &str) {
+        Arc::make_mut(&mut self.views).remove(&(database.to_owned(), name.to_owned()));
+    }
+
     /// The slots of a table that is made now.
     #[must_use]
     pub fn slots_for_new_table(&self, terms: SlotTerms) -> TableSlots {
@@ -268,6 +303,7 @@ impl Schema {
         same(&mut self.users, &known.users);
         same(&mut self.grants, &known.grants);
         same(&mut self.variables, &known.variables);
+        same(&mut self.views, &known.views);
     }
 
     /// The account `name`@`host`, the host pattern taken as it was written.

@@ -7,7 +7,8 @@ mod copies;
 use super::*;
 use crate::request::{
     AccountOptions, AlterAction, Authentication, ColumnSpec, CreateTable, Credential, DefaultSpec,
-    KeyPartSpec, KeySpec, KeySpecKind, Nullability, TableName, TableOptions, UserName, UserSpec,
+    KeyPartSpec, KeySpec, KeySpecKind, Nullability, TableName, TableOptions, UserName, UserSpec, ViewRequest,
+    ViewVerb,
 };
 use crate::rows::{CHANGES_KEPT, CatalogueError, SchemaBuilder, SchemaChanges};
 use crate::system::{bootstrap, bootstrap_rows};
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use stdx::Prng;
 use types::{
     Assembled, Collation, IndexKind, IntegerWidth, SchemaAssembly, SchemaPart, SchemaParts, SqlType,
-    TableDefinition,
+    TableDefinition, ViewDefinition,
 };
 
 /// A cluster with one group of two nodes.
@@ -296,6 +297,10 @@ fn shown(change: &SchemaChange) -> String {
         SchemaChange::DropTable { table } => format!("no {table}"),
         SchemaChange::PutVariable { name, variable } => format!("{name} = {variable:?}"),
         SchemaChange::DropVariable { name } => format!("no {name}"),
+        SchemaChange::PutView(view) => {
+            format!("view {}.{}: {}", view.table.database, view.table.name, view.query)
+        }
+        SchemaChange::DropView { database, name } => format!("no view {database}.{name}"),
         SchemaChange::PutSequence { table, next } => format!("{table} from {next}"),
         SchemaChange::DropSequence { table } => format!("no sequence {table}"),
         SchemaChange::PutUser(user) => format!("user {}@{}", user.name, user.host),
@@ -335,6 +340,68 @@ fn create_drop_database() {
     world.run(&create_item()).expect("a table");
     check(world.run(&drop("shop", false)), "write 4: no 100, no 101, no database shop\ninstall 4\ndone");
     check(world.run(&create_item()), "1049 Unknown database 'shop'");
+}
+
+fn view_request(verb: ViewVerb, name: &str, query: &str) -> DdlRequest {
+    let any = bootstrap().named_tables().next().cloned().expect("a system table");
+    let table =
+        TableDefinition { database: "shop".into(), name: name.into(), indexes: Vec::new(), ..(*any).clone() };
+    let view = ViewDefinition {
+        table: std::sync::Arc::new(table),
+        query: query.into(),
+        definer: crate::UserName::new("root", "%"),
+        security: types::ViewSecurity::Definer,
+        algorithm: types::ViewAlgorithm::Undefined,
+        check: types::ViewCheck::None,
+        is_merged: false,
+        is_updatable: false,
+        collation: Collation::Utf8mb40900AiCi,
+        character_set: "utf8mb4".into(),
+    };
+    DdlRequest::PutView(Box::new(ViewRequest { verb, view }))
+}
+
+/// The journal's rows are read back after each step: a view is there with its version or not at all.
+#[test]
+fn create_alter_drop_view() {
+    let mut world = World::new();
+    world.run(&create_shop()).expect("a database");
+    world.run(&create_item()).expect("a table");
+    let name = |name: &str| TableName::new("shop", name);
+    let put = |verb, query: &str| view_request(verb, "v", query);
+    check(world.run(&put(ViewVerb::Create, "one")), "write 4: view shop.v: one\ninstall 4\ndone");
+    check(world.run(&put(ViewVerb::Create, "two")), "1050 Table 'v' already exists");
+    check(world.run(&put(ViewVerb::CreateOrReplace, "two")), "write 5: view shop.v: two\ninstall 5\ndone");
+    check(world.run(&put(ViewVerb::Alter, "three")), "write 6: view shop.v: three\ninstall 6\ndone");
+    assert_eq!(world.schema.view("shop", "v").map(|view| view.query.as_str()), Some("three"));
+    check(world.run(&view_request(ViewVerb::Alter, "w", "one")), "1146 Table 'shop.w' doesn't exist");
+    // Tables and views share their names, and neither is the other.
+    check(world.run(&view_request(ViewVerb::Create, "item", "one")), "1050 Table 'item' already exists");
+    for verb in [ViewVerb::CreateOrReplace, ViewVerb::Alter] {
+        check(world.run(&view_request(verb, "item", "one")), "1347 'shop.item' is not VIEW");
+    }
+    let drop = |names: &[&str], if_exists| DdlRequest::DropViews {
+        views: names.iter().map(|view| name(view)).collect(),
+        if_exists,
+    };
+    check(world.run(&drop(&["item"], false)), "1347 'shop.item' is not VIEW");
+    check(world.run(&drop(&["v", "w"], false)), "1051 Unknown table 'shop.w'");
+    let tables = DdlRequest::DropTables { tables: vec![name("v")], if_exists: false };
+    check(world.run(&tables), "1051 Unknown table 'shop.v'");
+    check(world.run(&DdlRequest::Truncate { table: name("v") }), "1146 Table 'shop.v' doesn't exist");
+    let like = DdlRequest::CreateTableLike { table: name("copy"), if_not_exists: false, like: name("v") };
+    check(world.run(&like), "1347 'shop.v' is not BASE TABLE");
+    let rename = |from: &str, to: TableName| DdlRequest::RenameTables(vec![(name(from), to)]);
+    check(world.run(&rename("v", name("item"))), "1050 Table 'item' already exists");
+    check(world.run(&rename("v", name("w"))), "write 7: no view shop.v, view shop.w: three\ninstall 7\ndone");
+    check(world.run(&drop(&["v", "w"], true)), "note 1051\nwrite 8: no view shop.w\ninstall 8\ndone");
+    check(world.run(&put(ViewVerb::Create, "one")), "write 9: view shop.v: one\ninstall 9\ndone");
+    let database = DdlRequest::DropDatabase { name: "shop".into(), if_exists: false };
+    check(
+        world.run(&database),
+        "write 10: no 100, no 101, no view shop.v, no database shop\ninstall 10\ndone",
+    );
+    assert!(world.schema.view("shop", "v").is_none());
 }
 
 #[test]

@@ -29,7 +29,8 @@ fn system_tables_keep_their_invariants() {
             "default_roles",
             "variables",
             "user_locks",
-            "schema_changes"
+            "schema_changes",
+            "views"
         ]
     );
     assert_eq!(tables.table(IDS).definition.name, "ids");

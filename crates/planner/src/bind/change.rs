@@ -117,7 +117,7 @@ impl Binder<'_> {
             projection.iter().map(|item| computed_column("", item.sql_type.clone(), true)).collect();
         let body = Body { projection, columns, grouping: None, windows: None, having: None, order_by };
         let conjuncts = selection.map(Expression::into_conjuncts).unwrap_or_default();
-        let (query, _) = self.joined_plan(draft, conjuncts, body, limit, false)?;
+        let (query, _) = self.joined_plan((draft, &scope), conjuncts, body, limit, false)?;
         let plan = ChangePlan { verb, query, targets: planned };
         Ok(Bound::without_rows(Plan::Change(Box::new(plan))))
     }
@@ -132,6 +132,9 @@ impl Binder<'_> {
     ) -> Result<(), SqlError> {
         let target = &scope.tables[position];
         let table = &target.definition;
+        if target.is_view {
+            return Err(SqlError::unsupported("changes through views"));
+        }
         if !target.is_table {
             let word = if verb == ChangeVerb::Update { "UPDATE" } else { "DELETE" };
             let text = format!("The target table {} of the {word} is not updatable", target.alias);

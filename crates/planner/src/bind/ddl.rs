@@ -49,6 +49,10 @@ impl Binder<'_> {
                 if_not_exists: *if_not_exists,
                 like: self.full_name(like)?,
             },
+            DdlStatement::CreateView(create) => self.create_view(create)?,
+            DdlStatement::DropViews { views, if_exists } => {
+                DdlRequest::DropViews { views: self.full_names(views)?, if_exists: *if_exists }
+            }
             DdlStatement::DropTables { tables, if_exists } => {
                 DdlRequest::DropTables { tables: self.full_names(tables)?, if_exists: *if_exists }
             }
@@ -108,7 +112,7 @@ impl Binder<'_> {
         Ok(Bound::without_rows(Plan::Ddl(Box::new(request))))
     }
 
-    fn full_name(&self, name: &WrittenName) -> Result<TableName, SqlError> {
+    pub(super) fn full_name(&self, name: &WrittenName) -> Result<TableName, SqlError> {
         let database = match &name.database {
             Some(database) => database.clone(),
             None => self.current_database()?.to_owned(),

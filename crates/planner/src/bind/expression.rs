@@ -246,10 +246,22 @@ impl Binder<'_> {
         match alias {
             Some((true, item)) => item_of(self, item),
             Some((false, item)) => match place.scope.find(&[], &ident.value, place.clause)? {
-                Some(column) => Ok(self.read_column(column, place.scope)),
+                Some(column) => {
+                    self.note_column(&column, place.scope, ident);
+                    Ok(self.read_column(column, place.scope))
+                }
                 None => item_of(self, item),
             },
-            None => self.named_column(&[], &ident.value, place),
+            None => self.named_column(&[], ident, place),
+        }
+    }
+
+    /// Notes what a name means.
+    pub(in crate::bind) fn note_column(&mut self, column: &Expression, scope: &Scope, first: &Ident) {
+        if let Some(names) = &mut self.views.names
+            && let Some((table, index)) = column.as_column().and_then(|slot| scope.table_of(slot))
+        {
+            names.columns.insert(offset_of(first.span.start), table.full_name(index));
         }
     }
 
@@ -258,8 +270,7 @@ impl Binder<'_> {
         if let Some(text) = parts.iter().find(|part| part.quote_style == Some('\'')) {
             return Err(syntax_error(self.text, offset_of(text.span.start)));
         }
-        let names: Vec<&str> = parts.iter().map(|part| part.value.as_str()).collect();
-        let Some((name, qualifier)) = names.split_last() else { return Err(one_column()) };
+        let Some((name, qualifier)) = parts.split_last() else { return Err(one_column()) };
         self.named_column(qualifier, name, place)
     }
 
@@ -267,7 +278,7 @@ impl Binder<'_> {
     pub(in crate::bind) fn read_column(&mut self, column: Expression, scope: &Scope) -> Expression {
         if let Some(slot) = column.as_column()
             && let Some((table, index)) = scope.table_of(slot)
-            && table.is_table
+            && (table.is_table || table.is_view)
         {
             self.reads_of(&table.definition).read.insert(index);
         }

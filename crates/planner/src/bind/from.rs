@@ -36,11 +36,19 @@ pub(super) struct Part {
 impl Binder<'_> {
     /// All of FROM.
     pub(super) fn bind_from(&mut self, tables: &[TableWithJoins]) -> Result<Part, SqlError> {
-        let mut next_slot = 0;
+        self.bind_from_at(tables, &mut 0)
+    }
+
+    /// The same with slots from this one on.
+    pub(super) fn bind_from_at(
+        &mut self,
+        tables: &[TableWithJoins],
+        next_slot: &mut u16,
+    ) -> Result<Part, SqlError> {
         let mut all: Option<Part> = None;
         for table in tables {
             let before = all.as_ref().map_or_else(Scope::default, |all| all.scope.clone());
-            let part = self.table_with_joins(table, &before, &mut next_slot)?;
+            let part = self.table_with_joins(table, &before, next_slot)?;
             all = Some(match all {
                 None => part,
                 Some(left) => crossed(left, part)?,
@@ -56,6 +64,19 @@ impl Binder<'_> {
 
     /// `before` is what stands before it in FROM, for LATERAL.
     fn table_with_joins(
+        &mut self,
+        table: &TableWithJoins,
+        before: &Scope,
+        next_slot: &mut u16,
+    ) -> Result<Part, SqlError> {
+        let has_outer = table.joins.iter().any(|join| is_outer(&join.join_operator));
+        self.views.outer_joins += usize::from(has_outer);
+        let part = self.joins_of(table, before, next_slot);
+        self.views.outer_joins -= usize::from(has_outer);
+        part
+    }
+
+    fn joins_of(
         &mut self,
         table: &TableWithJoins,
         before: &Scope,
@@ -115,7 +136,10 @@ impl Binder<'_> {
                     return part;
                 }
                 let named = self.read_table(&name, &[])?;
-                let (NamedTable::Stored(table) | NamedTable::Virtual(_, table)) = &named;
+                if let NamedTable::View(view) = &named {
+                    return self.view(view, alias.as_deref(), next_slot);
+                }
+                let table = named.definition();
                 let mut scope_table = ScopeTable::new(Arc::clone(table), alias.as_deref());
                 scope_table.first_slot = take_slots(next_slot, table.columns.len())?;
                 let draft = self.table_draft(named, alias, scope_table.first_slot);
@@ -126,10 +150,11 @@ impl Binder<'_> {
 
     /// A table with nothing asked of it yet.
     pub(super) fn table_draft(&mut self, named: NamedTable, alias: Option<String>, first_slot: u16) -> Draft {
-        let (NamedTable::Stored(table) | NamedTable::Virtual(_, table)) = &named;
-        let alias = alias.unwrap_or_else(|| table.name.clone());
+        let alias = alias.unwrap_or_else(|| named.definition().name.clone());
         let filter = Vec::new();
         match named {
+            // A view is no single relation: `view` reads it.
+            NamedTable::View(_) => Draft::One,
             NamedTable::Stored(table) => Draft::Table { table, alias, first_slot, filter },
             NamedTable::Virtual(table, definition) => {
                 let is_read_again = !self.outer_scopes.is_empty() || self.rounds > 0;
@@ -158,10 +183,13 @@ impl Binder<'_> {
         let Some(alias) = alias else {
             return Err(SqlError::new(1248, "Every derived table must have its own alias"));
         };
-        let ((plan, columns), outer) = match before {
+        let ((plan, columns), mut outer) = match before {
             Some(before) => self.query_seeing(subquery, before)?,
             None => (self.nested_query(subquery)?, Vec::new()),
         };
+        if let Some(before) = before {
+            outer.iter_mut().try_for_each(|(_, column)| self.resolve_outer(before, column))?;
+        }
         let names = names_of(&alias.columns, &columns)?;
         let alias = alias.name.value.clone();
         let first_slot = take_slots(next_slot, names.len())?;
@@ -207,6 +235,7 @@ impl Binder<'_> {
             }
             on.extend(condition.into_conjuncts());
         }
+        on.iter_mut().try_for_each(|conjunct| self.resolve(&scope, conjunct))?;
         let left_count = left.scope.tables.len();
         for (position, table) in scope.tables.iter_mut().enumerate() {
             table.is_optional |= match side {
@@ -253,6 +282,16 @@ enum Side {
     Neither,
     Left,
     Right,
+}
+
+fn is_outer(operator: &JoinOperator) -> bool {
+    matches!(
+        operator,
+        JoinOperator::Left(_)
+            | JoinOperator::LeftOuter(_)
+            | JoinOperator::Right(_)
+            | JoinOperator::RightOuter(_)
+    )
 }
 
 /// All pairs of two parts.
@@ -367,6 +406,8 @@ pub(super) fn query_table(
         first_slot,
         is_optional: false,
         is_table: false,
+        is_view: false,
+        items: None,
     }
 }
 

@@ -172,6 +172,8 @@ impl Binder<'_> {
                 first_slot,
                 is_optional: false,
                 is_table: false,
+                is_view: false,
+                items: None,
             });
         }
         let mut assignments = Vec::with_capacity(insert.on_duplicate.len());

@@ -4,6 +4,7 @@
 //! and all expressions name positions in its rows.
 
 use super::expression::Place;
+use super::scope::Scope;
 use super::select::{Body, Parts, check_distinct_order, distinct};
 use super::{Binder, Clause};
 use crate::algebra::{Draft, SUBQUERY_SLOTS, Subquery, SubqueryPlace, equalities, filtered, to_positions};
@@ -39,22 +40,25 @@ impl Binder<'_> {
         if distinct {
             check_distinct_order(&body)?;
         }
-        self.joined_plan(draft, conjuncts, body, limit, distinct)
+        self.joined_plan((draft, &scope), conjuncts, body, limit, distinct)
     }
 
     /// The plan of a SELECT whose parts are bound, with the subqueries that were met.
     pub(super) fn joined_plan(
         &mut self,
-        mut draft: Draft,
-        conjuncts: Vec<Expression>,
+        (mut draft, scope): (Draft, &Scope),
+        mut conjuncts: Vec<Expression>,
         mut body: Body,
         limit: Limit,
         distinct: bool,
     ) -> Result<(SelectPlan, Vec<ResultColumn>), SqlError> {
         let is_grouped = body.grouping.is_some();
         let subqueries = self.subqueries.take().unwrap_or_default();
-        let (of_groups, of_source): (Vec<Subquery>, Vec<Subquery>) =
+        let (of_groups, mut of_source): (Vec<Subquery>, Vec<Subquery>) =
             subqueries.into_iter().partition(|subquery| is_grouped && subquery.place == SubqueryPlace::Items);
+        if scope.tables.iter().any(|table| table.items.is_some()) {
+            self.resolve_all(scope, &mut conjuncts, &mut body, &mut of_source)?;
+        }
         let (of_where, of_source): (Vec<Subquery>, Vec<Subquery>) =
             of_source.into_iter().partition(|subquery| subquery.place == SubqueryPlace::Where);
         let reads_subquery =
@@ -109,6 +113,32 @@ impl Binder<'_> {
         };
         plan.steps = steps_of(&plan, self.volatile_calls > 0);
         Ok((plan, body.columns))
+    }
+}
+
+impl Binder<'_> {
+    /// Puts the items of merged views in the places of their columns.
+    fn resolve_all(
+        &mut self,
+        scope: &Scope,
+        conjuncts: &mut Vec<Expression>,
+        body: &mut Body,
+        subqueries: &mut [Subquery],
+    ) -> Result<(), SqlError> {
+        let mut resolved = Ok(());
+        let mut resolve = |expression: &mut Expression| {
+            if resolved.is_ok() {
+                resolved = self.resolve(scope, expression);
+            }
+        };
+        conjuncts.iter_mut().for_each(&mut resolve);
+        subqueries.iter_mut().flat_map(|subquery| &mut subquery.condition).for_each(&mut resolve);
+        for_each_of_source(body, &mut resolve);
+        for (_, column) in subqueries.iter_mut().flat_map(|subquery| &mut subquery.outer) {
+            self.resolve_outer(scope, column)?;
+        }
+        *conjuncts = std::mem::take(conjuncts).into_iter().flat_map(Expression::into_conjuncts).collect();
+        resolved
     }
 }
 

@@ -216,7 +216,7 @@ impl Binder<'_> {
         let draft = Draft::Query { relation, width, first_slot: 0, filter: Vec::new(), outer: Vec::new() };
         let body =
             Body { projection, columns, grouping: None, windows: None, having: None, order_by: Vec::new() };
-        self.joined_plan(draft, Vec::new(), body, Limit::default(), false)
+        self.joined_plan((draft, &Scope::default()), Vec::new(), body, Limit::default(), false)
     }
 
     fn value_rows(&mut self, values: &Values) -> Result<Vec<Vec<Expression>>, SqlError> {
@@ -285,7 +285,7 @@ impl Binder<'_> {
         let draft = Draft::Query { relation, width, first_slot: 0, filter: Vec::new(), outer: Vec::new() };
         let projection = items.into_iter().map(|(_, column)| column).collect();
         let body = Body { projection, columns, grouping: None, windows: None, having: None, order_by };
-        self.joined_plan(draft, Vec::new(), body, limit, false)
+        self.joined_plan((draft, &scope), Vec::new(), body, limit, false)
     }
 }
 

@@ -26,6 +26,10 @@ pub(crate) struct ScopeTable {
     pub(crate) is_optional: bool,
     /// Its rows are those of a stored or virtual table.
     pub(crate) is_table: bool,
+    /// It is a view: privileges on its columns are asked for.
+    pub(crate) is_view: bool,
+    /// The columns of a merged view, over the slots of its tables.
+    pub(crate) items: Option<Arc<Vec<Expression>>>,
 }
 
 impl ScopeTable {
@@ -43,6 +47,8 @@ impl ScopeTable {
             first_slot: 0,
             is_optional: false,
             is_table: true,
+            is_view: false,
+            items: None,
         }
     }
 
@@ -65,6 +71,17 @@ impl ScopeTable {
             }
             _ => false,
         }
+    }
+
+    /// A column's name in full: behind its table's alias, or behind its database and table.
+    pub(crate) fn full_name(&self, column: ColumnIndex) -> Vec<String> {
+        let name = match self.column_names.get(usize::from(column.0)) {
+            Some(name) => name.clone(),
+            None => self.definition.column_at(column).name.clone(),
+        };
+        let has_alias = self.alias != self.definition.name || !(self.is_table || self.is_view);
+        let database = self.database.iter().filter(|_| !has_alias).cloned();
+        database.chain([self.alias.clone(), name]).collect()
     }
 
     /// A column as an expression.
@@ -136,7 +153,19 @@ impl Scope {
 
     /// How many slots its tables have.
     pub(crate) fn slot_count(&self) -> usize {
-        self.tables.iter().map(|table| table.definition.columns.len()).sum()
+        let behind = |table: &ScopeTable| usize::from(table.first_slot) + table.definition.columns.len();
+        self.tables.iter().map(behind).max().unwrap_or(0)
+    }
+
+    /// Puts the items of merged views in the places of their columns; false if none is named.
+    pub(crate) fn resolve(&self, expression: &mut Expression) -> bool {
+        let mut is_changed = false;
+        for table in &self.tables {
+            if let Some(items) = &table.items {
+                is_changed |= put_items(expression, table.first_slot, items);
+            }
+        }
+        is_changed
     }
 
     /// The columns that `*` stands for.
@@ -176,6 +205,21 @@ impl Scope {
         }
         Ok(found)
     }
+}
+
+/// Puts items in the places of the columns from this slot on.
+fn put_items(expression: &mut Expression, first_slot: u16, items: &[Expression]) -> bool {
+    let item = |slot: ColumnSlot| items.get(usize::from(slot.0.checked_sub(first_slot)?));
+    if let Some(item) = expression.as_column().and_then(item) {
+        let nullable = expression.nullable;
+        *expression = Expression { nullable, ..item.clone() };
+        return true;
+    }
+    let mut is_changed = false;
+    for operand in expression.operands_mut() {
+        is_changed |= put_items(operand, first_slot, items);
+    }
+    is_changed
 }
 
 /// 1052.

@@ -6,7 +6,7 @@
 use super::expression::{Aggregates, Aliases, Place, WindowPlace};
 use super::grouping::{Adopted, GroupModes, Groups, ordinal, select_item};
 use super::item_names::item_texts;
-use super::scope::{Scope, ScopeTable, same_name};
+use super::scope::{Scope, ScopeTable, Visible, same_name};
 use super::{Binder, Clause, NamedTable, VolatilePlace, computed_column, system_table_rejected};
 use crate::access_path::{self, Purpose, Wanted};
 use crate::algebra::{Dependency, Draft, ITEM_SLOTS, Subquery, SubqueryPlace, equalities};
@@ -82,20 +82,19 @@ impl Binder<'_> {
             FromTable::Named(name, _) if name.database.is_none() && self.is_common(&name.name) => {
                 return self.joined_block(parts, in_share_mode);
             }
+            FromTable::Named(name, _) if self.is_view(&name) => {
+                return self.joined_block(parts, in_share_mode);
+            }
             FromTable::Named(name, alias) => (Some(self.read_table(&name, parts.locks)?), alias),
             FromTable::Dual => (None, None),
         };
-        let name = named
-            .as_ref()
-            .map_or("", |(NamedTable::Stored(table) | NamedTable::Virtual(_, table))| &table.name);
+        let name = named.as_ref().map_or("", |named| &named.definition().name);
         let lock = lock(parts.locks, in_share_mode, alias.as_deref().unwrap_or(name))?;
         for clause in parts.locks {
             check_locked_name(clause, named.as_ref(), alias.as_deref())?;
         }
         let scope = match &named {
-            Some(NamedTable::Stored(table) | NamedTable::Virtual(_, table)) => {
-                Scope::of_table(table.clone(), alias.as_deref())
-            }
+            Some(named) => Scope::of_table(Arc::clone(named.definition()), alias.as_deref()),
             None => Scope::default(),
         };
         let selection = match &parts.select.selection {
@@ -120,7 +119,7 @@ impl Binder<'_> {
                 None => Draft::One,
                 Some(named) => self.table_draft(named, alias, 0),
             };
-            return self.joined_plan(draft, conjuncts, body, limit, distinct);
+            return self.joined_plan((draft, &scope), conjuncts, body, limit, distinct);
         }
         let is_made = body.grouping.is_some() || body.windows.is_some();
         let ordered: &[SortKey] = if is_made { &[] } else { &body.order_by };
@@ -134,6 +133,7 @@ impl Binder<'_> {
                 body.order_by.clear();
                 Source::Nothing
             }
+            Some(NamedTable::View(_)) => return self.joined_block(parts, in_share_mode),
             Some(NamedTable::Stored(table) | NamedTable::Virtual(_, table)) => {
                 if has_lock && table.kind != TableKind::User {
                     // A lock on a row of the catalogue would keep others from DDL, AUTO_INCREMENT values and accounts.
@@ -283,6 +283,9 @@ impl Binder<'_> {
             items.into_iter().map(|item| (item.expression, item.column)).unzip();
         let keys = order_by.iter_mut().map(|key| &mut key.expression);
         let windows = windows.finish(projection.iter_mut().chain(keys))?;
+        if self.views.names.is_some() {
+            self.note_items(parts, scope, &columns)?;
+        }
         Ok(Body { projection, columns, grouping, windows, having, order_by })
     }
 
@@ -342,9 +345,36 @@ impl Binder<'_> {
         Ok(items)
     }
 
+    /// Notes what the items of a SELECT are called, and which columns `*` stands for.
+    fn note_items(
+        &mut self,
+        parts: &Parts<'_>,
+        scope: &Scope,
+        columns: &[ResultColumn],
+    ) -> Result<(), SqlError> {
+        let text = self.text;
+        let Some(names) = &mut self.views.names else { return Ok(()) };
+        names.items.insert(parts.start, columns.iter().map(|column| column.name.clone()).collect());
+        for (position, item) in parts.select.projection.iter().enumerate() {
+            let stars = match item {
+                SelectItem::Wildcard(_) => {
+                    let name = |visible: Visible| scope.tables[visible.table].full_name(visible.column);
+                    scope.visible_columns().into_iter().map(name).collect()
+                }
+                SelectItem::QualifiedWildcard(kind, _) => {
+                    let table = qualified_table(text, kind, scope)?;
+                    table.definition.visible_columns().map(|(column, _)| table.full_name(column)).collect()
+                }
+                _ => continue,
+            };
+            names.stars.insert((parts.start, position), stars);
+        }
+        Ok(())
+    }
+
     /// A column that `*` stands for.
     fn column_item(&mut self, table: &ScopeTable, index: ColumnIndex) -> Result<Item, SqlError> {
-        if table.is_table {
+        if table.is_table || table.is_view {
             let uses = self.reads_of(&table.definition);
             uses.reads_all = true;
             uses.read.insert(index);
@@ -743,7 +773,7 @@ fn check_locked_name(
     alias: Option<&str>,
 ) -> Result<(), SqlError> {
     let Some(of) = &clause.of else { return Ok(()) };
-    let own = named.map(|(NamedTable::Stored(table) | NamedTable::Virtual(_, table))| table);
+    let own = named.map(NamedTable::definition);
     let is_known = match (of.0.as_slice(), own, alias) {
         ([ObjectNamePart::Identifier(name)], Some(_), Some(alias)) => name.value == alias,
         ([ObjectNamePart::Identifier(name)], Some(table), None) => name.value == table.name,

@@ -50,14 +50,16 @@ impl Binder<'_> {
                 return Err(SqlError::new(1066, text));
             }
             names.push(name);
-            if *mode == LockMode::Shared && matches!(self.named_table(&table.name)?, NamedTable::Virtual(..))
-            {
-                continue;
-            }
-            let definition = self.stored_table(&table.name)?;
-            match locked.iter_mut().find(|(known, _)| known.id == definition.id) {
-                Some((_, known)) => *known = (*known).max(*mode),
-                None => locked.push((definition, *mode)),
+            let definitions = match self.named_table(&table.name)? {
+                NamedTable::Virtual(..) if *mode == LockMode::Shared => continue,
+                NamedTable::View(view) => self.tables_of_view(&view)?,
+                NamedTable::Stored(_) | NamedTable::Virtual(..) => vec![self.stored_table(&table.name)?],
+            };
+            for definition in definitions {
+                match locked.iter_mut().find(|(known, _)| known.id == definition.id) {
+                    Some((_, known)) => *known = (*known).max(*mode),
+                    None => locked.push((definition, *mode)),
+                }
             }
         }
         Ok(Bound::without_rows(Plan::LockTables(locked)))
@@ -97,7 +99,19 @@ impl Binder<'_> {
         | Show::Indexes { database, table }
         | Show::CreateTable { database, table } = &what
         {
-            self.named_table(&TableName { database: Some(database.clone()), name: table.clone() })?;
+            let name = TableName { database: Some(database.clone()), name: table.clone() };
+            if let (NamedTable::View(view), Show::CreateTable { .. }) = (self.named_table(&name)?, &what) {
+                what = self.shown_view(&view)?;
+            }
+        }
+        if let Show::CreateView { database, view, .. } = &what {
+            let name = TableName { database: Some(database.clone()), name: view.clone() };
+            match self.named_table(&name)? {
+                NamedTable::View(view) => what = self.shown_view(&view)?,
+                NamedTable::Stored(_) | NamedTable::Virtual(..) => {
+                    return Err(SqlError::new(1347, format!("'{database}.{view}' is not VIEW")));
+                }
+            }
         }
         let columns = self.context.surroundings.show_columns(&what);
         let filter = match &show.filter {
@@ -150,6 +164,7 @@ fn shown_database(what: &mut Show) -> Option<&mut String> {
         | Show::Columns { database, .. }
         | Show::Indexes { database, .. }
         | Show::CreateTable { database, .. }
+        | Show::CreateView { database, .. }
         | Show::CreateDatabase { database }
         | Show::TableStatus { database } => Some(database),
         Show::Databases

@@ -11,7 +11,7 @@ use crate::algebra::{ITEM_SLOTS, Parameters, SUBQUERY_COUNT_MAX, SUBQUERY_SLOTS,
 use crate::plan::{Derived, JoinKind, ResultColumn, SelectPlan};
 use expression::{ColumnSlot, Comparison, Expression, Node, UnaryOperator};
 use protocol::SqlError;
-use sqlparser::ast::{Expr, Query};
+use sqlparser::ast::{Expr, Ident, Query};
 use std::sync::Arc;
 use types::{IntegerWidth, SqlType};
 
@@ -26,16 +26,21 @@ impl Binder<'_> {
     /// A column by name: of this SELECT, or of one around it.
     pub(super) fn named_column(
         &mut self,
-        qualifier: &[&str],
-        name: &str,
+        qualifier: &[Ident],
+        name: &Ident,
         place: &Place<'_>,
     ) -> Result<Expression, SqlError> {
+        let first = qualifier.first().unwrap_or(name);
+        let qualifier: Vec<&str> = qualifier.iter().map(|part| part.value.as_str()).collect();
+        let (qualifier, name) = (qualifier.as_slice(), name.value.as_str());
         if let Some(column) = place.scope.find(qualifier, name, place.clause)? {
+            self.note_column(&column, place.scope, first);
             return Ok(self.read_column(column, place.scope));
         }
         for depth in (0..self.outer_scopes.len()).rev() {
             let scope = Arc::clone(&self.outer_scopes[depth]);
             if let Some(column) = scope.find(qualifier, name, place.clause)? {
+                self.note_column(&column, &scope, first);
                 let column = self.read_column(column, &scope);
                 return self.outer_column(depth, column);
             }

@@ -2,6 +2,7 @@
 
 mod check;
 mod column;
+mod view;
 
 use super::account;
 use crate::cursor::Cursor;
@@ -47,12 +48,9 @@ pub(super) fn if_exists(cursor: &mut Cursor<'_>) -> Result<bool, SqlError> {
 
 /// 1235 for the kinds of objects that MySQL has and this version does not, else 1064.
 fn missing_object(cursor: &Cursor<'_>, verb: &str) -> SqlError {
-    const MISSING: [&str; 21] = [
+    const MISSING: [&str; 18] = [
         "OR REPLACE",
-        "ALGORITHM",
         "DEFINER",
-        "SQL SECURITY",
-        "VIEW",
         "TRIGGER",
         "PROCEDURE",
         "FUNCTION",
@@ -77,6 +75,9 @@ fn missing_object(cursor: &Cursor<'_>, verb: &str) -> SqlError {
 }
 
 fn create(cursor: &mut Cursor<'_>) -> Result<DdlStatement, SqlError> {
+    if let Some(view) = view::create(cursor)? {
+        return Ok(view);
+    }
     match cursor.take_one_of(&["DATABASE", "SCHEMA", "TABLE", "INDEX", "UNIQUE", "USER", "ROLE"]) {
         Some("DATABASE" | "SCHEMA") => {
             let if_not_exists = if_not_exists(cursor)?;
@@ -407,7 +408,7 @@ fn partition_clause(cursor: &mut Cursor<'_>) -> Result<(), SqlError> {
 }
 
 fn drop(cursor: &mut Cursor<'_>) -> Result<DdlStatement, SqlError> {
-    match cursor.take_one_of(&["DATABASE", "SCHEMA", "TABLE", "TABLES", "INDEX", "USER", "ROLE"]) {
+    match cursor.take_one_of(&["DATABASE", "SCHEMA", "TABLE", "TABLES", "VIEW", "INDEX", "USER", "ROLE"]) {
         Some("DATABASE" | "SCHEMA") => {
             let if_exists = if_exists(cursor)?;
             Ok(DdlStatement::DropDatabase { name: cursor.identifier()?, if_exists })
@@ -417,6 +418,12 @@ fn drop(cursor: &mut Cursor<'_>) -> Result<DdlStatement, SqlError> {
             let tables = cursor.list(Cursor::table_name)?;
             cursor.take_one_of(&["RESTRICT", "CASCADE"]);
             Ok(DdlStatement::DropTables { tables, if_exists })
+        }
+        Some("VIEW") => {
+            let if_exists = if_exists(cursor)?;
+            let views = cursor.list(Cursor::table_name)?;
+            cursor.take_one_of(&["RESTRICT", "CASCADE"]);
+            Ok(DdlStatement::DropViews { views, if_exists })
         }
         Some("INDEX") => {
             // PRIMARY is a name here only if quoted, as in MySQL.
@@ -452,6 +459,9 @@ fn rename(cursor: &mut Cursor<'_>) -> Result<DdlStatement, SqlError> {
 }
 
 fn alter(cursor: &mut Cursor<'_>) -> Result<DdlStatement, SqlError> {
+    if let Some(view) = view::alter(cursor)? {
+        return Ok(view);
+    }
     match cursor.take_one_of(&["DATABASE", "SCHEMA", "TABLE", "USER"]) {
         Some("DATABASE" | "SCHEMA") => {
             let begins = ["DEFAULT", "CHARACTER", "CHARSET", "COLLATE", "ENCRYPTION", "READ"];

@@ -609,6 +609,12 @@ fn show_others(cursor: &mut Cursor<'_>) -> Result<(Show, bool), SqlError> {
             missing,
         ));
     }
+    if cursor.take_words("CREATE VIEW") {
+        let name = cursor.table_name()?;
+        let missing = name.database.is_none();
+        let database = name.database.unwrap_or_default();
+        return Ok((Show::CreateView { database, view: name.name, text: String::new() }, missing));
+    }
     if cursor.take_words("CREATE DATABASE") || cursor.take_words("CREATE SCHEMA") {
         if cursor.take_words("IF") {
             cursor.expect_words("NOT EXISTS")?;
@@ -619,7 +625,7 @@ fn show_others(cursor: &mut Cursor<'_>) -> Result<(Show, bool), SqlError> {
         return Ok((Show::CreateUser { account: named(cursor.account()?) }, false));
     }
     if cursor.take_words("CREATE") {
-        return Err(SqlError::unsupported("SHOW CREATE of views, routines, triggers and events"));
+        return Err(SqlError::unsupported("SHOW CREATE of routines, triggers and events"));
     }
     if cursor.take_words("GRANTS") {
         let account = if cursor.take_words("FOR") { named(cursor.account()?) } else { None };

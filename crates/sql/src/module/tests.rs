@@ -16,6 +16,7 @@ mod modes;
 mod queries;
 mod sets;
 mod statements;
+mod views;
 mod virtual_tables;
 mod volatile;
 mod windows;

@@ -1,7 +1,7 @@
 //! `information_schema`: MySQL 8's table and column names, column by column in its order, and which function makes the
 //! rows.
 //!
-//! Tables about things that do not exist here (routines, views, triggers, foreign keys) are there and empty, because
+//! Tables about things that do not exist here (routines, triggers, foreign keys) are there and empty, because
 //! tools ask for them; InnoDB's own tables are not there.
 
 use super::virtual_tables::{
@@ -57,7 +57,7 @@ pub(super) const TABLES: &[Layout] = &[
     made("TABLE_PRIVILEGES", TABLE_PRIVILEGES, grants::table_privileges),
     empty(NAME, "TRIGGERS", TRIGGERS),
     made("USER_PRIVILEGES", USER_PRIVILEGES, grants::user_privileges),
-    empty(NAME, "VIEWS", VIEWS),
+    made("VIEWS", VIEWS, schema_rows::views),
 ];
 
 const CHARACTER_SETS: &[Column] = &[

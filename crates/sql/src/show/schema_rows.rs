@@ -9,9 +9,10 @@ use super::virtual_tables::{VIRTUAL_DATABASES, count, optional_number, optional_
 use catalogue::{column_default_text, column_type_text};
 use planner::privileges::is_free;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use types::{
     BlobSize, Collation, ColumnDefinition, ColumnIndex, DefaultValue, IndexDefinition, IndexKind,
-    IntegerWidth, Privileges, Schema, SqlType, TableDefinition, Value,
+    IntegerWidth, Privileges, Schema, SqlType, TableDefinition, Value, ViewDefinition,
 };
 
 /// MySQL's only catalogue.
@@ -21,7 +22,36 @@ const CATALOG: &str = "def";
 #[derive(Clone, Copy)]
 pub(super) struct ShownTable<'a> {
     pub(super) definition: &'a TableDefinition,
-    pub(super) is_virtual: bool,
+    pub(super) kind: ShownKind,
+}
+
+/// The kinds of things that have columns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ShownKind {
+    /// A table.
+    Stored,
+    /// A table that is made when it is read.
+    Virtual,
+    /// A view.
+    View,
+}
+
+impl<'a> ShownTable<'a> {
+    fn stored(definition: &'a TableDefinition) -> Self {
+        Self { definition, kind: ShownKind::Stored }
+    }
+
+    fn made(definition: &'a TableDefinition) -> Self {
+        Self { definition, kind: ShownKind::Virtual }
+    }
+
+    fn view(view: &'a ViewDefinition) -> Self {
+        Self { definition: &view.table, kind: ShownKind::View }
+    }
+
+    fn is_stored(self) -> bool {
+        self.kind == ShownKind::Stored
+    }
 }
 
 /// The visible tables that pass, by database and name.
@@ -29,14 +59,13 @@ fn tables_that<'a>(
     context: &'a ShowContext<'_>,
     passes: impl Fn(&TableDefinition) -> bool,
 ) -> Vec<ShownTable<'a>> {
-    let stored = context.schema.named_tables();
-    let stored = stored.map(|table| ShownTable { definition: table, is_virtual: false });
-    let made = context
-        .virtual_tables
-        .all()
-        .map(|known| ShownTable { definition: &known.definition, is_virtual: true });
-    let shown =
-        stored.chain(made).filter(|table| passes(table.definition) && may_see(context, table.definition));
+    let stored = context.schema.named_tables().map(|table| ShownTable::stored(table));
+    let views = context.schema.views().map(|view| ShownTable::view(view));
+    let made = context.virtual_tables.all().map(|known| ShownTable::made(&known.definition));
+    let shown = stored
+        .chain(views)
+        .chain(made)
+        .filter(|table| passes(table.definition) && may_see(context, table.definition));
     let by_name =
         |table: ShownTable<'a>| ((table.definition.database.as_str(), table.definition.name.as_str()), table);
     shown.map(by_name).collect::<BTreeMap<_, _>>().into_values().collect()
@@ -69,15 +98,13 @@ pub(crate) fn database_exists(schema: &Schema, name: &str) -> bool {
 
 /// A table by name.
 pub(super) fn table<'a>(context: &'a ShowContext<'_>, database: &str, name: &str) -> Option<ShownTable<'a>> {
-    let stored = context.schema.table(database, name);
-    let stored = stored.map(|table| ShownTable { definition: table, is_virtual: false });
+    let stored = context.schema.table(database, name).map(|table| ShownTable::stored(table));
+    let view = || context.schema.view(database, name).map(|view| ShownTable::view(view));
     let made = || {
-        context
-            .virtual_tables
-            .known(database, name)
-            .map(|known| ShownTable { definition: &known.definition, is_virtual: true })
+        let known = context.virtual_tables.known(database, name);
+        known.map(|known| ShownTable::made(&known.definition))
     };
-    stored.or_else(made)
+    stored.or_else(view).or_else(made)
 }
 
 /// All databases with their collations, by name.
@@ -91,7 +118,11 @@ pub(super) fn databases<'a>(context: &'a ShowContext<'_>) -> BTreeMap<&'a str, C
 
 impl ShownTable<'_> {
     pub(super) fn table_type(self) -> &'static str {
-        if self.is_virtual { "SYSTEM VIEW" } else { "BASE TABLE" }
+        match self.kind {
+            ShownKind::Stored => "BASE TABLE",
+            ShownKind::Virtual => "SYSTEM VIEW",
+            ShownKind::View => "VIEW",
+        }
     }
 
     /// The privileges that the account has on a column.
@@ -101,7 +132,7 @@ impl ShownTable<'_> {
             return "select".to_owned();
         }
         let held = context.privileges.on_column(database, name, column).of(Privileges::OF_COLUMN);
-        let held = if self.is_virtual { held.of(Privileges::SELECT) } else { held };
+        let held = if self.kind == ShownKind::Virtual { held.of(Privileges::SELECT) } else { held };
         held.names().map(str::to_ascii_lowercase).collect::<Vec<_>>().join(",")
     }
 
@@ -129,12 +160,17 @@ impl ShownTable<'_> {
     /// comment.
     pub(super) fn status(self, context: &ShowContext<'_>) -> Vec<Value> {
         let mut values = Vec::with_capacity(17);
-        if self.is_virtual {
+        if self.kind == ShownKind::View {
+            values.resize(16, Value::Null);
+            values.push(text("VIEW"));
+            return values;
+        }
+        if !self.is_stored() {
             values.extend([Value::Null, Value::Int(10), Value::Null]);
         } else {
             values.extend([text(catalogue::show::ENGINE), Value::Int(10), text("Dynamic")]);
         }
-        values.push(optional_number((context.row_count)(self.definition).filter(|_| !self.is_virtual)));
+        values.push(optional_number((context.row_count)(self.definition).filter(|_| self.is_stored())));
         // Average row length, sizes of data and indexes, AUTO_INCREMENT, times: no node knows them for the whole
         // cluster.
         values.extend(std::iter::repeat_n(Value::Null, 9));
@@ -176,7 +212,33 @@ pub(super) fn partitions(context: &ShowContext<'_>, pruning: &Pruning<'_>) -> Ve
         row.extend([text(""), Value::Null, Value::Null]);
         row
     };
-    wanted_tables(context, pruning).into_iter().filter(|table| !table.is_virtual).map(row).collect()
+    wanted_tables(context, pruning).into_iter().filter(|table| table.is_stored()).map(row).collect()
+}
+
+pub(super) fn views(context: &ShowContext<'_>, pruning: &Pruning<'_>) -> Vec<Vec<Value>> {
+    let row = |view: &Arc<ViewDefinition>| {
+        let (database, name) = view.full_name();
+        // Only an account that may see a view's query does.
+        let held = context.privileges.on_table(database, name);
+        let query = if held.has(Privileges::SHOW_VIEW) { view.query.as_str() } else { "" };
+        vec![
+            text(CATALOG),
+            text(database),
+            text(name),
+            text(query),
+            text(view.check.name()),
+            yes_or_no(view.is_updatable),
+            text(&format!("{}@{}", view.definer.name, view.definer.host)),
+            text(view.security.name()),
+            text(&view.character_set),
+            text(view.collation.name()),
+        ]
+    };
+    let is_wanted = |view: &&Arc<ViewDefinition>| {
+        let (database, name) = view.full_name();
+        pruning.wants_table(database, name) && may_see(context, &view.table)
+    };
+    context.schema.views().filter(is_wanted).map(row).collect()
 }
 
 pub(super) fn columns(context: &ShowContext<'_>, pruning: &Pruning<'_>) -> Vec<Vec<Value>> {
@@ -398,7 +460,7 @@ struct IndexPart {
 }
 
 fn index_parts<'a>(table: ShownTable<'a>, context: &ShowContext<'_>) -> impl Iterator<Item = IndexPart> + 'a {
-    let row_count = (context.row_count)(table.definition).filter(|_| !table.is_virtual);
+    let row_count = (context.row_count)(table.definition).filter(|_| table.is_stored());
     let rows = row_count.map_or(Value::Null, |rows| Value::Int(i64::try_from(rows).unwrap_or(i64::MAX)));
     table.definition.public_indexes().flat_map(move |index| {
         let rows = rows.clone();

@@ -42,6 +42,7 @@ pub(crate) fn columns_of(what: &Show) -> Vec<(String, SqlType)> {
         Show::Columns { full: true, .. } => FULL_COLUMNS,
         Show::Indexes { .. } => INDEXES,
         Show::CreateTable { .. } => CREATE_TABLE,
+        Show::CreateView { .. } => CREATE_VIEW,
         Show::CreateDatabase { .. } => CREATE_DATABASE,
         Show::TableStatus { .. } => TABLE_STATUS,
         Show::Variables { .. } | Show::Status => VARIABLES,
@@ -95,6 +96,14 @@ pub(crate) fn show(
                 text(&table.name),
                 text(&if has_ansi_quotes { with_ansi_quotes(&shown) } else { shown }),
             ]]
+        }
+        Show::CreateView { database, view, text: shown } => {
+            let missing = || SqlError::new(1146, format!("Table '{database}.{view}' doesn't exist"));
+            let definition = context.schema.view(database, view).ok_or_else(missing)?;
+            let has_ansi_quotes = context.variables.modes.text.ansi_quotes;
+            let shown = if has_ansi_quotes { with_ansi_quotes(shown) } else { shown.clone() };
+            let (set, collation) = (&definition.character_set, definition.collation.name());
+            vec![vec![text(view), text(&shown), text(set), text(collation)]]
         }
         Show::CreateDatabase { database } => create_database(context, database)?,
         Show::TableStatus { database } => table_status(context, database),
@@ -289,6 +298,12 @@ const INDEXES: &[Column] = &[
 ];
 
 const CREATE_TABLE: &[Column] = &[column("Table", Kind::Identifier), column("Create Table", LONG)];
+const CREATE_VIEW: &[Column] = &[
+    column("View", Kind::Identifier),
+    column("Create View", LONG),
+    column("character_set_client", TEXT),
+    column("collation_connection", TEXT),
+];
 const CREATE_DATABASE: &[Column] =
     &[column("Database", Kind::Identifier), column("Create Database", Kind::Text(1024))];
 

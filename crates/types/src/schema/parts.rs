@@ -8,7 +8,10 @@
 //! what differs.
 
 use super::{Database, GlobalVariable, Schema};
-use crate::{DefaultRole, GrantRow, GrantTables, RoleEdge, SchemaVersion, TableDefinition, TableId, User};
+use crate::{
+    DefaultRole, GrantRow, GrantTables, RoleEdge, SchemaVersion, TableDefinition, TableId, User,
+    ViewDefinition,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use wire_derive::Wire;
@@ -46,6 +49,7 @@ struct SchemaRest {
     role_edges: Vec<RoleEdge>,
     default_roles: Vec<DefaultRole>,
     variables: Vec<(String, GlobalVariable)>,
+    views: Vec<Arc<ViewDefinition>>,
 }
 
 /// The parts of a schema, one after the other.
@@ -64,7 +68,7 @@ impl SchemaParts {
     }
 
     fn rest(&self) -> SchemaRest {
-        let Schema { databases, users, grants, variables, .. } = &*self.schema;
+        let Schema { databases, users, grants, variables, views, .. } = &*self.schema;
         SchemaRest {
             databases: databases.values().cloned().collect(),
             users: Arc::clone(users),
@@ -72,6 +76,7 @@ impl SchemaParts {
             role_edges: grants.role_edges().collect(),
             default_roles: grants.default_roles().collect(),
             variables: variables.iter().map(|(name, variable)| (name.clone(), variable.clone())).collect(),
+            views: views.values().map(Arc::clone).collect(),
         }
     }
 }
@@ -132,6 +137,7 @@ impl SchemaAssembly {
         rest.default_roles.iter().for_each(|default| grants.put_default_role(default));
         schema.grants = Arc::new(grants);
         schema.variables = Arc::new(BTreeMap::from_iter(rest.variables));
+        rest.views.into_iter().for_each(|view| schema.put_view(Arc::unwrap_or_clone(view)));
         schema.check().ok()?;
         schema.share_rest(known);
         Some(Assembled::Whole(schema))

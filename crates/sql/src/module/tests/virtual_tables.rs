@@ -68,7 +68,7 @@ fn drivers_join_the_tables_of_constraints() {
         ON cc.constraint_schema = tc.constraint_schema AND cc.constraint_name = tc.constraint_name \
         WHERE tc.constraint_schema = 'test' AND tc.table_name = 'made' AND tc.constraint_type <> 'CHECK' \
         ORDER BY tc.constraint_name";
-    assert_eq!(ask(checks), ["made,PRIMARY KEY,NULL", "made,UNIQUE,NULL"]);
+    assert_eq!(ask(checks), ["made,UNIQUE,Null", "made,PRIMARY KEY,Null"]);
     // SQLAlchemy.
     let referred = "SELECT table_schema, table_name, column_name FROM information_schema.columns \
         WHERE (table_schema = 'test' AND table_name = 'made' AND LOWER(column_name) IN ('id', 'x'))";
