@@ -42,7 +42,7 @@ mod store;
 mod voter;
 
 use crate::control_state::{ClusterSettings, ControlState, Life, NUMBERS_LEAP};
-use crate::log_file::{Durable, LogWriter, Recovery, recover};
+use crate::log_file::{self, Durable, LogWriter, Recovery, recover};
 use duty::Duty;
 use protocol::control::{
     Command, ControlMessage, GroupId, HardState, LogSnapshot, VOTERS_MAX, VoterId, VoterMessage,
@@ -176,7 +176,11 @@ impl ControlLog {
     ) -> Result<Self, String> {
         let stage = match recover(file, &config.cluster) {
             Recovery::Foreign(name) => {
-                return Err(format!("the control log on this disk belongs to the cluster '{name}'"));
+                return Err(format!("control.log on this disk belongs to the cluster '{name}'"));
+            }
+            Recovery::Newer(format) => {
+                let own = log_file::FORMAT;
+                return Err(format!("control.log has format {format}, and this program reads format {own}"));
             }
             Recovery::Recovered(durable, writer) => {
                 Stage::Voting(Box::new(Voter::new(*durable, writer, false, config.entries_max)?))
@@ -213,7 +217,15 @@ impl ControlLog {
         }
         log.found_if_due(outputs);
         log.drive(outputs);
-        Ok(log)
+        let own = log.voter().and_then(|voter| log.state()?.voter(voter.id));
+        match own.map(|info| info.node).filter(|node| *node != log.config.node) {
+            // Nothing of what it has asked for is done: two nodes must never vote as one.
+            Some(owner) => Err(format!(
+                "control.log on this disk belongs to node {owner}, not to node {}",
+                log.config.node
+            )),
+            None => Ok(log),
+        }
     }
 
     /// When it must be called at the latest.

@@ -39,7 +39,7 @@ pub const FILE_SIZE_MAX: usize = 64 << 20;
 const HEADER_SIZE: usize = 32;
 const MAGIC: u32 = u32::from_le_bytes(*b"LCTL");
 /// The form of the payloads.
-const FORMAT: u16 = 1;
+pub const FORMAT: u16 = 1;
 
 /// Everything that a voter must not forget.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -84,6 +84,8 @@ pub enum Recovery {
     Damaged(String),
     /// The file of another cluster, of this name.
     Foreign(String),
+    /// A newer program has written it, in this format.
+    Newer(u16),
 }
 
 /// Makes the writes of one file, in order.
@@ -201,6 +203,11 @@ pub fn recover(bytes: &[u8], cluster: &str) -> Recovery {
     let Some(first) = record_at(bytes, 0).filter(|record| record.sequence == 0) else {
         return Recovery::Damaged("the first record is bad".to_owned());
     };
+    // The format stands first in all formats.
+    let format = first.payload.first_chunk().map_or(FORMAT, |bytes| u16::from_le_bytes(*bytes));
+    if format > FORMAT {
+        return Recovery::Newer(format);
+    }
     let base: Base = match from_bytes(first.payload) {
         Ok(base) => base,
         Err(error) => return Recovery::Damaged(format!("the first record cannot be read: {error}")),

@@ -54,7 +54,7 @@ fn file_of(count: u64) -> Vec<u8> {
 fn recovered(file: &[u8]) -> (Durable, LogWriter) {
     match recover(file, CLUSTER) {
         Recovery::Recovered(durable, writer) => (*durable, writer),
-        other @ (Recovery::Empty | Recovery::Damaged(_) | Recovery::Foreign(_)) => {
+        other @ (Recovery::Empty | Recovery::Damaged(_) | Recovery::Foreign(_) | Recovery::Newer(_)) => {
             panic!("not recovered: {other:?}")
         }
     }
@@ -110,6 +110,7 @@ fn a_file_cut_anywhere_is_recovered_or_damaged_and_nothing_else() {
             Recovery::Damaged(_) => assert!(length < first),
             Recovery::Recovered(durable, _) => assert!(durable.last_index() <= 3),
             Recovery::Foreign(name) => panic!("foreign: {name}"),
+            Recovery::Newer(format) => panic!("format {format}"),
         }
     }
 }
@@ -127,7 +128,7 @@ fn a_hole_is_damage() {
             match recover(&file, CLUSTER) {
                 Recovery::Damaged(_) => assert!(!is_last),
                 Recovery::Recovered(durable, _) => assert!(is_last && durable.last_index() == 3),
-                other @ (Recovery::Empty | Recovery::Foreign(_)) => panic!("{other:?}"),
+                other @ (Recovery::Empty | Recovery::Foreign(_) | Recovery::Newer(_)) => panic!("{other:?}"),
             }
         }
     }
@@ -149,6 +150,18 @@ fn another_clusters_file_is_named() {
     assert!(matches!(recover(&file_of(1), "other"), Recovery::Foreign(name) if name == CLUSTER));
     assert!(matches!(recover(&[], CLUSTER), Recovery::Empty));
     assert!(matches!(recover(&[1; 100], CLUSTER), Recovery::Damaged(_)));
+}
+
+/// Whatever a newer format has behind its number.
+#[test]
+fn a_newer_format_is_no_damage() {
+    let mut file = file_of(1);
+    file[HEADER_SIZE..HEADER_SIZE + 2].copy_from_slice(&2_u16.to_le_bytes());
+    let size = usize::try_from(u32::from_le_bytes(*file[8..].first_chunk().unwrap())).unwrap();
+    file[HEADER_SIZE + 2..HEADER_SIZE + size].fill(9);
+    let checksum = stdx::crc32c(&file[8..HEADER_SIZE + size]);
+    file[4..8].copy_from_slice(&checksum.to_le_bytes());
+    assert!(matches!(recover(&file, CLUSTER), Recovery::Newer(2)));
 }
 
 #[test]

@@ -285,6 +285,20 @@ fn a_disk_of_another_founding_is_said_so() {
     assert_eq!(world.node(MANAGEMENT).exit, None, "whoever runs goes on");
 }
 
+/// Two directories were exchanged.
+#[test]
+fn a_disk_of_another_node_is_refused_by_name() {
+    let foreign = founded(1).node(DATA).disk.clone();
+    let mut block = Membership::new(config(MANAGEMENT, 888, &foreign), Arc::default());
+    let mut outputs: Outputs<()> = Outputs::default();
+    block.on_start(Now::default(), &[3; 32], &mut outputs);
+    let exits = outputs.requests.contains(&RequestToRuntime::Exit(EXIT_REFUSED));
+    let said = outputs.events.last().map(|event| event.message.clone());
+    let expected = format!("control.log on this disk belongs to node {DATA}, not to node {MANAGEMENT}");
+    assert_eq!((exits, said), (true, Some(expected)));
+    assert!(outputs.disk_requests.is_empty(), "nothing is written");
+}
+
 /// It has lost its log, and hears of one node after the other that has, too.
 #[test]
 fn who_was_let_in_founds_no_second_cluster() {
