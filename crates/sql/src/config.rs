@@ -18,7 +18,8 @@ pub struct SqlConfig {
     pub instance: u8,
     /// Connections of this module that may be logged in, and one more for an administrator: those above get 1040.
     pub max_connections: u32,
-    /// Connections over TCP of this module that may be about to log in: with one more the oldest is closed.
+    /// Connections over TCP of this module that may be about to log in: with one more the oldest is closed, if it has
+    /// had a second.
     pub handshakes_max: usize,
     /// How long a client may take to log in.
     pub handshake_timeout_ms: u64,

@@ -31,6 +31,8 @@ use types::{Incarnation, NodeId, SlotId, TransactionId, Value};
 
 /// Characters of a statement that SHOW PROCESSLIST shows.
 const SHOWN_TEXT_MAX: usize = 1024;
+/// A client that is about to log in has so long before it gives way.
+const LOGIN_GRACE: Duration = Duration::from_secs(1);
 
 /// The sessions of one thread.
 pub struct SqlModule {
@@ -41,7 +43,7 @@ pub struct SqlModule {
     by_connection: FixedMap<ConnectionId, u32>,
     last_number: u32,
     /// Connections over TCP in the order in which they came: those that are about to log in, and some that have.
-    handshakes: VecDeque<u32>,
+    handshakes: VecDeque<(u32, Instant)>,
     /// Made when it is first wanted.
     finisher: Option<Box<Finisher>>,
     /// The node is about to stop, and was told that there are no sessions any more.
@@ -293,7 +295,8 @@ impl SqlModule {
     }
 
     /// Strangers that do not log in have a bound of their own: the one that has had the most time goes, so that nobody
-    /// is locked out.
+    /// is locked out. As many clients as may be logged in can come at the same moment, as after the failure of a node.
+    /// They have some time first.
     fn make_room_for_login(
         &mut self,
         number: u32,
@@ -301,17 +304,22 @@ impl SqlModule {
         budget: &mut Budget,
         outputs: &mut Outputs<Shared>,
     ) {
-        let sessions = &self.sessions;
-        if self.handshakes.len() >= self.state.config.handshakes_max {
-            self.handshakes
-                .retain(|number| sessions.get(number).is_some_and(|session| session.is_about_to_log_in()));
+        let (sessions, config) = (&self.sessions, &self.state.config);
+        if self.handshakes.len() >= config.handshakes_max {
+            self.handshakes.retain(|(number, _)| {
+                sessions.get(number).is_some_and(|session| session.is_about_to_log_in())
+            });
         }
-        if self.handshakes.len() >= self.state.config.handshakes_max
-            && let Some(oldest) = self.handshakes.pop_front()
+        let together = config.handshakes_max.max(config.max_connections as usize);
+        let (many, too_many) =
+            (self.handshakes.len() >= config.handshakes_max, self.handshakes.len() >= together);
+        let had_time = |since: Instant| now.monotonic.since(since) >= LOGIN_GRACE;
+        if let Some((oldest, _)) =
+            self.handshakes.pop_front_if(|(_, since)| too_many || (many && had_time(*since)))
         {
             self.with_session(oldest, now, budget, outputs, |session, env| session.give_way(env));
         }
-        self.handshakes.push_back(number);
+        self.handshakes.push_back((number, now.monotonic));
     }
 
     /// A number that no session of the node has.

@@ -305,6 +305,25 @@ fn strangers_that_do_not_log_in_give_way_and_lock_nobody_out() {
 }
 
 #[test]
+fn clients_that_all_come_at_once_have_time_to_log_in() {
+    let mut harness = Harness::with_config(|config| {
+        config.max_connections = 10;
+        config.handshakes_max = 3;
+    });
+    let come = |harness: &mut Harness, count: usize| -> Vec<usize> {
+        (0..count).map(|_| harness.open(false, ClientOptions::new("nobody", ""))).collect()
+    };
+    let clients = come(&mut harness, 10);
+    assert!(clients.iter().all(|client| !harness.is_closed(*client)), "as many as may be logged in");
+    come(&mut harness, 1);
+    assert!(harness.is_closed(clients[0]), "one more than that");
+    harness.advance_ms(1_000);
+    come(&mut harness, 2);
+    let open: Vec<bool> = clients.iter().map(|client| !harness.is_closed(*client)).collect();
+    assert_eq!(open, [&[false; 3][..], &[true; 7]].concat(), "they have had their time");
+}
+
+#[test]
 fn the_refusal_of_a_driver_is_an_error_packet() {
     assert_eq!(error_in(&crate::too_many_connections()), (0, 1040));
 }
