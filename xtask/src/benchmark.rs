@@ -4,10 +4,11 @@
 //! medians are taken over rounds. CPU is what the kernel counts for all processes of a server during a run, divided by
 //! the queries of that run. Each run of sysbench is one line of `docs/benchmarks.jsonl`; the medians become the table
 //! in `docs/benchmarks.md`, between the two marks there. Text outside of the marks is written by people. `--tls` and
-//! `--durability` compare LatsDB with itself instead (`encrypted`, `durable`).
+//! `--durability` compare LatsDB with itself instead (`encrypted`, `durable`); `--restart` times starts after a kill.
 
 mod durable;
 mod encrypted;
+mod restart;
 mod tables;
 
 use crate::arguments::Arguments;
@@ -124,6 +125,7 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
         is_recorded: !arguments.flag("--no-record"),
     };
     let (is_encrypted, is_durable) = (arguments.flag("--tls"), arguments.flag("--durability"));
+    let restarts = arguments.flag("--restart");
     arguments.finish()?;
     let known = |name: &String| {
         [STANDING, tables::NAME].contains(&name.as_str())
@@ -145,6 +147,9 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
     }
     if is_durable {
         return durable::measure(&binary, &options, &mut recorder);
+    }
+    if restarts {
+        return restart::measure(&binary, &options, &mut recorder);
     }
     let mut lines = Vec::new();
     if is_wanted(STANDING) {

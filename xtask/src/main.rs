@@ -96,9 +96,10 @@ const COMMANDS: &[(&str, &str)] = &[
     (
         "bench",
         "  bench [--workload NAME]... [--list] [--time SECONDS] [--rounds 3] [--tables 4] [--table-size 250000]
-        [--binary LATSDB] [--no-record] [--tls | --durability]
+        [--binary LATSDB] [--no-record] [--tls | --durability | --restart]
                                       LatsDB, MariaDB and the floor in turn; writes docs/benchmarks.jsonl and .md. With --tls links
-                                      with it beside links without; with --durability a redo log beside none, commits on disk
+                                      with it beside links without; with --durability a redo log beside none, commits on disk;
+                                      with --restart the time until a server that was killed is ready
 ",
     ),
 ];

@@ -31,7 +31,7 @@ pub(crate) fn mariadb(
     buffer_pool: &str,
     sync: RedoSync,
 ) -> Result<Peer, Failure> {
-    let (daemon, install) = (Tool::MariadbServer.ensure()?, Tool::MariadbInstall.ensure()?);
+    let install = Tool::MariadbInstall.ensure()?;
     let directory = workspace.scratch(&format!("{name}-mariadb"))?;
     let data = format!("--datadir={}", directory.join("data").display());
     let mut create = Command::new(install);
@@ -43,8 +43,20 @@ pub(crate) fn mariadb(
     ]);
     create.arg(&data);
     capture(&mut create, Duration::from_secs(300))?;
+    mariadb_again(workspace, name, buffer_pool, sync)
+}
+
+/// MariaDB on the data directory of an earlier one of this name.
+pub(crate) fn mariadb_again(
+    workspace: &Workspace,
+    name: &str,
+    buffer_pool: &str,
+    sync: RedoSync,
+) -> Result<Peer, Failure> {
+    let directory = workspace.target.join("xtask").join(format!("{name}-mariadb"));
+    let data = format!("--datadir={}", directory.join("data").display());
     let port = free_ports(1)?;
-    let mut start = Command::new(daemon);
+    let mut start = Command::new(Tool::MariadbServer.ensure()?);
     start.args(["--no-defaults", "--user=root", "--bind-address=127.0.0.1"]);
     start.arg(match sync {
         RedoSync::Commit => "--innodb-flush-log-at-trx-commit=1",

@@ -6,7 +6,7 @@
 //! nothing, sessions ask for durability `epoch`, tables do. The loss under `memory` is compared with what
 //! `ndbinfo.durability` said before the end.
 //!
-//! With `--damage` the log of one node is damaged before the cluster starts again (`damage`).
+//! With `--damage` the log or the checkpoints of one node are damaged before the cluster starts again (`damage`).
 //!
 //! SIGKILL spares what a process has written and not synced: the kernel has it. With `--unsynced-die` the cluster is
 //! a build that keeps such writes in memory until their sync (feature `unsynced-writes-die`), so that they die with
@@ -39,6 +39,10 @@ const CHECK_LIMIT: Duration = Duration::from_secs(120);
 
 /// From the ready line until all nodes are in sync.
 const IN_SYNC_LIMIT: Duration = Duration::from_secs(60);
+
+/// Logs go round, so that rows come from checkpoints, too.
+const SMALL_LOG: &[&str] = &["FragmentLogFileSize=4M", "NoOfFragmentLogFiles=16"];
+const COMPRESSED: &[&str] = &["FragmentLogFileSize=4M", "NoOfFragmentLogFiles=16", "CompressedLCP=1"];
 
 const DATA_NODES_PER_GROUP: u16 = 2;
 
@@ -96,7 +100,8 @@ impl Campaign {
     /// All rounds on one directory, which is empty at first.
     pub(crate) fn run(&self, workspace: &Workspace, binary: &Path) -> Result<(), Failure> {
         let data_nodes = self.groups * DATA_NODES_PER_GROUP;
-        let shape = Shape { data_nodes, settings: &["Diskless=0"], ..Shape::default() };
+        let settings = if self.groups == 1 { SMALL_LOG } else { COMPRESSED };
+        let shape = Shape { data_nodes, settings, ..Shape::default() };
         let mut cluster = Cluster::start(workspace, binary, "powerloss", &shape)?;
         let told = workspace.scratch("powerloss-clients")?;
         for round in 1..=self.rounds {

@@ -5,6 +5,7 @@
 //! Runners print what they print. Processes are started from the same build that the unit tests use (profile
 //! `simulation`: optimised, with assertions), so that dependencies are built once.
 
+mod bad_directory;
 pub(crate) mod dumps;
 mod full_stop;
 mod namespaces;
@@ -83,6 +84,11 @@ const STEPS: &[(&str, &str, Step)] = &[
         "full-stop",
         "a cluster with rows on disk stops as a whole, and has all rows afterwards",
         full_stop::step,
+    ),
+    (
+        "bad-directory",
+        "data directories of others, newer, read-only, in use, half deleted: one line says so, or rows come back",
+        bad_directory::step,
     ),
     (
         "powerloss",

@@ -47,7 +47,7 @@ pub use block::{Block, BlockError, Content, Heading, Mark, OpenBlock, Position, 
 pub use checkpoint::{CheckpointError, CheckpointReader};
 pub use file::{FileError, FileHeader};
 pub use manifest::{FragmentCheckpoint, Manifest, ManifestError};
-pub use piece::{Piece, PieceBuilder, PieceError, PiecePlace, PieceRow, SealedPiece};
+pub use piece::{Codec, Piece, PieceBuilder, PieceError, PiecePlace, PieceRow, SealedPiece};
 pub use record::{Entry, RecordError};
 pub use recovery::{
     Found, LogReader, LogSlice, ManifestScan, Manifests, Point, Replay, ReplayError, Rewrite, Scan, ScanError,

@@ -2,29 +2,43 @@
 //!
 //! ```text
 //! header   72 bytes, see `docs/formats/checkpoint.md`
-//! payload  rows: epoch (varint, difference to the base, zigzag), sizes of key and row (varints), key, row
+//! payload  rows: epoch (varint, difference to the base, zigzag), sizes of key and row (varints), key, row; compressed
+//!          if its codec says so
 //! zeros    up to the next multiple of 4 096 bytes
 //! ```
 //! A checkpoint of a fragment is a run of pieces, numbered from 0, that stand behind each other in one file. The
 //! checksum is the CRC-32C of the payload and then of the header.
 //!
 //! Invariants: a piece that is decoded stands where its header says: file, offset, slot, table and number fit what the
-//! manifest names. Keys ascend within a piece and from piece to piece. Decoding is total and allocates nothing.
+//! manifest names. Keys ascend within a piece and from piece to piece. Decoding is total, and allocates only for
+//! rows that were compressed.
 //!
 //! Deliberately not here: which rows are in a checkpoint, and from which position on the log completes it (`manifest`).
 
 use crate::block::PAGE_SIZE;
 use crate::record::{Head, RecordError, narrow, take_bytes, unzigzag, varint, zigzag};
 use protocol::control::GroupId;
+use std::borrow::Cow;
 use types::{Epoch, NodeId, SlotId, TableId};
 
 /// A piece of several rows is at most so long. One row may be longer, and then has a piece for itself.
 pub const PIECE_SIZE_MAX: usize = 1 << 20;
+/// One that is compressed is shorter: a thread that serves clients compresses it at once.
+const COMPRESSED_SIZE_MAX: usize = 128 << 10;
+/// A byte of LZ4 stands for fewer bytes: a length above that lies, and gets no memory.
+const EXPANSION_MAX: usize = 256;
 const HEADER_SIZE: usize = 72;
 const MAGIC: u32 = u32::from_le_bytes(*b"LRCP");
 const CHECKSUM_END: usize = 8;
-/// The payload as it is.
-const PLAIN: u8 = 0;
+
+/// How the payload of a piece is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Codec {
+    /// As it is.
+    Plain = 0,
+    /// Its length (u32), then a block of LZ4.
+    Lz4 = 1,
+}
 
 /// A committed row, as storage has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,6 +76,7 @@ pub struct SealedPiece {
 pub struct PieceBuilder {
     slot: SlotId,
     table: TableId,
+    codec: Codec,
     /// The number of the piece in the making.
     number: u32,
     rows: u32,
@@ -73,16 +88,20 @@ pub struct PieceBuilder {
 impl PieceBuilder {
     /// For a checkpoint of this fragment.
     #[must_use]
-    pub fn new(slot: SlotId, table: TableId) -> Self {
+    pub fn new(slot: SlotId, table: TableId, codec: Codec) -> Self {
         let (base, highest) = (Epoch(0), Epoch(0));
-        Self { slot, table, number: 0, rows: 0, base, highest, bytes: vec![0; HEADER_SIZE] }
+        Self { slot, table, codec, number: 0, rows: 0, base, highest, bytes: vec![0; HEADER_SIZE] }
     }
 
     /// Adds the row with the next key. If there is no room for it, the piece as it was is answered, and the row is the
     /// first one of the next.
     pub fn add(&mut self, row: &PieceRow<'_>) -> Option<SealedPiece> {
         let size = Head::SIZE_MAX + row.key.len() + row.row.len();
-        let sealed = if self.bytes.len() + size > PIECE_SIZE_MAX { self.seal() } else { None };
+        let size_max = match self.codec {
+            Codec::Plain => PIECE_SIZE_MAX,
+            Codec::Lz4 => COMPRESSED_SIZE_MAX,
+        };
+        let sealed = if self.bytes.len() + size > size_max { self.seal() } else { None };
         if self.rows == 0 {
             self.base = row.epoch;
             self.highest = row.epoch;
@@ -105,13 +124,14 @@ impl PieceBuilder {
             return None;
         }
         let mut bytes = std::mem::replace(&mut self.bytes, vec![0; HEADER_SIZE]);
+        let codec = self.compress(&mut bytes);
         let payload = &bytes[HEADER_SIZE..];
         let payload_checksum = stdx::crc32c(payload);
         let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
         stdx::require!(length < u32::MAX, "a piece of a checkpoint is too long");
         put(&mut bytes, 0, &MAGIC.to_le_bytes());
         put(&mut bytes, 8, &length.to_le_bytes());
-        put(&mut bytes, 12, &[PLAIN]);
+        put(&mut bytes, 12, &[codec as u8]);
         put(&mut bytes, 32, &self.base.0.to_le_bytes());
         put(&mut bytes, 40, &self.highest.0.to_le_bytes());
         put(&mut bytes, 56, &self.slot.0.to_le_bytes());
@@ -122,6 +142,21 @@ impl PieceBuilder {
         self.number += 1;
         self.rows = 0;
         Some(SealedPiece { bytes, payload_checksum })
+    }
+
+    /// Compresses the payload, if that is wanted and makes it shorter.
+    fn compress(&self, bytes: &mut Vec<u8>) -> Codec {
+        if self.codec == Codec::Plain {
+            return Codec::Plain;
+        }
+        let payload = &bytes[HEADER_SIZE..];
+        let compressed = lz4_flex::block::compress_prepend_size(payload);
+        if compressed.len() >= payload.len() {
+            return Codec::Plain;
+        }
+        bytes.truncate(HEADER_SIZE);
+        bytes.extend_from_slice(&compressed);
+        Codec::Lz4
     }
 
     /// How many pieces were sealed.
@@ -157,7 +192,7 @@ fn put(bytes: &mut [u8], at: usize, field: &[u8]) {
 }
 
 /// A piece that was read, and whose checksum is right.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Piece<'a> {
     /// Where it stands.
     pub place: PiecePlace,
@@ -173,6 +208,7 @@ pub struct Piece<'a> {
     pub highest: Epoch,
     base: Epoch,
     bytes: &'a [u8],
+    payload: Cow<'a, [u8]>,
 }
 
 /// Why there is no piece.
@@ -190,7 +226,12 @@ impl<'a> Piece<'a> {
         let Some(header) = bytes.first_chunk::<HEADER_SIZE>() else {
             return Err(PieceError::Short(HEADER_SIZE));
         };
-        if word(header, 0) != MAGIC || header[12] != PLAIN {
+        let codec = match header[12] {
+            0 => Codec::Plain,
+            1 => Codec::Lz4,
+            _ => return Err(PieceError::Bad),
+        };
+        if word(header, 0) != MAGIC {
             return Err(PieceError::Bad);
         }
         let end = HEADER_SIZE + word(header, 8) as usize;
@@ -200,6 +241,10 @@ impl<'a> Piece<'a> {
         if checksum != word(header, 4) || base >= Epoch::LIMIT || highest >= Epoch::LIMIT {
             return Err(PieceError::Bad);
         }
+        let payload = match codec {
+            Codec::Plain => Cow::Borrowed(payload),
+            Codec::Lz4 => Cow::Owned(decompress(payload).ok_or(PieceError::Bad)?),
+        };
         let node = header[14..].first_chunk().map_or(0, |chunk| u16::from_le_bytes(*chunk));
         Ok(Self {
             place: PiecePlace {
@@ -215,6 +260,7 @@ impl<'a> Piece<'a> {
             highest: Epoch(highest),
             base: Epoch(base),
             bytes: &bytes[..end],
+            payload,
         })
     }
 
@@ -231,8 +277,8 @@ impl<'a> Piece<'a> {
     }
 
     /// Its rows, in order. The first error is the last item.
-    pub fn rows(&self) -> impl Iterator<Item = Result<PieceRow<'a>, RecordError>> + use<'a> {
-        let (mut rest, base) = (self.bytes.get(HEADER_SIZE..).unwrap_or_default(), self.base);
+    pub fn rows(&self) -> impl Iterator<Item = Result<PieceRow<'_>, RecordError>> {
+        let (mut rest, base) = (self.payload.as_ref(), self.base);
         std::iter::from_fn(move || {
             if rest.is_empty() {
                 return None;
@@ -244,6 +290,14 @@ impl<'a> Piece<'a> {
             Some(read)
         })
     }
+}
+
+fn decompress(payload: &[u8]) -> Option<Vec<u8>> {
+    let (length, block) = lz4_flex::block::uncompressed_size(payload).ok()?;
+    if length > block.len().saturating_mul(EXPANSION_MAX) {
+        return None;
+    }
+    lz4_flex::block::decompress(block, length).ok().filter(|payload| payload.len() == length)
 }
 
 fn read_row<'a>(rest: &mut &'a [u8], base: Epoch) -> Result<PieceRow<'a>, RecordError> {

@@ -3,7 +3,7 @@
 
 use crate::block::{Mark, OpenBlock, Position};
 use crate::manifest::{FragmentCheckpoint, Manifest};
-use crate::piece::{Piece, PieceBuilder, PiecePlace, PieceRow, SealedPiece};
+use crate::piece::{Codec, Piece, PieceBuilder, PiecePlace, PieceRow, SealedPiece};
 use crate::record::Entry;
 use crate::recovery::{Found, LogReader, ManifestScan, Manifests, Scan};
 use crate::simulated_disk::Disk;
@@ -153,7 +153,7 @@ impl Node {
             done(self.disk.perform(DiskOperation::Prepare { file: FileName::Piece(file), size: 0 }));
             self.checkpoint = Some(Checkpoint {
                 position: self.writer.next(),
-                builder: PieceBuilder::new(SLOT, TABLE),
+                builder: PieceBuilder::new(SLOT, TABLE, Codec::Plain),
                 file,
                 offset: 0,
                 rows: 0,

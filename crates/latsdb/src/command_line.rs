@@ -38,7 +38,7 @@ A cluster on several machines, with a config.ini as NDB Cluster has it:
   latsdb data --ndb-nodeid 3 --ndb-connectstring 10.0.0.9:1186
 
 `latsdb help dev` explains the options of `dev`, and so on.
-Rows live in memory only: they are lost when all replicas of them are stopped.";
+Rows live in memory, and come back from disk when all nodes were stopped.";
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {

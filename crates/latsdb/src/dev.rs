@@ -223,8 +223,12 @@ impl Cluster {
         let directory = self.directory.join(format!("node{}", config.node));
         let log = directory.join(format!("latsdb_{}.log", config.node));
         let failed = |error: io::Error| Failure::new(format!("cannot start node {}: {error}", config.node));
-        std::fs::create_dir_all(&directory).map_err(failed)?;
-        let output = OpenOptions::new().create(true).append(true).open(&log).map_err(failed)?;
+        let unusable = |path: &Path, error: io::Error| {
+            Failure::new(format!("cannot start node {}: {}: {error}", config.node, path.display()))
+        };
+        std::fs::create_dir_all(&directory).map_err(|error| unusable(&directory, error))?;
+        let output = OpenOptions::new().create(true).append(true).open(&log);
+        let output = output.map_err(|error| unusable(&log, error))?;
         let log_start = output.metadata().map_err(failed)?.len();
         let mut command = Command::new(&self.program);
         command.args(self.plan.arguments(&config, is_initial));

@@ -147,14 +147,7 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> R
     let authority = authority(me).map_err(&of_node)?;
     let check = || start_check::of_member(config.clone(), me.clone(), start.tls.clone(), Arc::clone(&memory));
     let start_check = Some(start.check.unwrap_or_else(check));
-    let redo = me.redo.as_ref().map(|redo| RedoSettings {
-        file_size: redo.file_size,
-        file_count: redo.files(memory.config().region(Region::DataMemory).maximum),
-        flush_interval: redo.flush_interval,
-        buffer: memory.config().region(Region::RedoBuffer).reserved,
-        write_speed_max: redo.write_speed_max,
-        is_initial: start.is_initial,
-    });
+    let redo = redo_settings(me, &memory, start.is_initial);
     let settings = NodeSettings { control_log, redo, start_check, authority, ..settings(config, text, me) };
     if let Some(descriptor) = start.angel {
         let life = (config.name.as_str(), node, settings.start);
@@ -217,6 +210,11 @@ fn open_folder(me: &NodeConfig, is_initial: bool) -> Result<(Option<NodeFolder>,
         }
         NodeRole::Data | NodeRole::Management => NodeFolder::open(directory),
     };
+    let is_direct = me.redo.as_ref().is_some_and(|redo| redo.is_direct);
+    let opened = opened.and_then(|(folder, bytes)| {
+        let folder = if is_direct { folder.with_direct_writes()? } else { folder };
+        Ok((folder, bytes))
+    });
     let (folder, bytes) = opened.map_err(|error| format!("cannot use DataDir: {error}"))?;
     Ok((Some(folder), bytes))
 }
@@ -332,6 +330,20 @@ fn settings(config: &ClusterConfig, text: String, me: &NodeConfig) -> NodeSettin
         }),
         config_text: text,
     }
+}
+
+/// The redo log of a node that keeps one, in a node with this memory.
+fn redo_settings(me: &NodeConfig, memory: &MemoryManager, is_initial: bool) -> Option<RedoSettings> {
+    me.redo.as_ref().map(|redo| RedoSettings {
+        file_size: redo.file_size,
+        file_count: redo.files(memory.config().region(Region::DataMemory).maximum),
+        flush_interval: redo.flush_interval,
+        buffer: memory.config().region(Region::RedoBuffer).reserved,
+        write_speed_max: redo.write_speed_max,
+        codec: redo.codec,
+        wait_max: redo.wait_max,
+        is_initial,
+    })
 }
 
 /// The node with as many connections as there are descriptors for: clients must not take those of the links.

@@ -127,8 +127,9 @@ pub fn build(
     // A node without rows needs nobody's leave.
     let lease = Arc::new(if settings.role == NodeRole::Data { Lease::default() } else { Lease::unlimited() });
     let epoch = Arc::new(NodeEpoch::default());
-    let buffer = settings.redo.as_ref().map_or(0, |redo| redo.buffer);
-    let room = Arc::new(RedoRoom::new(buffer, count(ModuleKind::Ldm)));
+    let (buffer, wait_max) =
+        settings.redo.as_ref().map_or((0, Duration::ZERO), |redo| (redo.buffer, redo.wait_max));
+    let room = Arc::new(RedoRoom::new(buffer, count(ModuleKind::Ldm)).with_wait_max(wait_max));
     let empty = Arc::new(NodeMap::empty(settings.node, Arc::new(catalogue::bootstrap())));
     let mut modules: Vec<(Address, NodeModule)> = Vec::with_capacity(addresses.len() + 1);
     for address in &addresses {

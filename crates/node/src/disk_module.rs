@@ -30,8 +30,8 @@ mod start;
 
 use checkpoint::{CheckpointConfig, Checkpoints};
 use durability::{
-    Found, LogEnd, LogIdentity, LogLevel, LogSize, ManifestScan, Manifests, Mark, Position, Rewrite, Scan,
-    SealedBlock, Writer,
+    Codec, Found, LogEnd, LogIdentity, LogLevel, LogSize, ManifestScan, Manifests, Mark, Position, Rewrite,
+    Scan, SealedBlock, Writer,
 };
 use marks::Marks;
 use memory::MemoryManager;
@@ -89,6 +89,10 @@ pub struct RedoSettings {
     pub buffer: u64,
     /// MaxDiskWriteSpeed: bytes a second that checkpoints may write.
     pub write_speed_max: u64,
+    /// How checkpoints are written.
+    pub codec: Codec,
+    /// RedoWaitTimeout: how long a write waits for room.
+    pub wait_max: Duration,
     /// The files on disk belong to an earlier cluster, and go.
     pub is_initial: bool,
 }
@@ -195,6 +199,7 @@ impl DiskModule {
             node_epoch: Arc::clone(&config.node_epoch),
             space: config.redo.file_size * config.redo.file_count,
             speed_max: config.redo.write_speed_max,
+            codec: config.redo.codec,
         });
         Self {
             config,

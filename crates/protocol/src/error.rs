@@ -80,7 +80,8 @@ impl SqlError {
     #[must_use]
     pub fn region_full(table: &str, region: &str) -> Self {
         if region == REDO_LOG {
-            let text = "Got temporary error 410 'REDO log files overloaded, increase NoOfFragmentLogFiles' from LatsDB";
+            let text = "Got temporary error 410 'REDO log files overloaded: no room was made in RedoWaitTimeout; checkpoints \
+                        are slower than writes, or the disk is full' from LatsDB";
             return Self::new(1297, text);
         }
         Self::new(1114, format!("The table '{table}' is full ({region} exhausted)"))

@@ -3,20 +3,24 @@
 //! They say how much of the log waits for its disk, how much of it a full stop would take, and how full it is.
 //!
 //! Nobody who publishes rows waits for room: an outcome that is known has to be carried out. So what makes more to
-//! publish waits instead: a write in its statement, before it has a version that will be logged.
+//! publish waits instead: a write in its statement, before it has a version that will be logged. It does so for
+//! `RedoWaitTimeout` at most, and is refused then.
 //!
 //! Invariant: `waiting` counts the bytes of all blocks that an ldm has filled and that are not written.
 //!
 //! Deliberately not here: who makes room (`durability`, `node`).
 
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use stdx::Duration;
 
 /// The name of what is full, for people.
 pub const REDO_LOG: &str = "redo log";
-/// From this fullness on the log takes only deletes and changes of the catalogue, in percent.
+/// From this fullness on the log takes at once only deletes and changes of the catalogue, in percent.
 const WRITES_MAX: u32 = 90;
-/// From this fullness on it takes nothing.
+/// From this fullness on it takes nothing at once.
 const DELETES_MAX: u32 = 97;
+/// How long a write waits for room, if nobody says.
+const WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// The answer to a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,7 +29,7 @@ pub enum Room {
     Free,
     /// The disk is behind: it goes on a moment later.
     Awaited,
-    /// The log, or its disk, is full.
+    /// The log, or its disk, is full: it goes on when a checkpoint has made room, or is refused in the end.
     Full,
 }
 
@@ -34,6 +38,8 @@ pub enum Room {
 pub struct RedoRoom {
     waiting: AtomicU64,
     waiting_max: u64,
+    /// RedoWaitTimeout.
+    wait_max: Duration,
     percent: AtomicU32,
     /// Bytes that the log has got and that are not durable in the cluster, less those of them that wait.
     exposed: AtomicI64,
@@ -53,10 +59,23 @@ impl RedoRoom {
         Self {
             waiting: AtomicU64::new(0),
             waiting_max,
+            wait_max: WAIT_MAX,
             percent: AtomicU32::new(0),
             exposed: AtomicI64::new(0),
             open: (0..ldms).map(|_| OpenBytes::default()).collect(),
         }
+    }
+
+    /// The same; a write waits so long for room (RedoWaitTimeout).
+    #[must_use]
+    pub fn with_wait_max(self, wait_max: Duration) -> Self {
+        Self { wait_max, ..self }
+    }
+
+    /// How long a write waits for room before it is refused.
+    #[must_use]
+    pub fn wait_max(&self) -> Duration {
+        self.wait_max
     }
 
     /// The block that an ldm has not handed over has so many bytes.
@@ -80,7 +99,7 @@ impl RedoRoom {
         open + self.waiting().saturating_add_signed(self.exposed.load(Ordering::Relaxed))
     }
 
-    /// Whether a write may be done; `is_last` for what is refused last: deletes, and changes of the catalogue.
+    /// Whether a write may be done; `is_last` for deletes and changes of the catalogue, which wait last.
     #[must_use]
     #[inline]
     pub fn of_write(&self, is_last: bool) -> Room {

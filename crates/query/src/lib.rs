@@ -25,7 +25,7 @@ pub use batch::{BatchRow, BatchShape, RowBatchReader, RowBatchWriter};
 pub use check::{Check, check_row};
 pub use expression::context::{Raised, Warnings};
 pub use generated::Generated;
-pub use loading::{LoadStep, Loaded, Loader, Shares};
+pub use loading::{Expected, LoadStep, Loaded, Loader, Shares};
 pub use module::Query;
 pub use node_map::{
     ListedFragment, NodeMap, PublishedReader, RestoredFragment, Shared, TableAccessInfo, TablesAhead,

@@ -2,17 +2,17 @@
 //!
 //! ```text
 //! disk                                          each ldm, for the slots that it will own
-//! Begin: what checkpoints have              ->  bare fragments
-//! Piece: rows of a checkpoint               ->  rows, in the order of keys
-//! Log: a slice for everybody                ->  rows and deletes of its own slots
-//! Define: the catalogue that was restored   ->  fragments without a table go, the others get their indexes
-//! Index, until nothing is left              ->  entries of indexes; at the end the fragments go back
+//! Begin: the catalogue, what checkpoints have   ->  bare fragments
+//! Piece: rows of a checkpoint                   ->  rows, in the order of keys
+//! Log: a slice for everybody                    ->  rows and deletes of its own slots
+//! Define: all rows are there                    ->  fragments get their tables, with indexes that are empty
+//! Index, until nothing is left                  ->  entries of indexes; at the end the fragments go back
 //! ```
 //! `disk` sends a step when the ldm has answered enough of those before: each is answered by [`Loaded`]. It has a
-//! loader of its own for slot 0, because the catalogue is there.
+//! loader of its own for slot 0, which is loaded before all others, because the catalogue is there. Rows of tables that
+//! the catalogue lacks are passed over: the log may have many of tables that were dropped, and memory has no room.
 //!
-//! Which tables there are is known when all rows are here, because their definitions are rows themselves. So fragments
-//! begin bare: without columns and secondary indexes. Rows are put where they belong without being staged
+//! Fragments begin bare: without columns and secondary indexes. Rows are put where they belong without being staged
 //! ([`Fragment::load`]). An entry of the log that lies before the position of its fragment's checkpoint is in the
 //! checkpoint, or something newer is.
 //!
@@ -55,16 +55,24 @@ impl Shares {
     }
 }
 
+/// Everything that there is to load.
+pub struct Expected {
+    /// The catalogue.
+    pub schema: Arc<Schema>,
+    /// Checkpoints have all that was logged of these fragments before these blocks.
+    pub checkpoints: Vec<((TableId, SlotId), Position)>,
+}
+
 /// A step of loading.
 pub enum LoadStep {
-    /// Loading begins. Checkpoints have all that was logged of these fragments before these blocks.
-    Begin(Shares, Vec<((TableId, SlotId), Position)>),
+    /// Loading begins.
+    Begin(Shares, Arc<Expected>),
     /// A piece of a checkpoint.
     Piece(Vec<u8>),
     /// The next part of the log.
     Log(Arc<LogSlice>),
-    /// All rows are there, and this is their catalogue.
-    Define(Arc<Schema>),
+    /// All rows are there.
+    Define,
     /// The next index entries.
     Index,
 }
@@ -86,6 +94,8 @@ pub struct Loader {
     /// The ldm that this is on; `None`: `disk`.
     ldm: Option<u8>,
     fragments: FixedMap<(TableId, SlotId), Making>,
+    /// The catalogue; `None` while it is loaded itself: then all rows count.
+    schema: Option<Arc<Schema>>,
     /// Fragments with their tables, some of which lack index entries; the last one is next.
     defined: Vec<RestoredFragment>,
     /// Its indexes that lack entries, and behind which row.
@@ -101,6 +111,13 @@ struct Making {
     from: Position,
 }
 
+impl Making {
+    fn of(table: TableId, memory: &Arc<MemoryManager>) -> Self {
+        let definition = Arc::new(FragmentDefinition::bare(table));
+        Self { fragment: Fragment::new(definition, Arc::clone(memory)), from: Position(0) }
+    }
+}
+
 impl Loader {
     /// The loader of an ldm, or that of `disk` if there is no ldm.
     #[must_use]
@@ -110,6 +127,7 @@ impl Loader {
             shares,
             ldm,
             fragments: FixedMap::default(),
+            schema: None,
             defined: Vec::new(),
             indexes: Vec::new(),
             after: None,
@@ -119,7 +137,7 @@ impl Loader {
 
     /// A fragment that is there, even if it gets no rows.
     pub fn expect(&mut self, place: (TableId, SlotId), from: Position) {
-        if self.shares.ldm_of(place.1) == self.ldm {
+        if self.shares.ldm_of(place.1) == self.ldm && self.counts(place.0) {
             self.making(place).from = from;
         }
     }
@@ -132,14 +150,18 @@ impl Loader {
 
     fn making(&mut self, place: (TableId, SlotId)) -> &mut Making {
         let memory = &self.memory;
-        self.fragments.entry(place).or_insert_with(|| {
-            let definition = Arc::new(FragmentDefinition::bare(place.0));
-            Making { fragment: Fragment::new(definition, Arc::clone(memory)), from: Position(0) }
-        })
+        self.fragments.entry(place).or_insert_with(|| Making::of(place.0, memory))
+    }
+
+    fn counts(&self, table: TableId) -> bool {
+        self.schema.as_ref().is_none_or(|schema| schema.tables().contains_key(table))
     }
 
     /// Takes the rows of a piece, which was read and checked.
     pub fn load_piece(&mut self, piece: &Piece<'_>) -> Result<(), RegionFull> {
+        if !self.counts(piece.table) {
+            return Ok(());
+        }
         let fragment = &mut self.making((piece.table, piece.slot)).fragment;
         piece.rows().flatten().try_for_each(|row| fragment.load(row.key, row.epoch, Some(row.row)))
     }
@@ -153,6 +175,9 @@ impl Loader {
 
     /// Takes an entry of the block at a position.
     pub fn take(&mut self, position: Position, entry: &Entry<'_>) -> Result<(), RegionFull> {
+        if !self.counts(entry.table) {
+            return Ok(());
+        }
         let making = self.making((entry.table, entry.slot));
         if position < making.from {
             return Ok(());
@@ -185,7 +210,8 @@ impl Loader {
                 self.begin_fragment();
                 continue;
             };
-            match next.fragment.load_index(*index, self.after.as_deref(), INDEXED_AT_ONCE)? {
+            let progress = next.fragment.load_index(*index, self.after.as_deref(), INDEXED_AT_ONCE)?;
+            match progress {
                 BackfillProgress::More(after) => {
                     self.after = Some(after);
                     return Ok(None);
@@ -201,9 +227,10 @@ impl Loader {
     /// A step that `disk` has sent.
     pub fn step(&mut self, step: LoadStep) -> Loaded {
         let done = match step {
-            LoadStep::Begin(shares, checkpoints) => {
+            LoadStep::Begin(shares, expected) => {
                 self.shares = shares;
-                checkpoints.into_iter().for_each(|(place, from)| self.expect(place, from));
+                self.schema = Some(Arc::clone(&expected.schema));
+                expected.checkpoints.iter().for_each(|(place, from)| self.expect(*place, *from));
                 Ok(())
             }
             LoadStep::Piece(bytes) => match Piece::decode(&bytes) {
@@ -214,8 +241,10 @@ impl Loader {
                 }
             },
             LoadStep::Log(slice) => self.load_log(&slice),
-            LoadStep::Define(schema) => {
-                self.define(&schema);
+            LoadStep::Define => {
+                let schema = self.schema.take();
+                stdx::require!(schema.is_some(), "rows were loaded before their catalogue was known");
+                schema.iter().for_each(|schema| self.define(schema));
                 Ok(())
             }
             LoadStep::Index => match self.index() {

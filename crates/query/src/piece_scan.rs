@@ -9,7 +9,7 @@
 //!
 //! Deliberately not here: what the log adds (`durability`), and where pieces are written (`node`).
 
-use durability::{PieceBuilder, PieceRow, SealedPiece};
+use durability::{Codec, PieceBuilder, PieceRow, SealedPiece};
 use memory::Guard;
 use protocol::Budget;
 use storage::Reader;
@@ -40,8 +40,8 @@ pub enum PieceStep {
 impl PieceScan {
     /// The scan of a fragment from its first row on.
     #[must_use]
-    pub fn new(table: TableId, slot: SlotId, reader: Reader) -> Self {
-        let builder = PieceBuilder::new(slot, table);
+    pub fn new(table: TableId, slot: SlotId, reader: Reader, codec: Codec) -> Self {
+        let builder = PieceBuilder::new(slot, table, codec);
         Self { reader, builder, after: None, rows: 0, is_done: false }
     }
 

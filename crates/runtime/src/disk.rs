@@ -19,6 +19,9 @@
 //! With the feature `unsynced-writes-die`, writes stay in the memory of the process until their sync: a process that
 //! is killed loses them, as a machine without power does. For tests.
 //!
+//! With `ODirect`, rows go to the disk past the memory of the machine, which keeps it for others: the redo log and
+//! checkpoints are read when a node starts only. Their writes are whole pages.
+//!
 //! Deliberately not here: what a failure means. The module that asked decides.
 
 use crate::process::{External, Process};
@@ -41,11 +44,17 @@ const LOCK_NAME: &str = "control.lock";
 const NEW: &str = ".new";
 /// Zeros are written in pieces of this size.
 const ZEROS_SIZE: usize = 1 << 20;
+/// Writes past the memory of the machine begin at multiples of this, in the file and in memory.
+const PAGE_SIZE: usize = 4_096;
+/// They are copied to such a place in pieces of this size.
+const DIRECT_SIZE: usize = 1 << 20;
 
 /// The folder of a node, for this process alone.
 #[derive(Debug)]
 pub struct NodeFolder {
     path: PathBuf,
+    /// Rows are written past the memory of the machine.
+    is_direct: bool,
     _lock: File,
 }
 
@@ -104,7 +113,18 @@ impl NodeFolder {
             Err(TryLockError::Error(error)) => return Err(named(&place, &error)),
         }
         remove_unfinished(path)?;
-        Ok(Self { path: path.to_owned(), _lock: lock })
+        Ok(Self { path: path.to_owned(), is_direct: false, _lock: lock })
+    }
+
+    /// Rows will be written past the memory of the machine (`ODirect`), if the file system of the folder can.
+    pub fn with_direct_writes(self) -> io::Result<Self> {
+        match direct(OpenOptions::new().read(true)).open(self.path.join(LOCK_NAME)) {
+            Ok(_) => Ok(Self { is_direct: true, ..self }),
+            Err(error) => {
+                let message = format!("the file system of {} refuses ODirect: {error}", self.path.display());
+                Err(io::Error::new(error.kind(), message))
+            }
+        }
     }
 }
 
@@ -132,7 +152,7 @@ pub(crate) fn begin(folder: NodeFolder, process: &Arc<Process>) -> io::Result<(D
     let mut start = |lane: DiskLane| -> io::Result<mpsc::Sender<Asked>> {
         let (requests, wanted) = mpsc::channel::<Asked>();
         let (mut work, process, folder) =
-            (Lane::new(folder.path.clone()), Arc::clone(process), Arc::clone(&folder));
+            (Lane::new(folder.path.clone(), folder.is_direct), Arc::clone(process), Arc::clone(&folder));
         let body = move || {
             for (thread, module, DiskRequest { ticket, operation, .. }) in wanted {
                 let result = work.run(operation);
@@ -151,6 +171,7 @@ pub(crate) fn begin(folder: NodeFolder, process: &Arc<Process>) -> io::Result<(D
 /// The state of one thread: it does requests.
 struct Lane {
     folder: PathBuf,
+    is_direct: bool,
     /// Files with writes that no sync has followed yet.
     unsynced: BTreeMap<FileName, Unsynced>,
     /// Files that nobody knows the contents of.
@@ -162,14 +183,15 @@ struct Lane {
 /// A file with writes that are not synced.
 struct Unsynced {
     file: File,
+    is_direct: bool,
     /// The writes: they die with the process.
     #[cfg(feature = "unsynced-writes-die")]
     writes: Vec<(u64, Vec<u8>)>,
 }
 
 impl Lane {
-    fn new(folder: PathBuf) -> Self {
-        Self { folder, unsynced: BTreeMap::new(), failed: BTreeMap::new(), broken: None }
+    fn new(folder: PathBuf, is_direct: bool) -> Self {
+        Self { folder, is_direct, unsynced: BTreeMap::new(), failed: BTreeMap::new(), broken: None }
     }
 
     fn run(&mut self, operation: DiskOperation) -> Result<DiskAnswer, DiskError> {
@@ -212,9 +234,15 @@ impl Lane {
     /// The file with its unsynced writes.
     fn opened(&mut self, file: FileName) -> Result<&mut Unsynced, DiskError> {
         if !self.unsynced.contains_key(&file) {
-            let found = OpenOptions::new().read(true).write(true).open(self.place(file));
+            let has_pages = matches!(file, FileName::Redo(_) | FileName::Piece(_));
+            let is_direct = self.is_direct && has_pages;
+            let mut options = OpenOptions::new();
+            options.read(true).write(true);
+            let options = if is_direct { direct(&mut options) } else { &mut options };
+            let found = options.open(self.place(file));
             let found = Unsynced {
                 file: found.map_err(|error| self.error(file, &error))?,
+                is_direct,
                 #[cfg(feature = "unsynced-writes-die")]
                 writes: Vec::new(),
             };
@@ -325,10 +353,29 @@ impl Lane {
     }
 }
 
+impl Unsynced {
+    /// Writes to the file now.
+    fn write_out(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        if !self.is_direct {
+            return self.file.write_all_at(bytes, offset);
+        }
+        let mut room = vec![0; bytes.len().min(DIRECT_SIZE) + PAGE_SIZE];
+        let start = room.as_ptr().align_offset(PAGE_SIZE);
+        let mut at = offset;
+        for piece in bytes.chunks(DIRECT_SIZE) {
+            let copied = &mut room[start..start + piece.len()];
+            copied.copy_from_slice(piece);
+            self.file.write_all_at(copied, at)?;
+            at += piece.len() as u64;
+        }
+        Ok(())
+    }
+}
+
 #[cfg(not(feature = "unsynced-writes-die"))]
 impl Unsynced {
     fn write(&mut self, offset: u64, bytes: Vec<u8>) -> io::Result<()> {
-        self.file.write_all_at(&bytes, offset)
+        self.write_out(&bytes, offset)
     }
 
     fn sync(&mut self) -> io::Result<()> {
@@ -344,8 +391,8 @@ impl Unsynced {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        for (offset, bytes) in self.writes.drain(..) {
-            self.file.write_all_at(&bytes, offset)?;
+        for (offset, bytes) in std::mem::take(&mut self.writes) {
+            self.write_out(&bytes, offset)?;
         }
         self.file.sync_data()
     }
@@ -462,6 +509,11 @@ fn failure(place: &Path, error: &io::Error) -> DiskError {
         io::ErrorKind::NotFound => DiskError::Absent,
         _ => DiskError::Failed(format!("{}: {error}", place.display())),
     }
+}
+
+/// Past the memory of the machine.
+fn direct(options: &mut OpenOptions) -> &mut OpenOptions {
+    options.custom_flags(rustix::fs::OFlags::DIRECT.bits().cast_signed())
 }
 
 /// For the owner's eyes only: the files hold rows, hosts and accounts.

@@ -22,6 +22,7 @@ use crate::workload::lists::Lists;
 use crate::workload::numbers::Numbers;
 use crate::workload::promises::{Figure, Promise, Promises, Watcher};
 use crate::world::{MANAGEMENT, Shape, World};
+use durability::Codec;
 use node::RedoSettings;
 use protocol::disk::{DiskLane, DiskOperation};
 use std::collections::{BTreeMap, BTreeSet};
@@ -105,6 +106,8 @@ pub(crate) fn logged_shape(seed: u64, prng: &mut Prng) -> Shape {
         flush_interval: Duration::from_millis(5 + prng.below(60)),
         buffer: [64 << 10, 8 << 20][prng.index(2)],
         write_speed_max: u64::MAX,
+        codec: if prng.chance(1, 3) { Codec::Lz4 } else { Codec::Plain },
+        wait_max: Duration::from_secs(2),
         is_initial: false,
     });
     shape

@@ -22,7 +22,7 @@ use membership::detector::DetectorConfig;
 use memory::{MemoryConfig, MemoryManager};
 use node::{FullStopSettings, Globals, NodeModule, NodeSettings, RedoSettings, build};
 use protocol::control::{RecoveryGoal, RecoveryOrder};
-use protocol::disk::{DiskLane, DiskOperation, DiskRequest};
+use protocol::disk::{DiskLane, DiskOperation, DiskRequest, FileName};
 use protocol::layout::{CpuShare, Layout, LayoutRequest};
 use protocol::module::{BROKEN_PEER, ConnectionAction, EXIT_CANNOT_JOIN, EXIT_LEFT_OUT};
 use protocol::signal::LeaveStep;
@@ -812,6 +812,9 @@ impl World {
 
     fn ask_disk(&mut self, from: Address, request: DiskRequest) {
         let lane = request.lane;
+        if is_trimming(&request) {
+            self.count("log trimmed");
+        }
         if self.disk_mut(from.node).ask(from, request) {
             self.work_on(from.node, lane);
         }
@@ -1056,6 +1059,23 @@ impl World {
             }
             ConnectionAction::StartTls => stdx::require!(false, "the simulator has no TLS"),
         }
+    }
+}
+
+/// Whether a file of the log goes, or is used again, because checkpoints have made it superfluous.
+fn is_trimming(request: &DiskRequest) -> bool {
+    match request.operation {
+        DiskOperation::Rename { from: FileName::Redo(_), .. } => true,
+        DiskOperation::Remove { file: FileName::Redo(_) } => request.lane == DiskLane::Redo,
+        DiskOperation::Rename { .. }
+        | DiskOperation::Remove { .. }
+        | DiskOperation::Write { .. }
+        | DiskOperation::Sync { .. }
+        | DiskOperation::Replace { .. }
+        | DiskOperation::Read { .. }
+        | DiskOperation::Prepare { .. }
+        | DiskOperation::List
+        | DiskOperation::Space => false,
     }
 }
 

@@ -6,7 +6,7 @@ use simulator::{Outcome, Scenario, run};
 const SEEDS: u64 = 200;
 
 /// Clusters that stop as a whole.
-const FULL_STOPS: u64 = 12;
+const FULL_STOPS: u64 = 100;
 
 /// Clusters that lose the disks of a group.
 const DATA_LOSSES: u64 = 12;
@@ -92,10 +92,11 @@ fn ddl_waits_for_users_of_its_own_tables_and_gives_way() {
     assert!(held >= 30 && gave_way >= 5, "{held} transactions were long, DDL gave way {gave_way} times");
 }
 
-/// All processes end at once, killed or without power, and the cluster comes back from its disks.
+/// All processes end at once, killed or without power, and the cluster comes back from its disks. Most of the logs are
+/// so small that only checkpoints keep them within their space.
 #[test]
 fn a_full_stop_loses_nothing_that_was_flushed() {
-    let mut counts = [("promises", 0), ("figures", 0)];
+    let mut counts = [("promises", 0), ("figures", 0), ("log trimmed", 0)];
     for seed in 0..FULL_STOPS {
         let outcome = simulator::full_stop::run_full_stop_seed(seed, LINES);
         assert_eq!(outcome.failure, None, "full stop {seed}\n{}", outcome.tail);
@@ -103,7 +104,7 @@ fn a_full_stop_loses_nothing_that_was_flushed() {
             *count += outcome.injected.get(what).copied().unwrap_or(0);
         }
     }
-    assert!(counts.iter().all(|(_, count)| *count > 0), "nobody asked for anything: {counts:?}");
+    assert!(counts.iter().all(|(_, count)| *count > 0), "something never happened: {counts:?}");
 }
 
 /// All disks of a replica group are lost: the cluster waits for an operator, and goes on without those rows.

@@ -206,6 +206,25 @@ impl Arena {
         Reclaimed { count: limit - u32::try_from(left).unwrap_or(0), is_left }
     }
 
+    /// Frees everything that waits, and takes trees apart.
+    ///
+    /// # Safety
+    /// The fragment has no reader, and its owner holds no reference to what was unlinked.
+    pub(crate) unsafe fn reclaim_unread(&mut self) {
+        while let Some((_, mut batch)) = self.closed.pop_front() {
+            let count = batch.len();
+            self.release(&mut batch, count);
+        }
+        if !self.open.is_empty() {
+            let mut batch = std::mem::take(&mut self.open);
+            let count = batch.len();
+            self.release(&mut batch, count);
+            self.open = batch;
+            self.open_bytes = 0;
+        }
+        while self.demolish_one() {}
+    }
+
     fn close(&mut self) {
         let batch = std::mem::replace(&mut self.open, std::mem::take(&mut self.spare));
         self.closed.push_back((quiescence::begin_period(), batch));

@@ -1,4 +1,5 @@
-//! Damage that is done to the redo log of one node while nothing runs, as by a bad disk or a bad command.
+//! Damage that is done to the redo log or the checkpoints of one node while nothing runs, as by a bad disk or a bad
+//! command.
 //!
 //! The cluster comes back all the same: the other replica has everything. The node must not serve a wrong row; it
 //! says in its log what it does not have, and gets its rows from the other one.
@@ -13,25 +14,20 @@ const PAGE_SIZE: usize = 4096;
 /// Bits that are flipped at most.
 const FLIPS_MAX: u64 = 8;
 
-/// Damages the log in the data directory of a node; gives what was done.
+/// Damages something in the data directory of a node; gives what was done.
 pub(super) fn inflict(data_dir: &Path, random: u64) -> Result<String, Failure> {
-    let folder = data_dir.join("redo");
-    let mut files = Vec::new();
-    for entry in fs::read_dir(&folder).map_err(Failure::while_doing(folder.display()))? {
-        let path = entry.map_err(Failure::while_doing(folder.display()))?.path();
-        if path.extension().is_some_and(|extension| extension == "redo") {
-            files.push(path);
-        }
-    }
-    files.sort();
+    let log = files(&data_dir.join("redo"))?;
+    let checkpoints = files(&data_dir.join("lcp")).unwrap_or_default();
+    let is_of_log = checkpoints.is_empty() || random & (1 << 60) == 0;
+    let (files, folder) = if is_of_log { (log, "redo") } else { (checkpoints, "lcp") };
     let picked = usize::try_from(random >> 8).unwrap_or(0) % files.len().max(1);
     let Some(path) = files.get(picked) else {
-        return Err(Failure::new(format!("{} has no log to damage", folder.display())));
+        return Err(Failure::new(format!("{} has no log to damage", data_dir.display())));
     };
     let used = used_bytes(path)?;
     let place = (random >> 16) % used.max(1);
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    match random % 3 {
+    match random % 4 {
         0 => {
             let flips = 1 + (random >> 40) % FLIPS_MAX;
             for flip in 0..flips {
@@ -45,11 +41,26 @@ pub(super) fn inflict(data_dir: &Path, random: u64) -> Result<String, Failure> {
             file.set_len(place).map_err(Failure::while_doing(path.display()))?;
             Ok(format!("{name} ends at byte {place} of {used}"))
         }
-        _ => {
+        2 => {
             fs::remove_file(path).map_err(Failure::while_doing(path.display()))?;
             Ok(format!("{name} is deleted"))
         }
+        _ => {
+            let folder = data_dir.join(folder);
+            fs::remove_dir_all(&folder).map_err(Failure::while_doing(folder.display()))?;
+            Ok(format!("{} is deleted", folder.display()))
+        }
     }
+}
+
+/// The files of a folder, in order.
+fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(Failure::while_doing(folder.display()))? {
+        files.push(entry.map_err(Failure::while_doing(folder.display()))?.path());
+    }
+    files.sort();
+    Ok(files)
 }
 
 /// Up to the last page that is not zeros.

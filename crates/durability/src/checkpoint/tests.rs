@@ -1,6 +1,6 @@
 use super::{CheckpointError, CheckpointReader};
 use crate::manifest::{FragmentCheckpoint, Manifest};
-use crate::piece::{Piece, PieceBuilder, PiecePlace, PieceRow};
+use crate::piece::{Codec, Piece, PieceBuilder, PiecePlace, PieceRow};
 use crate::simulated_disk::Disk;
 use protocol::control::GroupId;
 use protocol::disk::{DiskOperation, FileName};
@@ -20,7 +20,7 @@ fn written(tables: &[Vec<Row>]) -> (Disk, Manifest) {
     let mut offset = 0;
     for (table, rows) in (1..).zip(tables) {
         let table = TableId(table);
-        let mut builder = PieceBuilder::new(SLOT, table);
+        let mut builder = PieceBuilder::new(SLOT, table, Codec::Plain);
         let start = offset;
         let mut pieces = Vec::new();
         for (key, epoch, row) in rows {

@@ -1,5 +1,6 @@
 use super::{
-    HEADER_SIZE, PIECE_SIZE_MAX, Piece, PieceBuilder, PieceError, PiecePlace, PieceRow, SealedPiece,
+    COMPRESSED_SIZE_MAX, Codec, HEADER_SIZE, PIECE_SIZE_MAX, Piece, PieceBuilder, PieceError, PiecePlace,
+    PieceRow, SealedPiece, word,
 };
 use crate::block::PAGE_SIZE;
 use crate::damage::damaged;
@@ -18,7 +19,7 @@ fn row<'a>(key: &'a [u8], epoch: u64, row: &'a [u8]) -> PieceRow<'a> {
 }
 
 fn sealed() -> SealedPiece {
-    let mut builder = PieceBuilder::new(SlotId(0x51), TableId(0x61));
+    let mut builder = PieceBuilder::new(SlotId(0x51), TableId(0x61), Codec::Plain);
     assert_eq!(builder.add(&row(b"a", 1_001, b"row!")), None);
     assert_eq!(builder.add(&row(b"b", 1_003, b"row")), None);
     let sealed = builder.seal().expect("it has rows");
@@ -64,7 +65,7 @@ fn a_piece_comes_back_as_it_was_written() {
 
 #[test]
 fn a_full_piece_is_sealed_and_a_long_row_has_one_of_its_own() {
-    let mut builder = PieceBuilder::new(SlotId(1), TableId(2));
+    let mut builder = PieceBuilder::new(SlotId(1), TableId(2), Codec::Plain);
     let bytes = vec![7; 300_000];
     let long = vec![8; PIECE_SIZE_MAX];
     let mut pieces: Vec<SealedPiece> = Vec::new();
@@ -85,6 +86,58 @@ fn a_full_piece_is_sealed_and_a_long_row_has_one_of_its_own() {
         })
         .collect();
     assert_eq!(counts, [(0, 3, false), (1, 3, false), (2, 1, false), (3, 1, true), (4, 1, false)]);
+}
+
+fn noise(random: &mut Prng, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    random.fill(&mut bytes);
+    bytes
+}
+
+#[test]
+fn compressed_pieces_have_the_same_rows_and_are_shorter() {
+    let mut random = Prng::new(7);
+    let mut builder = PieceBuilder::new(SlotId(1), TableId(2), Codec::Lz4);
+    let text = b"the same words again and again, ".repeat(20);
+    let rows: Vec<Vec<u8>> = (0..2_000)
+        .map(|number| if number % 4 == 0 { noise(&mut random, 640) } else { text.clone() })
+        .collect();
+    let mut pieces: Vec<SealedPiece> = Vec::new();
+    for (number, bytes) in (0_u64..).zip(&rows) {
+        pieces.extend(builder.add(&row(&number.to_be_bytes(), number, bytes)));
+    }
+    pieces.extend(builder.seal());
+    let (mut found, mut size) = (Vec::new(), 0);
+    for piece in pieces {
+        size += piece.size();
+        let bytes = piece.finish(&PLACE);
+        let piece = Piece::decode(&bytes).expect("it is a piece");
+        assert!(piece.payload.len() <= COMPRESSED_SIZE_MAX);
+        found.extend(piece.rows().map(|row| row.expect("a row").row.to_vec()));
+    }
+    assert_eq!(found, rows);
+    assert!(size < rows.iter().map(Vec::len).sum::<usize>() / 2, "{size}");
+    // Rows that do not become shorter stay as they are.
+    let mut builder = PieceBuilder::new(SlotId(1), TableId(2), Codec::Lz4);
+    assert_eq!(builder.add(&row(b"a", 1, &noise(&mut random, 5_000))), None);
+    assert_eq!(builder.seal().expect("a piece").finish(&PLACE)[12], Codec::Plain as u8);
+}
+
+/// A length that lies about what was compressed makes it bad, and takes no memory.
+#[test]
+fn a_block_that_was_not_compressed_is_bad() {
+    let mut builder = PieceBuilder::new(SlotId(1), TableId(2), Codec::Lz4);
+    assert_eq!(builder.add(&row(b"a", 1, &[7; 5_000])), None);
+    let good = builder.seal().expect("a piece").finish(&PLACE);
+    assert_eq!(good[12], Codec::Lz4 as u8);
+    let end = HEADER_SIZE + word(good.first_chunk().expect("a header"), 8) as usize;
+    for length in [u32::MAX, 1 << 30, 5_000, 0] {
+        let mut bytes = good.clone();
+        bytes[HEADER_SIZE..HEADER_SIZE + 4].copy_from_slice(&length.to_le_bytes());
+        let checksum = stdx::crc32c_append(stdx::crc32c(&bytes[HEADER_SIZE..end]), &bytes[8..HEADER_SIZE]);
+        bytes[4..8].copy_from_slice(&checksum.to_le_bytes());
+        assert_eq!(Piece::decode(&bytes), Err(PieceError::Bad), "{length}");
+    }
 }
 
 #[test]

@@ -48,7 +48,7 @@ impl LogSlice {
 }
 
 /// The reading of entries.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Replay {
     segments: VecDeque<Segment>,
     /// Marks that void what is before them, oldest first; each with the least epoch of itself and those behind it.

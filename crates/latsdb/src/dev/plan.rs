@@ -20,6 +20,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 const HOST: &str = "127.0.0.1";
+/// The redo log of each data node: a GiB in small files, because a file is filled with zeros before it is used.
+const REDO_LOG: &str = "FragmentLogFileSize=16M\nNoOfFragmentLogFiles=64";
 /// The name of the cluster.
 const CLUSTER: &str = "dev";
 
@@ -48,6 +50,10 @@ impl Plan {
                  {replicas} nodes"
             )));
         }
+        let file = directory.join("config.ini");
+        if !options.initial {
+            check_shape(&file, data_nodes, replicas)?;
+        }
         let memory = Machine::measure().memory_share(data_nodes)?;
         let mut ports = Reservation::default();
         let choice = Choice {
@@ -61,7 +67,6 @@ impl Plan {
             memory,
         };
         let text = choice.config_text();
-        let file = directory.join("config.ini");
         let name = file.display().to_string();
         std::fs::write(&file, &text)
             .map_err(|error| Failure::new(format!("cannot write {name}: {error}")))?;
@@ -172,6 +177,22 @@ impl Plan {
     }
 }
 
+/// Refuses a directory whose cluster has another number of data nodes or replicas: its rows are divided among these.
+fn check_shape(file: &Path, data_nodes: u16, replicas: u16) -> Result<(), Failure> {
+    let Ok(text) = std::fs::read_to_string(file) else { return Ok(()) };
+    // A file that nobody can read says nothing; it is written anew.
+    let Ok(before) = configuration::parse(&text, "config.ini") else { return Ok(()) };
+    let (had, copies) = (before.nodes_of(NodeRole::Data).count(), before.replicas);
+    if !before.keeps_rows() || (had, copies) == (usize::from(data_nodes), usize::from(replicas)) {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "{} has the rows of a cluster of {had} data nodes with {copies} replicas: start it with --data-nodes {had} \
+         --replicas {copies}, or choose another --dir; with --initial its rows are thrown away",
+        file.parent().unwrap_or(file).display()
+    )))
+}
+
 /// The decisions for a cluster without a configuration of its own.
 struct Choice<'a> {
     directory: &'a Path,
@@ -205,6 +226,7 @@ impl Choice<'_> {
         writeln!(text, "[system]\nName={CLUSTER}\n")?;
         writeln!(text, "[ndbd default]\nNoOfReplicas={}", self.replicas)?;
         writeln!(text, "TotalMemoryConfig={}M", self.memory / MIB)?;
+        writeln!(text, "{REDO_LOG}")?;
         // A spinning thread keeps the one from running that it waits for.
         writeln!(
             text,

@@ -38,7 +38,9 @@ fn layouts_have_the_modules_that_are_built() {
         let layout = layout_of(&config, node);
         let memory = plan_memory(node, &layout, &MACHINE, config.nodes.len()).expect("memory");
         let memory = MemoryManager::new(memory);
-        let built = node::build(&settings(&config, String::new(), node), &layout, &memory);
+        let redo = redo_settings(node, &memory, false);
+        let settings = NodeSettings { redo, ..settings(&config, String::new(), node) };
+        let built = node::build(&settings, &layout, &memory);
         let mut built: Vec<(ModuleKind, u8)> =
             built.iter().map(|(address, _)| (address.kind, address.instance)).collect();
         let mut planned: Vec<(ModuleKind, u8)> = layout.modules().collect();

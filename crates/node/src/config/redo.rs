@@ -1,6 +1,7 @@
 //! The redo log of a data node, as config.ini wants it.
 
 use super::{NodeValues, parameters};
+use durability::Codec;
 use protocol::NodeRole;
 use stdx::Duration;
 
@@ -15,6 +16,12 @@ pub struct RedoConfig {
     pub flush_interval: Duration,
     /// `MaxDiskWriteSpeed`, bytes a second.
     pub write_speed_max: u64,
+    /// `CompressedLCP`.
+    pub codec: Codec,
+    /// `ODirect`: rows go to the disk past the memory of the machine.
+    pub is_direct: bool,
+    /// `RedoWaitTimeout`: how long a write waits for room in the log.
+    pub wait_max: Duration,
 }
 
 /// `Durability`: when commits are acknowledged.
@@ -78,10 +85,13 @@ impl RedoConfig {
             file_size: file_size / BLOCK_UNIT * BLOCK_UNIT,
             files: (files > 0).then(|| files.saturating_mul(parts)),
             flush_interval,
+            codec: if values.number("CompressedLCP") == 0 { Codec::Plain } else { Codec::Lz4 },
+            is_direct: values.number("ODirect") != 0,
             write_speed_max: match values.number("MaxDiskWriteSpeed") {
                 0 => u64::MAX,
                 speed => speed,
             },
+            wait_max: Duration::from_millis(values.number("RedoWaitTimeout")),
         })
     }
 

@@ -257,15 +257,15 @@ fn durability_needs_a_log_and_fsync_leaves_no_pause() {
         let paces = [config.time_between_epochs, redo.map_or(Duration::ZERO, |redo| redo.flush_interval)];
         (config.durability, paces.map(|pace| pace.as_millis()))
     };
-    assert_eq!(paces("Diskless=0"), (Durability::Memory, [10, 50]));
-    assert_eq!(paces("Diskless=0\nDurability=Epoch"), (Durability::Epoch, [10, 50]));
+    assert_eq!(paces(""), (Durability::Memory, [10, 50]));
+    assert_eq!(paces("Durability=Epoch"), (Durability::Epoch, [10, 50]));
     let fsync = "Diskless=0\nDurability=fsync\nTimeBetweenEpochs=100\nTimeBetweenGlobalCheckpoints=2000";
     assert_eq!(paces(fsync), (Durability::Fsync, [1, 0]));
     assert_eq!(paces("Diskless=1\nDurability=memory"), (Durability::Memory, [10, 0]));
     check(
-        &text("Durability=epoch"),
+        &text("Diskless=1\nDurability=epoch"),
         &[
-            "config.ini line 3: Durability=epoch needs a redo log on all data nodes: set Diskless=0 for node 2",
+            "config.ini line 4: Durability=epoch needs a redo log on all data nodes: set Diskless=0 for node 2",
         ],
     );
     check(

@@ -27,7 +27,7 @@ mod fragments;
 
 use crate::mutants::{self, Mutant};
 use durability::pace::{self, FragmentState, Limits, Next};
-use durability::{FragmentCheckpoint, Manifest, Manifests, PiecePlace, Position, SealedPiece, Writer};
+use durability::{Codec, FragmentCheckpoint, Manifest, Manifests, PiecePlace, Position, SealedPiece, Writer};
 use fragments::Fragments;
 use protocol::control::GroupId;
 use protocol::disk::{DiskAnswer, DiskError, DiskLane, DiskOperation, DiskRequest, FileName};
@@ -64,6 +64,7 @@ pub(super) struct CheckpointConfig {
     pub(super) space: u64,
     /// MaxDiskWriteSpeed, bytes a second.
     pub(super) speed_max: u64,
+    pub(super) codec: Codec,
 }
 
 /// How far a job is.
@@ -225,9 +226,10 @@ impl Checkpoints {
         manifests.manifests().for_each(|manifest| self.fragments.restore(manifest));
     }
 
-    /// This life goes on with the log.
+    /// This life goes on with the log, which may be so full that nothing more is logged.
     pub(super) fn begin(&mut self, founding: GroupId, life: Incarnation) {
         (self.founding, self.life) = (founding, life);
+        self.speed.is_news = true;
     }
 
     /// The log begins anew: the files on disk do not count, and are void before anything in the new log counts. A loss
@@ -409,6 +411,11 @@ impl Checkpoints {
         Limits { space, rate: self.speed.rate, speed_max }
     }
 
+    /// Whether the log has more than the manifests need. An earlier life of the node did not come to giving it up.
+    fn holds_too_much(&self, writer: &Writer) -> bool {
+        self.fragments.needed().is_some_and(|needed| writer.held_bytes() > writer.held_from(needed))
+    }
+
     /// Asks the ldms, if checkpoints hold more of the log than its current file.
     fn begin_job(
         &mut self,
@@ -420,8 +427,12 @@ impl Checkpoints {
         self.speed.next_at = now.monotonic + LOOK_AGAIN;
         let is_member = self.map.as_ref().is_some_and(|map| map.view.is_in_sync(self.config.node));
         let may_write = is_member && !is_joining || mutants::is(Mutant::ManifestWhileJoining);
+        if !may_write {
+            // It is looked at again: a log that is full by then gets no news.
+            return false;
+        }
         let is_held = writer.held_from(self.fragments.least()) > writer.held_from(writer.next());
-        if !may_write || !is_held || self.config.queries.is_empty() {
+        if !is_held && !self.holds_too_much(writer) || self.config.queries.is_empty() {
             self.speed.is_news = false;
             return false;
         }
@@ -455,7 +466,7 @@ impl Checkpoints {
         }
         let is_outdated =
             || !self.fragments.outdated(&BTreeSet::new(), |position| writer.held_from(position)).is_empty();
-        if left.is_empty() && !is_outdated() {
+        if left.is_empty() && !is_outdated() && !self.holds_too_much(writer) {
             self.speed.is_news = false;
             return false;
         }
@@ -479,6 +490,7 @@ impl Checkpoints {
 
     /// Lets the next piece be read.
     fn read(&mut self, now: Now, outputs: &mut Outputs<Shared>) -> bool {
+        let codec = self.config.codec;
         while self.job.current.is_none() {
             let Some(planned) = self.job.left.pop_front() else {
                 self.end_reading();
@@ -488,7 +500,7 @@ impl Checkpoints {
             let reader = self.map.as_ref().and_then(|map| map.reader(planned.table, planned.slot));
             self.job.current = reader.cloned().map(|reader| Current {
                 planned,
-                scan: Some(Box::new(PieceScan::new(planned.table, planned.slot, reader))),
+                scan: Some(Box::new(PieceScan::new(planned.table, planned.slot, reader, codec))),
                 offset: self.job.offset,
             });
         }
@@ -591,10 +603,14 @@ impl Checkpoints {
     /// of them lets go of the beginning of the log.
     fn replace(&mut self, epoch: Epoch, writer: &Writer) -> bool {
         let changed: BTreeSet<SlotId> = self.job.done.iter().map(|(slot, ..)| *slot).collect();
-        let outdated = self.fragments.outdated(&changed, |position| writer.held_from(position));
+        let mut outdated = self.fragments.outdated(&changed, |position| writer.held_from(position));
         let first = self.fragments.without_manifest().into_iter();
         let mut manifests: Vec<Manifest> =
             first.map(|slot| self.manifest(slot, Epoch(0), Position(1), Vec::new())).collect();
+        if manifests.is_empty() && outdated.is_empty() {
+            // An earlier life may not have synced their names. One of them does: all are in one folder.
+            outdated.extend(self.fragments.slots().first());
+        }
         manifests.extend(outdated.into_iter().map(|slot| {
             let (position, fragments) = self.fragments.manifest_of(slot);
             self.manifest(slot, epoch, position, fragments)

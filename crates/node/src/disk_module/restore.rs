@@ -1,13 +1,15 @@
 //! Conducts the restoring of rows: reads checkpoints and the log, and lets the ldms of the node make fragments of them.
 //!
 //! ```text
-//! reading    a piece goes to the ldm of its slot, a slice of the log to all; whoever has least to do gets the next piece
-//! indexing   all rows are there: the catalogue is read from slot 0, and every ldm builds its indexes, step by step
+//! catalogue  slot 0, which has the system tables, is loaded here, from its checkpoints and the whole log
+//! rows       a piece goes to the ldm of its slot, a slice of the log to all; whoever has least to do gets the next piece
+//! indexes    all rows are there: every ldm builds its indexes, step by step
 //! ```
-//! Slot 0 has the system tables, and is loaded here. The loading itself is `query::loading`.
+//! The loading itself is `query::loading`. The log is read twice, so that rows of tables that are gone take no memory:
+//! a table was perhaps dropped because memory was full, and filled anew.
 //!
-//! Invariants: the log follows when all pieces were handed out. An ldm has at most [`OPEN_MAX`] steps to do. The
-//! catalogue is read when every step was answered.
+//! Invariants: the log follows when all pieces were handed out. An ldm has at most [`OPEN_MAX`] steps to do. Indexes
+//! begin when every step was answered.
 //!
 //! Deliberately not here: when a restore begins and what becomes of a bad checkpoint (`start`), and who owns the
 //! fragments afterwards.
@@ -21,7 +23,7 @@ use memory::{Guard, MemoryManager, RegionFull};
 use protocol::disk::{DiskAnswer, DiskError, DiskOperation};
 use protocol::restart::{RestorePhase, RestoreProgress};
 use protocol::{Address, Outputs};
-use query::{LoadStep, Loaded, Loader, RestoredFragment, Shared, Shares};
+use query::{Expected, LoadStep, Loaded, Loader, RestoredFragment, Shared, Shares};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use stdx::{Duration, Instant};
@@ -40,20 +42,43 @@ pub(super) struct Restore {
     pub(super) aim: Aim,
     next: NextLog,
     me: Address,
-    /// Checkpoints of slot 0, and what becomes of them.
-    readers: VecDeque<CheckpointReader>,
-    loader: Loader,
+    shares: Shares,
+    stage: Stage,
+    /// Fragments with checkpoints, and where the log goes on behind them.
+    checkpoints: Vec<((TableId, SlotId), Position)>,
     lanes: Vec<Lane>,
     replay: Replay,
     reading: Option<Source>,
-    /// Bytes of checkpoints that were read, and all of them; the same of the log.
+    /// Bytes that were read before the log is loaded, and all of them; the same of the log.
     checkpoint_bytes: (u64, u64),
     log_bytes: (u64, u64),
     /// The progress that was told last, and when.
     told: Option<(RestorePhase, Instant)>,
-    /// The catalogue, once all rows are there.
-    schema: Option<Arc<Schema>>,
     fragments: Vec<RestoredFragment>,
+}
+
+/// The part of the restore that is under way.
+enum Stage {
+    Catalogue(Box<SystemRows>),
+    Rows(Arc<Schema>),
+    Indexes(Arc<Schema>),
+}
+
+/// Slot 0 in the making.
+struct SystemRows {
+    readers: VecDeque<CheckpointReader>,
+    replay: Replay,
+    loader: Loader,
+}
+
+/// How a restore goes on.
+pub(super) enum GoesOn {
+    /// The next read, if there is one.
+    Reading,
+    /// The ldms answer first.
+    Waiting,
+    /// Nothing: everything is built.
+    Done,
 }
 
 /// The part of an ldm.
@@ -71,6 +96,7 @@ struct Lane {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {
     System,
+    SystemLog,
     Lane(usize),
     Log,
 }
@@ -94,48 +120,46 @@ pub(super) struct Restored {
 }
 
 impl Restore {
-    /// Begins: the ldms are told which checkpoints there are.
+    /// Begins, with the catalogue.
     pub(super) fn begin(
         (me, ldms, replicas): (Address, &[Address], u16),
         memory: &Arc<MemoryManager>,
         manifests: &Manifests,
         replay: Replay,
         (aim, next): (Aim, NextLog),
-        outputs: &mut Outputs<Shared>,
     ) -> Self {
         let shares = Shares { ldms: u8::try_from(ldms.len()).unwrap_or(u8::MAX), replicas };
-        let mut loader = loader_of_system(memory, shares);
         let places = manifests.fragments();
-        let places: Vec<((TableId, SlotId), Position)> =
+        let checkpoints: Vec<((TableId, SlotId), Position)> =
             places.map(|(slot, fragment)| ((fragment.table, slot), Position(fragment.position))).collect();
-        places.iter().for_each(|(place, from)| loader.expect(*place, *from));
+        let mut loader = loader_of_system(memory, shares);
+        checkpoints.iter().for_each(|(place, from)| loader.expect(*place, *from));
+        let mut system = SystemRows { readers: VecDeque::new(), replay: replay.clone(), loader };
         let lane = |ldm: &Address| Lane { ldm: *ldm, readers: VecDeque::new(), open: 0, is_done: false };
-        let mut restore = Self {
+        let mut lanes: Vec<Lane> = ldms.iter().map(lane).collect();
+        for reader in manifests.readers() {
+            let owner = shares.ldm_of(reader.fragment().0);
+            match owner.and_then(|ldm| lanes.get_mut(usize::from(ldm))) {
+                Some(lane) => lane.readers.push_back(reader),
+                None => system.readers.push_back(reader),
+            }
+        }
+        let rows: u64 = manifests.fragments().map(|(_, fragment)| fragment.length).sum();
+        Self {
             aim,
             next,
             me,
-            readers: VecDeque::new(),
-            loader,
-            lanes: ldms.iter().map(lane).collect(),
-            checkpoint_bytes: (0, manifests.fragments().map(|(_, fragment)| fragment.length).sum()),
+            shares,
+            stage: Stage::Catalogue(Box::new(system)),
+            checkpoints,
+            lanes,
+            reading: None,
+            checkpoint_bytes: (0, rows + replay.size()),
             log_bytes: (0, replay.size()),
             told: None,
             replay,
-            reading: None,
-            schema: None,
             fragments: Vec::new(),
-        };
-        for reader in manifests.readers() {
-            let owner = shares.ldm_of(reader.fragment().0);
-            match owner.and_then(|ldm| restore.lanes.get_mut(usize::from(ldm))) {
-                Some(lane) => lane.readers.push_back(reader),
-                None => restore.readers.push_back(reader),
-            }
         }
-        for lane in &mut restore.lanes {
-            lane.send(me, LoadStep::Begin(shares, places.clone()), outputs);
-        }
-        restore
     }
 
     /// The next read; `None` while one is under way, while the ldms have enough to do, and when all is read.
@@ -143,9 +167,13 @@ impl Restore {
         if self.reading.is_some() {
             return None;
         }
-        if let Some(reader) = self.readers.front_mut() {
-            self.reading = Some(Source::System);
-            return reader.poll();
+        if let Stage::Catalogue(system) = &mut self.stage {
+            let (source, operation) = match system.readers.front_mut() {
+                Some(reader) => (Source::System, reader.poll()?),
+                None => (Source::SystemLog, system.replay.poll()?),
+            };
+            self.reading = Some(source);
+            return Some(operation);
         }
         let is_busy = self.lanes.iter().any(|lane| lane.open >= OPEN_MAX);
         let lanes = self.lanes.iter_mut().enumerate();
@@ -177,16 +205,10 @@ impl Restore {
         }
         match self.reading.take() {
             None => Ok(()),
-            Some(Source::System) => {
-                let mut loaded = Ok(());
-                let loader = &mut self.loader;
-                read_checkpoint(&mut self.readers, result, |piece| {
-                    if loaded.is_ok() {
-                        loaded = loader.load_piece(piece);
-                    }
-                })?;
-                loaded.map_err(Trouble::Full)
-            }
+            Some(source @ (Source::System | Source::SystemLog)) => match &mut self.stage {
+                Stage::Catalogue(system) => system.on_read(source, result),
+                Stage::Rows(_) | Stage::Indexes(_) => Ok(()),
+            },
             Some(Source::Lane(index)) => {
                 let Some(Lane { ldm, readers, open, .. }) = self.lanes.get_mut(index) else { return Ok(()) };
                 read_checkpoint(readers, result, |piece| {
@@ -196,7 +218,6 @@ impl Restore {
             }
             Some(Source::Log) => {
                 let slice = self.replay.on_done(result).map_err(|error| Trouble::Bad(error.0))?;
-                self.loader.load_log(&slice).map_err(Trouble::Full)?;
                 let slice = Arc::new(slice);
                 for lane in &mut self.lanes {
                     lane.send(me, LoadStep::Log(Arc::clone(&slice)), outputs);
@@ -213,7 +234,7 @@ impl Restore {
         loaded: Loaded,
         outputs: &mut Outputs<Shared>,
     ) -> Result<(), Trouble> {
-        let (me, is_indexing) = (self.me, self.schema.is_some());
+        let (me, is_indexing) = (self.me, matches!(self.stage, Stage::Indexes(_)));
         let Some(lane) = self.lanes.iter_mut().find(|lane| lane.ldm == from) else { return Ok(()) };
         lane.open = lane.open.saturating_sub(1);
         match loaded {
@@ -230,7 +251,7 @@ impl Restore {
 
     /// How far it is, if that is to be told.
     pub(super) fn progress(&mut self, now: Instant) -> Option<RestoreProgress> {
-        let (phase, (done, total)) = if self.schema.is_some() {
+        let (phase, (done, total)) = if matches!(self.stage, Stage::Indexes(_)) {
             (RestorePhase::Indexes, (0, 0))
         } else if self.log_bytes.0 > 0 {
             (RestorePhase::Log, self.log_bytes)
@@ -245,35 +266,69 @@ impl Restore {
         Some(RestoreProgress { phase, done, total })
     }
 
-    /// Begins to build indexes, if all rows are there. True if everything is built.
-    pub(super) fn go_on(&mut self, outputs: &mut Outputs<Shared>) -> Result<bool, Trouble> {
-        if self.schema.is_some() {
-            return Ok(self.lanes.iter().all(|lane| lane.is_done));
-        }
-        let has_readers = |lane: &Lane| !lane.readers.is_empty() || lane.open > 0;
-        let is_read = self.reading.is_none() && self.readers.is_empty() && self.replay.is_done();
-        if !is_read || self.lanes.iter().any(has_readers) {
-            return Ok(false);
-        }
-        let schema = Arc::new(read_catalogue(&self.loader).map_err(Trouble::Bad)?);
-        self.loader.define(&schema);
-        // A call at a time for the others, which may have many rows. Those of the system tables are few.
-        self.fragments = loop {
-            if let Some(fragments) = self.loader.index().map_err(Trouble::Full)? {
-                break fragments;
+    /// Begins what follows, if the stage has ended.
+    pub(super) fn go_on(&mut self, outputs: &mut Outputs<Shared>) -> Result<GoesOn, Trouble> {
+        match &mut self.stage {
+            Stage::Catalogue(system) => {
+                let is_read = system.readers.is_empty() && system.replay.is_done();
+                if self.reading.is_some() || !is_read {
+                    return Ok(GoesOn::Waiting);
+                }
+                let schema = Arc::new(read_catalogue(&system.loader).map_err(Trouble::Bad)?);
+                self.fragments = finished(&mut system.loader, &schema)?;
+                self.begin_rows(schema, outputs);
+                Ok(GoesOn::Reading)
             }
-        };
-        for lane in &mut self.lanes {
-            lane.send(self.me, LoadStep::Define(Arc::clone(&schema)), outputs);
+            Stage::Rows(schema) => {
+                let has_readers = |lane: &Lane| !lane.readers.is_empty() || lane.open > 0;
+                let is_read = self.reading.is_none() && self.replay.is_done();
+                if is_read && !self.lanes.iter().any(has_readers) {
+                    for lane in &mut self.lanes {
+                        lane.send(self.me, LoadStep::Define, outputs);
+                    }
+                    self.stage = Stage::Indexes(Arc::clone(schema));
+                }
+                Ok(GoesOn::Waiting)
+            }
+            Stage::Indexes(_) if self.lanes.iter().all(|lane| lane.is_done) => Ok(GoesOn::Done),
+            Stage::Indexes(_) => Ok(GoesOn::Waiting),
         }
-        self.schema = Some(schema);
-        Ok(false)
+    }
+
+    /// The catalogue is known: checkpoints of tables that it lacks are not read.
+    fn begin_rows(&mut self, schema: Arc<Schema>, outputs: &mut Outputs<Shared>) {
+        let checkpoints = std::mem::take(&mut self.checkpoints);
+        let expected = Arc::new(Expected { schema: Arc::clone(&schema), checkpoints });
+        for lane in &mut self.lanes {
+            lane.readers.retain(|reader| schema.tables().contains_key(reader.fragment().1));
+            lane.send(self.me, LoadStep::Begin(self.shares, Arc::clone(&expected)), outputs);
+        }
+        self.stage = Stage::Rows(schema);
     }
 
     /// Everything is built.
     pub(super) fn finish(self) -> Option<Restored> {
-        let Self { schema, fragments, aim, next, .. } = self;
-        Some(Restored { schema: schema?, fragments, aim, next })
+        let Self { stage, fragments, aim, next, .. } = self;
+        let Stage::Indexes(schema) = stage else { return None };
+        Some(Restored { schema, fragments, aim, next })
+    }
+}
+
+impl SystemRows {
+    /// A part of a checkpoint or of the log was read.
+    fn on_read(&mut self, source: Source, result: Result<DiskAnswer, DiskError>) -> Result<(), Trouble> {
+        let Self { readers, replay, loader } = self;
+        if source == Source::SystemLog {
+            let slice = replay.on_done(result).map_err(|error| Trouble::Bad(error.0))?;
+            return loader.load_log(&slice).map_err(Trouble::Full);
+        }
+        let mut loaded = Ok(());
+        read_checkpoint(readers, result, |piece| {
+            if loaded.is_ok() {
+                loaded = loader.load_piece(piece);
+            }
+        })?;
+        loaded.map_err(Trouble::Full)
     }
 }
 
@@ -306,6 +361,16 @@ fn loader_of_system(memory: &Arc<MemoryManager>, shares: Shares) -> Loader {
         loader.expect((table.definition.id, SYSTEM), Position(0));
     }
     loader
+}
+
+/// The fragments of a loader that has all rows, with their indexes. In one call: rows of the catalogue are few.
+fn finished(loader: &mut Loader, schema: &Schema) -> Result<Vec<RestoredFragment>, Trouble> {
+    loader.define(schema);
+    loop {
+        if let Some(fragments) = loader.index().map_err(Trouble::Full)? {
+            return Ok(fragments);
+        }
+    }
 }
 
 /// The catalogue among the rows.

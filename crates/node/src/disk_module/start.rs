@@ -14,7 +14,7 @@
 //! Deliberately not here: the rows in memory (`restore`), and the log of a node that runs.
 
 use super::checkpoint::Checkpoints;
-use super::restore::{Restore, Restored, Trouble};
+use super::restore::{GoesOn, Restore, Restored, Trouble};
 use super::{Aim, DiskConfig, DiskModule, NextLog, Phase};
 use durability::{Found, LogReader, ManifestScan, Mark, Point, Scan, ScanError};
 use protocol::disk::{DiskAnswer, DiskError, DiskLane, DiskOperation, DiskRequest, FileName};
@@ -157,8 +157,12 @@ impl DiskModule {
                 Phase::Tidying(found, _) => self.claim(*found, outputs),
                 Phase::Restoring(mut work) => {
                     match work.go_on(outputs) {
-                        Ok(false) => self.phase = Phase::Restoring(work),
-                        Ok(true) => {
+                        Ok(GoesOn::Reading) => {
+                            self.phase = Phase::Restoring(work);
+                            continue;
+                        }
+                        Ok(GoesOn::Waiting) => self.phase = Phase::Restoring(work),
+                        Ok(GoesOn::Done) => {
                             if let Some(restored) = work.finish() {
                                 self.end_restoring(restored, outputs);
                             }
@@ -244,14 +248,8 @@ impl DiskModule {
         let replay = found.replay(point, aim.cut(), self.manifests.required());
         let next = NextLog { founding, end, closed_at_us: point.claim.closed_at_us };
         let DiskConfig { ldms, replicas, memory, .. } = &self.config;
-        let restore = Restore::begin(
-            (self.me(), ldms, *replicas),
-            memory,
-            &self.manifests,
-            replay,
-            (aim, next),
-            outputs,
-        );
+        let restore =
+            Restore::begin((self.me(), ldms, *replicas), memory, &self.manifests, replay, (aim, next));
         self.phase = Phase::Restoring(Box::new(restore));
         self.go_on(outputs);
     }
@@ -304,7 +302,10 @@ impl DiskModule {
                 self.go_on(outputs);
             }
             Trouble::Bad(why) => self.fail(EXIT_LEFT_OUT, &why, outputs),
-            Trouble::Full(full) => self.fail(EXIT_CANNOT_JOIN, &no_memory(&full), outputs),
+            Trouble::Full(full) => {
+                let joins = matches!(&self.phase, Phase::Restoring(work) if matches!(work.aim, Aim::Join(_)));
+                self.fail(EXIT_CANNOT_JOIN, &no_memory(&full, joins), outputs);
+            }
         }
     }
 
@@ -348,8 +349,9 @@ fn end_of_scan(error: ScanError) -> End {
     }
 }
 
-fn no_memory(full: &memory::RegionFull) -> String {
-    format!("its {} is full before all its rows are restored: it needs as much memory as before", full.name())
+fn no_memory(full: &memory::RegionFull, joins: bool) -> String {
+    let other_way = if joins { ", or --initial, to get all rows from the others" } else { "" };
+    format!("its {} is full before all its rows are restored: it needs more memory{other_way}", full.name())
 }
 
 #[cfg(test)]

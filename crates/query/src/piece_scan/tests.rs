@@ -1,4 +1,5 @@
 use super::{PieceScan, PieceStep};
+use durability::Codec;
 use durability::{Piece, PiecePlace, SealedPiece};
 use memory::{MemoryConfig, MemoryManager};
 use protocol::Budget;
@@ -33,7 +34,7 @@ fn a_fragment_is_read_in_slices_and_pieces() {
     let memory = MemoryManager::new(MemoryConfig::with_data_memory(64 << 20));
     let mut fragment = Fragment::new(Arc::new(FragmentDefinition::bare(TABLE)), memory);
     (0..3_000).for_each(|id| put(&mut fragment, id, 10, Some(&[1; 1_000])));
-    let mut scan = PieceScan::new(TABLE, SLOT, fragment.reader());
+    let mut scan = PieceScan::new(TABLE, SLOT, fragment.reader(), Codec::Plain);
     let (mut rows, mut slices) = (Vec::new(), 0);
     while !scan.is_done() {
         let piece = match scan.step(&mut Budget { rows: 100 }) {
@@ -63,7 +64,7 @@ fn a_fragment_is_read_in_slices_and_pieces() {
 fn a_fragment_without_rows_has_no_pieces() {
     let memory = MemoryManager::new(MemoryConfig::with_data_memory(16 << 20));
     let fragment = Fragment::new(Arc::new(FragmentDefinition::bare(TABLE)), memory);
-    let mut scan = PieceScan::new(TABLE, SLOT, fragment.reader());
+    let mut scan = PieceScan::new(TABLE, SLOT, fragment.reader(), Codec::Plain);
     assert!(matches!(scan.step(&mut Budget { rows: 1 }), PieceStep::End(None)));
     assert_eq!((scan.is_done(), scan.rows(), scan.pieces()), (true, 0, 0));
 }

@@ -16,7 +16,7 @@ fn directory(name: &str) -> PathBuf {
 fn lane(name: &str) -> (PathBuf, Lane) {
     let directory = directory(name);
     std::fs::create_dir(&directory).unwrap();
-    (directory.clone(), Lane::new(directory))
+    (directory.clone(), Lane::new(directory, false))
 }
 
 fn replace(file: FileName, byte: u8, size: usize) -> DiskOperation {
@@ -102,7 +102,7 @@ fn files_that_another_lane_renames_do_not_disturb_a_list() {
     names.for_each(|file| done(&mut lane, DiskOperation::Prepare { file, size: 1 }));
     std::thread::scope(|scope| {
         let other = scope.spawn(|| {
-            let mut other = Lane::new(directory.clone());
+            let mut other = Lane::new(directory.clone(), false);
             for file in (0..500).map(FileName::RedoSpare) {
                 done(&mut other, DiskOperation::Remove { file });
             }
@@ -243,6 +243,34 @@ fn a_second_process_is_refused() {
     std::fs::remove_dir_all(&directory).unwrap();
 }
 
+/// Some file systems cannot: they say so, and there is nothing to test.
+#[test]
+fn rows_go_past_the_memory_of_the_machine_where_that_is_wanted() {
+    let directory = directory("direct");
+    let (folder, _) = NodeFolder::open(&directory).unwrap();
+    let folder = match folder.with_direct_writes() {
+        Ok(folder) => folder,
+        Err(error) => {
+            let start = format!("the file system of {} refuses ODirect: ", directory.display());
+            assert!(error.to_string().starts_with(&start), "{error}");
+            return;
+        }
+    };
+    let mut lane = Lane::new(folder.path.clone(), folder.is_direct);
+    done(&mut lane, DiskOperation::Prepare { file: REDO, size: 8 << 20 });
+    // From any address, longer than what is copied at once, and at a page that is not the first.
+    let bytes: Vec<u8> = (0..(2 << 20) + 4_096_u32).map(|at| (at % 251) as u8).collect();
+    let wide = DiskOperation::Write { file: REDO, offset: 4_096, bytes: bytes.clone(), sync: true };
+    done(&mut lane, wide);
+    assert!(lane.opened(REDO).unwrap().is_direct);
+    assert!(read(&mut lane, REDO, 4_096, bytes.len() as u64) == bytes);
+    // Small files are not written in pages.
+    done(&mut lane, replace(LOG, 1, 10));
+    done(&mut lane, write(LOG, 5, 2, true));
+    assert_eq!(read(&mut lane, LOG, 0, u64::MAX).len(), 15);
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
 #[test]
 fn files_that_were_not_finished_do_not_count() {
     let directory =
@@ -270,7 +298,7 @@ fn a_control_log_that_is_found_is_written_anew_and_stays_the_same() {
         assert_eq!(anew.mode() & 0o777, 0o600);
         // From now on writes go into the file that the next life finds.
         let offset = u64::from(round) * 4_096;
-        done(&mut Lane::new(directory.clone()), write(LOG, offset, round, true));
+        done(&mut Lane::new(directory.clone(), false), write(LOG, offset, round, true));
         let start = usize::from(round) * 4_096;
         expected.resize(start, 0);
         expected.extend([round; 10]);
@@ -300,7 +328,7 @@ fn a_folder_that_is_thrown_away_is_empty() {
     let error = NodeFolder::open(&directory).unwrap_err().to_string();
     assert_eq!(error, format!("{} is too long", directory.join("control.log").display()));
     drop(NodeFolder::open_anew(&directory).unwrap());
-    assert_eq!(list(&mut Lane::new(directory.clone())), []);
+    assert_eq!(list(&mut Lane::new(directory.clone(), false)), []);
     assert!(directory.join("trace.log").exists(), "not a module's");
     assert!(NodeFolder::open(&directory).unwrap().1.is_empty());
     std::fs::remove_dir_all(&directory).unwrap();

@@ -5,7 +5,8 @@
 //! other, but entries come in the order in which the log has them.
 //!
 //! Invariants: nobody has staged anything in the fragment yet. It keeps one version of each row, and no deletes: a
-//! delete that is followed by an older row of the log is in the log again behind it.
+//! delete that is followed by an older row of the log is in the log again behind it. Replaced versions are freed at
+//! once as long as the fragment has no reader: memory may be nearly full of rows.
 //!
 //! Deliberately not here: which entries count (`durability`), and when the fragment is shown to readers.
 #![expect(
@@ -19,7 +20,8 @@ use crate::row::Row;
 use crate::shared::{Index, free_unseen, insert_entry, retire_version};
 use crate::version::{Version, VersionState};
 use memory::{RegionFull, Urgency};
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
 use types::{Epoch, IndexId};
 
 impl Fragment {
@@ -27,8 +29,9 @@ impl Fragment {
     /// one of a higher epoch. Secondary indexes get no entries: the fragment was made without any. May use the last 5 %
     /// of DataMemory.
     pub fn load(&mut self, key: &[u8], epoch: Epoch, row: Option<&[u8]>) -> Result<(), RegionFull> {
+        let is_unread = self.is_unread();
         let (core, owner) = self.parts();
-        // SAFETY: the owner does not reclaim here.
+        // SAFETY: the owner does not reclaim before its last use of these.
         let (found, set) = unsafe { (core.hash.find(hash_of(key), key), core.index_set()) };
         stdx::require!(set.indexes.is_empty(), "rows are loaded before there are indexes");
         let newest = found.and_then(Row::newest);
@@ -64,8 +67,21 @@ impl Fragment {
                 }
             }
         }
-        owner.arena.tidy();
+        if is_unread {
+            // SAFETY: no reader, and nothing that was found above is used any more.
+            unsafe { owner.arena.reclaim_unread() };
+        } else {
+            owner.arena.tidy();
+        }
         Ok(())
+    }
+
+    /// True if nobody else can see anything of the fragment: what a reader gives is borrowed from it.
+    fn is_unread(&self) -> bool {
+        let is_unread = Arc::strong_count(&self.core) == 1;
+        // The reads of the last reader happened before what is freed now.
+        fence(Ordering::Acquire);
+        is_unread
     }
 
     /// As [`Fragment::backfill`], but it adds the entries in the order of their keys, so that neighbours come one after
@@ -76,8 +92,9 @@ impl Fragment {
         after_key: Option<&[u8]>,
         rows: u32,
     ) -> Result<BackfillProgress, RegionFull> {
+        let is_unread = self.is_unread();
         let (core, owner) = self.parts();
-        // SAFETY: the owner does not reclaim here.
+        // SAFETY: what is reclaimed below is not the set of indexes, which does not change here.
         let Some(index) = (unsafe { core.index_set() }).find(index) else { return Ok(BackfillProgress::End) };
         let mut entries = Entries::default();
         let progress = walk(core, after_key, rows, |row| {
@@ -89,7 +106,12 @@ impl Fragment {
         entries.sort();
         for (row, key, parts) in entries.iter() {
             insert_entry(owner, index, row, (key, parts), Urgency::Restart)?;
-            owner.arena.tidy();
+            if is_unread {
+                // SAFETY: no reader. Only nodes of this index were replaced; the rows are linked.
+                unsafe { owner.arena.reclaim_unread() };
+            } else {
+                owner.arena.tidy();
+            }
         }
         if progress == BackfillProgress::End {
             index.is_complete.store(true, Ordering::Relaxed);

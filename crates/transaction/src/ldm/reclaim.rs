@@ -52,7 +52,7 @@ pub(super) struct Reclaim {
     next_visit: Option<Instant>,
     /// A round of visits is on its way.
     is_visiting: bool,
-    /// Writes that wait for memory, in the order of their coming.
+    /// Writes that wait for memory, or for room in the redo log, in the order of their coming.
     waiting: Vec<WriteRun>,
 }
 
@@ -124,7 +124,7 @@ impl Reclaim {
         now.monotonic < until && self.memory.announced() > 0
     }
 
-    /// A write that found DataMemory full, or whose functions take long, goes on a moment later.
+    /// A write that found DataMemory or the redo log full, or whose functions take long, looks again a moment later.
     pub(super) fn pause(&mut self, run: WriteRun, waits: &mut Waits, now: Now) {
         if self.waiting.is_empty() {
             waits.alarms.register(now.monotonic + WAIT_INTERVAL, WaitAlarm::Memory);

@@ -26,7 +26,7 @@ use protocol::{Address, Outputs};
 use query::{ListedFragment, LoadStep, Loaded, Loader, RestoredFragment, Shared, Shares};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use stdx::FixedMap;
+use stdx::{Duration, FixedMap};
 use storage::{Decided, Fragment};
 use types::{Epoch, SlotId, TableId, TransactionId};
 
@@ -110,6 +110,11 @@ impl Redo {
         let is_delete = |operation: &WriteOperation| matches!(operation, WriteOperation::Delete { .. });
         let is_last = request.slot == SlotId(0) || request.operations.iter().all(is_delete);
         log.room.of_write(is_last)
+    }
+
+    /// How long a write waits for room before it is refused.
+    pub(super) fn wait_max(&self) -> Duration {
+        self.log.as_ref().map_or(Duration::ZERO, |log| log.room.wait_max())
     }
 
     /// Whether blocks are to be handed over.

@@ -32,7 +32,26 @@ fn what_is_written_is_what_is_read() {
         assert_eq!(node.threads.spin_method, "NoSpinning");
         assert_eq!(node.threads.thread_config, None);
         assert_eq!(node.host, HOST);
+        assert_eq!(node.redo.as_ref().map(|log| log.files(0) * log.file_size), Some(1 << 30));
     }
+}
+
+#[test]
+fn rows_of_a_cluster_of_another_shape_are_not_thrown_away() {
+    let directory = std::env::temp_dir().join(format!("latsdb-shape-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).expect("a directory");
+    let file = directory.join("config.ini");
+    assert!(check_shape(&file, 4, 2).is_ok(), "nothing is there");
+    std::fs::write(&file, choice(&directory).config_text()).expect("written");
+    assert!(check_shape(&file, 2, 2).is_ok());
+    for (data_nodes, replicas) in [(4, 2), (2, 1)] {
+        let failure = check_shape(&file, data_nodes, replicas).expect_err("another shape").to_string();
+        assert!(failure.contains("2 data nodes with 2 replicas"), "{failure}");
+    }
+    let diskless = choice(&directory).config_text().replace(REDO_LOG, "Diskless=1");
+    std::fs::write(&file, diskless).expect("written");
+    assert!(check_shape(&file, 4, 2).is_ok(), "it has no rows");
+    std::fs::remove_dir_all(&directory).expect("removed");
 }
 
 #[test]

@@ -3,8 +3,11 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "objects, operations and files of others")]
 
 use super::{CheckpointConfig, Checkpoints};
-use durability::{CheckpointReader, Entry, Manifest, ManifestScan, OpenBlock, Position, Writer};
-use durability::{LogEnd, LogIdentity, LogSize};
+use durability::{
+    CheckpointReader, Codec, Entry, FragmentCheckpoint, Manifest, ManifestScan, Manifests, OpenBlock,
+    Position, Writer,
+};
+use durability::{LogEnd, LogFile, LogIdentity, LogLevel, LogSize};
 use memory::{Guard, MemoryConfig, MemoryManager};
 use protocol::control::GroupId;
 use protocol::disk::{DiskAnswer, DiskError, DiskOperation, FileName};
@@ -26,6 +29,7 @@ const HOT: TableId = TableId(100);
 const COLD: TableId = TableId(101);
 const PAGE: u64 = 4_096;
 const FILE_SIZE: u64 = 8 * PAGE;
+const SIZE: LogSize = LogSize { file: FILE_SIZE, space: 8 * FILE_SIZE };
 
 type Rows = BTreeMap<Vec<u8>, (Epoch, Vec<u8>)>;
 /// An entry of the log: its block, table, key, epoch and row.
@@ -66,6 +70,16 @@ fn view(is_restorable: bool) -> View {
     view
 }
 
+fn identity() -> LogIdentity {
+    LogIdentity {
+        cluster: "shop".to_owned(),
+        founding: GroupId(3),
+        node: NODE,
+        lineage: Incarnation(1),
+        restart: RestartPoint::default(),
+    }
+}
+
 fn config(epoch: &Arc<NodeEpoch>) -> CheckpointConfig {
     CheckpointConfig {
         node: NODE,
@@ -75,6 +89,7 @@ fn config(epoch: &Arc<NodeEpoch>) -> CheckpointConfig {
         node_epoch: Arc::clone(epoch),
         space: 8 * FILE_SIZE,
         speed_max: u64::MAX,
+        codec: Codec::Lz4,
     }
 }
 
@@ -84,18 +99,10 @@ impl Node {
         let epoch = Arc::new(NodeEpoch::default());
         epoch.raise(Epoch(10));
         let config = config(&epoch);
-        let identity = LogIdentity {
-            cluster: "shop".to_owned(),
-            founding: GroupId(3),
-            node: NODE,
-            lineage: Incarnation(1),
-            restart: RestartPoint::default(),
-        };
-        let size = LogSize { file: FILE_SIZE, space: 8 * FILE_SIZE };
         let fragment = |id| (id, Fragment::new(Arc::new(FragmentDefinition::bare(id)), Arc::clone(&memory)));
         let mut node = Self {
             checkpoints: Checkpoints::new(config),
-            writer: Writer::new(identity, size, LogEnd { next_file: 1, ..LogEnd::default() }),
+            writer: Writer::new(identity(), SIZE, LogEnd { next_file: 1, ..LogEnd::default() }),
             open: OpenBlock::new(0),
             fragments: [fragment(HOT), fragment(COLD)].into(),
             epoch,
@@ -433,25 +440,31 @@ pub(crate) fn the_log_is_released_when_the_manifests_are_there() {
     assert!(node.writer.next() > Position(19 * 5 * FILE_SIZE / PAGE), "it went round often");
 }
 
-/// The node comes back from its manifests: what they hold of the log it holds, too.
+impl Node {
+    /// The node comes back from its manifests, and asks for nothing but the start of its checkpoints.
+    fn restart(&mut self) -> Manifests {
+        let files: Vec<(FileName, u64)> =
+            self.files.iter().map(|(name, bytes)| (*name, bytes.len() as u64)).collect();
+        let mut scan = ManifestScan::new("shop", NODE, &files);
+        while let Some(DiskOperation::Read { file, .. }) = scan.poll() {
+            assert!(scan.on_done(Ok(DiskAnswer::Bytes(self.files[&file].clone()))).is_ok());
+        }
+        let manifests = scan.finish();
+        self.checkpoints = Checkpoints::new(config(&self.epoch));
+        self.checkpoints.find(&files);
+        self.checkpoints.restore(&manifests);
+        self.checkpoints.begin(GroupId(3), Incarnation(2));
+        manifests
+    }
+}
+
+/// A node that comes back holds what its manifests need of the log.
 #[test]
 fn a_node_that_was_restored_goes_on_with_its_manifests() {
     let mut node = durable();
     (0..4).for_each(|_| node.job());
-    let mut scan = ManifestScan::new("shop", NODE, &[]);
-    assert_eq!(scan.poll(), None);
-    let files: Vec<(FileName, u64)> =
-        node.files.iter().map(|(name, bytes)| (*name, bytes.len() as u64)).collect();
-    let mut scan = ManifestScan::new("shop", NODE, &files);
-    while let Some(DiskOperation::Read { file, .. }) = scan.poll() {
-        assert!(scan.on_done(Ok(DiskAnswer::Bytes(node.files[&file].clone()))).is_ok());
-    }
-    let manifests = scan.finish();
-    let required = manifests.required();
-    node.checkpoints = Checkpoints::new(config(&node.epoch));
-    node.checkpoints.find(&files);
-    node.checkpoints.restore(&manifests);
-    node.checkpoints.begin(GroupId(3), Incarnation(2));
+    let before = node.pieces();
+    let required = node.restart().required();
     node.install(view(true), &[HOT, COLD]);
     node.checkpoints.on_durable(Epoch(1 << 40), Epoch(1 << 40));
     node.check();
@@ -461,7 +474,64 @@ fn a_node_that_was_restored_goes_on_with_its_manifests() {
         node.check();
     }
     assert!(node.manifests().iter().all(|manifest| manifest.required() > required));
-    assert!(node.pieces().iter().all(|number| !files.contains(&(FileName::Piece(*number), 0))));
+    assert!(node.pieces().is_disjoint(&before));
+}
+
+/// A log that is full takes no writes, so a node that comes back with one is never told that something was logged.
+#[test]
+fn a_node_that_comes_back_with_a_full_log_makes_room_in_it() {
+    let mut node = durable();
+    (0..4).for_each(|_| node.job());
+    node.fill(16);
+    let full = node.writer.held_bytes();
+    assert!(node.writer.level() >= LogLevel::Full);
+    node.restart();
+    // A view that has it in sync comes later than its first one.
+    let mut joining = view(true);
+    joining.groups.iter_mut().for_each(|group| group.in_sync.retain(|member| *member != NODE));
+    node.install(joining, &[HOT, COLD]);
+    (0..5).for_each(|_| node.wait(2_000));
+    node.install(view(true), &[HOT, COLD]);
+    node.checkpoints.on_durable(Epoch(1 << 40), Epoch(1 << 40));
+    (0..9).for_each(|_| node.wait(2_000));
+    assert!(node.writer.held_bytes() < full / 2, "{} of {full}", node.writer.held_bytes());
+    assert_eq!(node.writer.level(), LogLevel::Normal);
+    node.check();
+}
+
+/// An earlier process had replaced its manifests, and died before it gave up the log that they made superfluous.
+#[test]
+fn a_node_that_comes_back_gives_up_what_its_manifests_do_not_need() {
+    let mut node = durable();
+    node.fill(4);
+    let end = LogEnd { next: node.writer.next(), next_file: 100, ..LogEnd::default() };
+    let file = |number| LogFile { number, first: Position(1 + number * end.next.0 / 8), size: FILE_SIZE };
+    let end = LogEnd { files: (0..8).map(file).collect(), ..end };
+    let position = end.next.0;
+    let fragment = |table| {
+        let (epoch, file, offset, length, pieces, rows) = (Epoch(1), 0, 0, 0, 0, 0);
+        FragmentCheckpoint { table, epoch, position, file, offset, length, pieces, rows }
+    };
+    let manifest = Manifest {
+        cluster: "shop".to_owned(),
+        collations: types::COLLATION_VERSION.to_owned(),
+        founding: GroupId(3),
+        node: NODE,
+        lineage: Incarnation(1),
+        slot: SLOT,
+        slots: vec![SLOT],
+        position,
+        epoch: Epoch(1),
+        fragments: vec![fragment(HOT), fragment(COLD)],
+    };
+    node.files.insert(FileName::Manifest(SLOT), manifest.encode());
+    node.writer = Writer::new(identity(), SIZE, end);
+    assert!(node.writer.level() >= LogLevel::Full);
+    node.restart();
+    node.install(view(true), &[HOT, COLD]);
+    node.checkpoints.on_durable(Epoch(1 << 40), Epoch(1 << 40));
+    (0..9).for_each(|_| node.wait(2_000));
+    assert_eq!(node.writer.level(), LogLevel::Normal);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::super::restore::tests::{SHOP, row, with_table};
 use super::super::*;
 use super::*;
 use durability::{
-    Entry, FragmentCheckpoint, Manifest, OpenBlock, PieceBuilder, PiecePlace, PieceRow, SealedPiece,
+    Codec, Entry, FragmentCheckpoint, Manifest, OpenBlock, PieceBuilder, PiecePlace, PieceRow, SealedPiece,
 };
 use memory::{Guard, MemoryConfig, MemoryManager};
 use protocol::{Claim, RestartPoint};
@@ -151,7 +151,7 @@ impl Life {
         let tables: BTreeSet<TableId> = of_slot.map(|(table, ..)| *table).collect();
         let (mut bytes, mut fragments) = (Vec::new(), Vec::new());
         for table in tables {
-            let mut builder = PieceBuilder::new(slot, table);
+            let mut builder = PieceBuilder::new(slot, table, Codec::Plain);
             let of_table = |place: &Place| (place.0, place.1) == (table, slot);
             let rows: Vec<_> = self.rows.iter().filter(|(place, _)| of_table(place)).collect();
             let mut pieces: Vec<SealedPiece> = Vec::new();
@@ -258,6 +258,8 @@ impl Start {
             node_epoch: Arc::default(),
             redo: RedoSettings {
                 write_speed_max: u64::MAX,
+                codec: Codec::Plain,
+                wait_max: Duration::from_secs(2),
                 file_size: FILE_SIZE,
                 file_count: 100,
                 flush_interval: Duration::from_millis(50),
@@ -393,6 +395,24 @@ fn rows_that_do_not_fit_end_the_start_and_more_memory_holds_them() {
     assert_eq!((start.exit, start.module.fragments.is_none()), (Some(EXIT_CANNOT_JOIN), true));
     assert!(start.says("its DataMemory is full before all its rows are restored"), "{:?}", start.events);
     let mut start = Start::with(&life.files, 2, 64 << 20);
+    start.restore(9);
+    assert_eq!(start.rows(), life.rows);
+}
+
+/// The log has more rows of tables that were dropped than memory would hold, as after many TRUNCATEs.
+#[test]
+fn rows_of_dropped_tables_in_the_log_take_no_memory() {
+    let mut life = Life::begin();
+    life.put(1, Some(10), 6);
+    for table in 500..516 {
+        for number in 0..8_u32 {
+            let place = (TableId(table), SLOT, number.to_be_bytes().to_vec());
+            life.publish(place, 6, Some(vec![7; 50_000]));
+        }
+    }
+    life.whole(9);
+    life.rows.retain(|(table, ..), _| table.0 < 500);
+    let mut start = Start::with(&life.files, 2, 4 << 20);
     start.restore(9);
     assert_eq!(start.rows(), life.rows);
 }

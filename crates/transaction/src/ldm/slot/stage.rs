@@ -2,8 +2,9 @@
 //!
 //! A request's operations run in order; each locks its row (implicitly, by staging on it), reads the newest version,
 //! evaluates, stages. At a lock the whole request waits and goes on there; so it does for a moment if DataMemory is
-//! full and some of it is coming back. A failure leaves what is staged: the session undoes its statement, except when
-//! the request carries its commit: then this participant is the only one and undoes it here.
+//! full and some of it is coming back. Before that it waits while the redo log is full, for RedoWaitTimeout at most. A
+//! failure leaves what is staged: the session undoes its statement, except when the request carries its commit: then
+//! this participant is the only one and undoes it here.
 
 use super::Slot;
 use super::commit::Reply;
@@ -42,6 +43,8 @@ pub(in crate::ldm) struct WriteRun {
     was_handed: bool,
     /// It has found DataMemory full, and waits no longer than this.
     pub(in crate::ldm) waits_for_memory_until: Option<Instant>,
+    /// It has found the redo log full, and waits no longer than this.
+    waits_for_room_until: Option<Instant>,
 }
 
 impl WriteRun {
@@ -56,6 +59,7 @@ impl WriteRun {
             is_let_in: false,
             was_handed: false,
             waits_for_memory_until: None,
+            waits_for_room_until: None,
         }
     }
 
@@ -157,12 +161,9 @@ impl Slot {
             return self.refuse_write(run, refusal, context);
         }
         match context.redo.room_for(&run.request) {
-            Room::Free => {}
+            Room::Free => run.waits_for_room_until = None,
             Room::Awaited => return self.pause_write(run, context),
-            Room::Full => {
-                let refusal = Refusal::RegionFull { region: REDO_LOG.to_owned() };
-                return self.refuse_write(run, refusal, context);
-            }
+            Room::Full => return self.wait_for_room(run, context),
         }
         while run.results.len() < run.request.operations.len() {
             let place = locks::Place::taken(&mut run.is_first);
@@ -207,6 +208,18 @@ impl Slot {
     fn pause_write(&self, mut run: WriteRun, context: &mut Context<'_>) {
         run.request.known = run.request.known.max(self.operation_count(run.request.transaction));
         context.reclaim.pause(run, context.waits, context.now);
+    }
+
+    /// The redo log is full: a checkpoint makes room soon, or the write is refused. Nothing of it has a stamp yet, so
+    /// that it holds up no epoch, and no checkpoint that waits for one.
+    #[cold]
+    fn wait_for_room(&mut self, mut run: WriteRun, context: &mut Context<'_>) {
+        let now = context.now.monotonic;
+        let until = *run.waits_for_room_until.get_or_insert(now + context.redo.wait_max());
+        if now < until {
+            return self.pause_write(run, context);
+        }
+        self.refuse_write(run, Refusal::RegionFull { region: REDO_LOG.to_owned() }, context);
     }
 
     /// Whether this primary may run a request now.

@@ -304,12 +304,14 @@ impl Slot {
     /// A one-primary commit aborts, once all backups have recorded that.
     fn on_backup_refused(&mut self, sequence: Sequence, refusal: Refusal, context: &mut Context<'_>) {
         let Some(pending) = self.stream.pending.get_mut(&sequence) else { return };
-        pending.missing = self.members.backups.iter().map(|backup| backup.node).collect();
-        if pending.refused.is_none() {
-            pending.refused = Some(refusal);
-            let outcome = Outcome { transaction: pending.transaction, slot: self.id, committed: None };
-            self.send_to_backups(Signal::Outcome(outcome), context);
+        if pending.refused.is_some() {
+            // Another one refused before, and some may have recorded the abort since.
+            return;
         }
+        pending.refused = Some(refusal);
+        pending.missing = self.members.backups.iter().map(|backup| backup.node).collect();
+        let outcome = Outcome { transaction: pending.transaction, slot: self.id, committed: None };
+        self.send_to_backups(Signal::Outcome(outcome), context);
     }
 
     /// A backup has recorded the abort of a one-primary commit that another backup refused.
