@@ -15,6 +15,8 @@ COMPARED = {
     'd': {'wide': ['dt', 'dm', 'dm6'], 'pair': [], 'texts': ['z'], 'counted': []},
 }
 SMALL = {'wide': ['id', 'ti', 'i', 'tu', 'si'], 'pair': ['a', 'n', 'm'], 'texts': ['q'], 'counted': ['id', 'p']}
+# A column of each that says most of a row.
+KEYS = {'wide': 'id', 'pair': 'a', 'texts': 'q', 'counted': 'id'}
 SHOWN = {'wide': ['id', 'ti', 'i', 'd', 'v', 'c', 'dt', 'dm', 'y', 'tm'], 'pair': ['a', 'b', 'n', 'm', 'w', 'z'], 'texts': ['k', 'q', 'z', 'w'], 'counted': ['id', 'p', 'r']}
 
 
@@ -68,8 +70,8 @@ class JoinStatements:
             f'{left} = {right}', f"{left} {self.pick('<', '>=', '<>', '<=>')} {self.literal(kind)}", f'{left} IS NULL', f'{left} IS NOT NULL',
             f'{left} IN ({self.literal(kind)}, {self.literal(kind)}, {self.literal(kind)})', f'{left} BETWEEN {self.literal(kind)} AND {self.literal(kind)}')
 
-    def on(self, left, right):
-        """Most often an equality of the two sides."""
+    def on(self, left, right, is_equal=False):
+        """Most often an equality of the two sides; always one if it is to leave few rows."""
         kind = self.pick('n', 'n', 'n', 'n', 's', 'd')
         one, other = self.column(left, kind), self.column(right, kind)
         if one is None or other is None:
@@ -77,8 +79,10 @@ class JoinStatements:
             one, other = self.column(left, kind), self.column(right, kind)
         if self.chance(.5):
             one, other = self.small(self.random.choice(left)), self.small(self.random.choice(right))
-        made = f"{one} {self.pick('=', '=', '=', '=', '=', '<=>', '<', '<>')} {other}"
-        if self.chance(.1):
+        # MariaDB reads a unique column that is <=> NULL as if one row had it at most.
+        is_unique = any(side.endswith('.n') for side in (one, other))
+        made = f"{one} {'=' if is_equal or is_unique else self.pick('=', '=', '=', '=', '=', '<=>', '<', '<>')} {other}"
+        if self.chance(0 if is_equal else .1):
             made = f"({made} OR {self.small(self.random.choice(left))} = {self.small(self.random.choice(right))})"
         if self.chance(.3):
             made += f' AND {self.condition(left + right)}'
@@ -97,17 +101,33 @@ class JoinStatements:
     def from_clause(self, most=3):
         text, relations = self.factor()
         conditions = []
-        for _ in range(self.random.randint(1, most - 1) if most > 1 else 0):
-            other, more = self.factor()
-            verb = self.pick('JOIN', 'JOIN', 'JOIN', 'LEFT JOIN', 'LEFT JOIN', 'RIGHT JOIN', 'CROSS JOIN', ',')
-            on = self.on(relations, more)
+        count = self.random.randint(1, most - 1) if most > 1 else 0
+        if most > 2 and self.chance(.2):
+            count = self.random.randint(3, 5)
+        for _ in range(count):
+            other, more = self.nested() if self.chance(.1) else self.factor()
+            verb = self.pick('JOIN', 'JOIN', 'JOIN', 'STRAIGHT_JOIN', 'LEFT JOIN', 'LEFT JOIN', 'RIGHT JOIN', 'CROSS JOIN', ',')
+            on = self.on(relations, more, count > 2)
             if verb in ('CROSS JOIN', ','):
                 conditions.append(on)
                 text = f'{text} CROSS JOIN {other}' if verb == 'CROSS JOIN' or not relations[1:] else f'({text}) JOIN {other}'
             else:
                 text = f'{text} {verb} {other} ON {on}'
             relations = relations + more
+        if self.chance(.3):
+            # A table that is worth to begin with, wherever it stands.
+            alias, table = self.random.choice(relations)
+            conditions.append(f"{alias}.{KEYS[table]} {self.pick('=', '=', 'IN')} ({self.literal('n')})")
         return text, relations, conditions
+
+    def nested(self):
+        """Two tables that are joined in parentheses."""
+        (one, left), (other, right) = self.factor(), self.factor()
+        return f"({one} {self.pick('JOIN', 'LEFT JOIN')} {other} ON {self.on(left, right, True)})", left + right
+
+    def select(self):
+        """The order of the text is kept now and then."""
+        return 'SELECT STRAIGHT_JOIN' if self.chance(.1) else 'SELECT'
 
     def items(self, relations):
         shown = [f'{alias}.{column}' for alias, table in relations for column in SHOWN[table]]
@@ -169,9 +189,9 @@ class JoinStatements:
             if self.chance(.2):
                 # Which of texts that are equal is shown is left open.
                 return Statement(f"SELECT DISTINCT {self.small(relations[0])} AS c0, {self.small(relations[-1])} AS c1 FROM {text}{where}")
-            return Statement(f"SELECT {self.items(relations)} FROM {text}{where}")
+            return Statement(f"{self.select()} {self.items(relations)} FROM {text}{where}")
         if shape < .6:
-            return Statement(f'SELECT COUNT(*) AS n FROM {text}{where}')
+            return Statement(f'{self.select()} COUNT(*) AS n FROM {text}{where}')
         if shape < .8:
             group, counted = self.small(self.random.choice(relations)), self.small(self.random.choice(relations))
             having = self.pick('', '', ' HAVING COUNT(*) > 1', ' HAVING cnt > 1')

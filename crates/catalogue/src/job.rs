@@ -64,6 +64,7 @@
 //! | statement | versions |
 //! | --- | --- |
 //! | databases, users, CREATE, LIKE, DROP, RENAME, TRUNCATE | one; TRUNCATE puts an empty table with a new id there |
+//! | CREATE TABLE … SELECT | there, without a name → **filled** → it has the name |
 //! | ALTER TABLE without indexes | one, if no row must be written again |
 //! | ALTER TABLE, rows written again | closed, with the copy → closed → **copy** → the copy takes the name |
 //! | new indexes | delete-only (with hidden tables) → write-only → **backfill** → public, with all other changes |
@@ -85,6 +86,10 @@
 //! So when the old table is gone, a runner that has no lock any more cannot commit. It can be run again from the start,
 //! and by two runners at a time: a row that is there already is right. The step says how values are converted, so all
 //! runners write the same. The last version drops the old table and gives its name to the copy.
+//!
+//! **Filling.** The rows of CREATE TABLE … SELECT are those of a query, which only the statement's own session can run.
+//! [`JobStep::Fill`] is one transaction of that session. Any other runner that comes to this step lets the job fail,
+//! and the table goes. So does the session itself, if it does not know whether its transaction was committed.
 //!
 //! A table's versions on the way back are new ones, too. So a transaction for which the job gave way may be two
 //! versions behind when the job has stepped back. Its commit is refused with 1412, though the table is as it was.
@@ -145,6 +150,8 @@ pub enum JobStep {
     },
     /// Write the rows of a table that nobody changes any more into another one.
     Copy(Box<TableCopy>),
+    /// Insert the rows of the statement's query into a table that has no name yet.
+    Fill(TableRef),
     /// Have the next AUTO_INCREMENT value of a table be above this one.
     Raise {
         /// The table.
@@ -219,6 +226,7 @@ pub(crate) enum Step {
         table: TableId,
         at_least: u64,
     },
+    Fill(TableRef),
 }
 
 impl Step {
@@ -376,6 +384,7 @@ impl DdlJob {
             Step::Backfill { table, index } => JobStep::Backfill { table, index },
             Step::BackfillUnique { table, index, hidden } => JobStep::BackfillUnique { table, index, hidden },
             Step::Copy(copy) => JobStep::Copy(copy),
+            Step::Fill(table) => JobStep::Fill(table),
             Step::Raise { table, at_least } => JobStep::Raise { table, at_least },
         }
     }

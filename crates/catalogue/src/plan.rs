@@ -14,6 +14,7 @@ use crate::system::is_reserved_database;
 use crate::table::{self, NewTable, TableIds};
 use crate::{accounts, alter, check, grant};
 use protocol::SqlError;
+use protocol::program::TableRef;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::{
@@ -296,7 +297,29 @@ fn create_table(schema: &Schema, request: &CreateTable, ids: &mut TableIds) -> R
         return Ok(exists);
     }
     let new = table::create(request, schema, ids)?;
-    Ok(Planned::once(new_table_changes(new, request.options.auto_increment.unwrap_or(1))))
+    let first = request.options.auto_increment.unwrap_or(1);
+    Ok(if request.is_filled {
+        create_filled(new, first)
+    } else {
+        Planned::once(new_table_changes(new, first))
+    })
+}
+
+/// CREATE TABLE … SELECT: the table is there without a name until it has its rows.
+fn create_filled(new: NewTable, first: u64) -> Planned {
+    let NewTable { definition, hidden } = new;
+    let table = TableRef { id: definition.id, version: definition.version };
+    let undo = vec![Step::Write { changes: drop_table_changes(&definition), undo: None }, Step::Install];
+    let named = TableDefinition { version: definition.version + 1, ..definition.clone() };
+    let unnamed = NewTable { definition: TableDefinition { kind: TableKind::New, ..definition }, hidden };
+    let steps = vec![
+        Step::Write { changes: new_table_changes(unnamed, first), undo: Some(0) },
+        Step::Install,
+        Step::Fill(table),
+        Step::Write { changes: vec![SchemaChange::PutTable(named)], undo: None },
+        Step::Install,
+    ];
+    Planned { steps, undo, ..Planned::default() }
 }
 
 fn create_table_like(

@@ -276,6 +276,8 @@ pub struct CreateTable {
     pub options: TableOptions,
     /// Its CHECK constraints in the order they were written.
     pub checks: Vec<CheckSpec>,
+    /// Its rows come from a query: it has no name before it has them.
+    pub is_filled: bool,
 }
 
 /// A CHECK constraint of CREATE TABLE or ADD CHECK.

@@ -2,6 +2,7 @@
 
 use crate::diagnostics::Diagnostics;
 use crate::inbox::Inbox;
+use crate::measure::Measures;
 use crate::transaction_client::TransactionClient;
 use memory::{Ledger, MemoryManager, Region};
 use protocol::SqlError;
@@ -29,6 +30,8 @@ pub struct Client {
     pub diagnostics: Diagnostics,
     /// LAST_INSERT_ID().
     pub last_insert_id: u64,
+    /// The work of the statement's steps, if somebody wants to know it.
+    pub measures: Option<Box<Measures>>,
 }
 
 impl Client {
@@ -43,6 +46,7 @@ impl Client {
             lent: BTreeMap::new(),
             diagnostics: Diagnostics::default(),
             last_insert_id: 0,
+            measures: None,
         }
     }
 
@@ -52,6 +56,7 @@ impl Client {
         if !self.lent.is_empty() {
             self.lent.clear();
         }
+        self.measures = None;
         self.memory.release_all();
     }
 }

@@ -23,18 +23,17 @@ use crate::cx::Cx;
 use crate::locked_reader::LockBatch;
 use crate::outcome::Failure;
 use crate::row_builder::primary_key_of;
-use crate::select::conjunction_of;
-use crate::table_reader::{KeyedRow, TableReader};
+use crate::table_reader::KeyedRow;
+pub use crate::table_reader::{stored_bytes, stored_rows};
 use crate::write_set::{
     FailedWrite, HiddenIndexes, WriteSet, add_change, add_delete, add_insert, duplicate_error,
 };
 use expression::context::Warnings;
 use planner::plan::InsertConflict;
 use protocol::SqlError;
-use protocol::program::{LockMode, ReadOutput, ReadProgram, Refusal, UpdateProgram};
+use protocol::program::{LockMode, Refusal, UpdateProgram};
 use query::{Evaluated, TableAccessInfo, evaluate_insert_conflict};
-use std::sync::Arc;
-use types::{Value, ValueRef};
+use types::ValueRef;
 
 /// The fate of the row.
 #[derive(Debug)]
@@ -101,25 +100,6 @@ pub struct ConflictRun {
     /// The stored row that becomes `row`; None: `row` is new.
     old: Option<Box<[u8]>>,
     stage: Stage,
-}
-
-/// A program that gives whole rows by primary key.
-pub fn stored_rows(
-    info: &TableAccessInfo,
-    filter: Option<expression::Expression>,
-    cx: &Cx<'_>,
-) -> Arc<ReadProgram> {
-    let filter = conjunction_of([filter], cx.statement);
-    let program = TableReader::program(info, filter, ReadOutput::StoredRow, cx.statement);
-    Arc::new(ReadProgram { with_primary_key: true, ..program })
-}
-
-/// The bytes of a row that such a program gave.
-pub fn stored_bytes(row: &KeyedRow, info: &TableAccessInfo) -> Result<Vec<u8>, Failure> {
-    match row.values.first() {
-        Some(Value::Bytes(bytes)) if info.layout.check(bytes).is_ok() => Ok(bytes.clone()),
-        _ => Err(super::table_reader::malformed()),
-    }
 }
 
 impl ConflictRun {

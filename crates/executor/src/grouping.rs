@@ -107,30 +107,47 @@ impl Groups {
         Ok(())
     }
 
-    /// One row per group: its values, then the encoded states of the calls.
-    pub fn partials(self) -> Vec<Row> {
-        let encoded = |(mut row, states): Group| {
-            row.extend(states.iter().map(|state| Value::Bytes(stdx::wire::to_bytes(state))));
-            row
-        };
-        self.groups.into_iter().map(encoded).collect()
-    }
-
-    /// One row per group: its values, then the results of the calls.
-    pub fn finish(mut self, context: &Context<'_>) -> Result<Vec<Row>, Failure> {
-        if self.types.is_empty() && self.groups.is_empty() {
+    /// All rows have come.
+    pub fn finish(mut self, rows: GroupRows) -> FinishedGroups {
+        if self.types.is_empty() && self.groups.is_empty() && rows == GroupRows::Results {
             self.group(&[]);
         }
-        let calls = &self.calls;
-        self.groups
-            .into_iter()
-            .map(|(mut row, states)| {
-                for (state, call) in states.iter().zip(calls) {
-                    row.push(state.finish(call, context)?);
-                }
-                Ok(row)
-            })
-            .collect()
+        FinishedGroups { groups: self.groups.into_iter(), calls: self.calls, rows }
+    }
+}
+
+/// The rows that groups become.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GroupRows {
+    /// A group's values, then the results of the calls.
+    Results,
+    /// A group's values, then the encoded states of the calls.
+    Partials,
+}
+
+/// Groups that nothing comes into any more: each becomes a row when it is asked for, because there may be millions.
+pub struct FinishedGroups {
+    groups: std::vec::IntoIter<Group>,
+    calls: Vec<AggregateCall>,
+    rows: GroupRows,
+}
+
+impl FinishedGroups {
+    /// No groups.
+    pub fn none() -> Self {
+        Self { groups: Vec::new().into_iter(), calls: Vec::new(), rows: GroupRows::Results }
+    }
+
+    /// The next row.
+    pub fn next_row(&mut self, context: &Context<'_>) -> Result<Option<Row>, Failure> {
+        let Some((mut row, states)) = self.groups.next() else { return Ok(None) };
+        for (state, call) in states.iter().zip(&self.calls) {
+            row.push(match self.rows {
+                GroupRows::Results => state.finish(call, context)?,
+                GroupRows::Partials => Value::Bytes(stdx::wire::to_bytes(state)),
+            });
+        }
+        Ok(Some(row))
     }
 }
 
@@ -173,12 +190,18 @@ impl RowSink for GroupSink<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::Groups;
+    use super::{GroupRows, Groups};
     use crate::row::borrowed;
     use expression::aggregate::{AggregateCall, AggregateState};
     use expression::{ColumnSlot, Context, Expression};
     use planner::plan::Grouping;
     use types::{Collation, SqlType, Value};
+
+    fn results(groups: Groups) -> Vec<Vec<Value>> {
+        let mut finished = groups.finish(GroupRows::Results);
+        let mut next = || finished.next_row(&Context::default()).expect("counting does not fail");
+        std::iter::from_fn(&mut next).collect()
+    }
 
     fn partial(group: &str, count: u64) -> Vec<Value> {
         vec![Value::text(group), Value::Bytes(stdx::wire::to_bytes(&AggregateState::Count(count)))]
@@ -198,7 +221,7 @@ mod tests {
         }
         let broken = [Value::text("a"), Value::Bytes(vec![99])];
         assert!(groups.merge_row(&borrowed(&broken).collect::<Vec<_>>()).is_err());
-        let rows = groups.finish(&Context::default()).expect("counting does not fail");
+        let rows = results(groups);
         assert_eq!(rows, vec![vec![Value::text("a"), Value::Int(5)], vec![Value::text("b"), Value::Int(1)]]);
     }
 
@@ -206,7 +229,7 @@ mod tests {
     fn without_group_by_there_is_one_group_over_no_rows() {
         let grouping =
             Grouping { group_by: Vec::new(), calls: vec![AggregateCall::count_rows()], rolled_up: None };
-        let rows = Groups::new(&grouping).finish(&Context::default()).expect("counting does not fail");
+        let rows = results(Groups::new(&grouping));
         assert_eq!(rows, vec![vec![Value::Int(0)]]);
     }
 }

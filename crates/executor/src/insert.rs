@@ -28,8 +28,8 @@ use crate::table_reader::Pump;
 use crate::write_set::{
     FailedWrite, HiddenIndexes, Origin, WriteOutcome, WriteSet, add_insert, duplicate_error,
 };
-use expression::Context;
-use planner::plan::{InsertConflict, InsertPlan};
+use expression::{Columns, Context};
+use planner::plan::{InsertConflict, InsertPlan, ViewCondition};
 use protocol::program::{OnDuplicate, OperationResult, Refusal, UpdateProgram, WriteOperation};
 use protocol::signal::RequestId;
 use protocol::{Address, Signal, SqlError};
@@ -55,8 +55,8 @@ enum Stage {
 
 /// A query whose rows are inserted: all of them are read before the first is written.
 struct Gather {
-    /// With what is an error where values are stored.
-    statement: Statement,
+    /// With what is an error where values are stored, if the statement is without.
+    statement: Option<Statement>,
     query: DerivedRun,
 }
 
@@ -174,11 +174,10 @@ impl InsertRun {
         let stage = match &plan.source {
             None => Stage::CountIds,
             Some(source) => {
-                let mut statement = cx.statement.within();
-                if strictness != Strictness::Ignore {
-                    statement.settings = cx.statement.store_settings();
-                }
-                let query = DerivedRun::new(source, &mut cx.within(&statement))?;
+                let is_strict = strictness != Strictness::Ignore;
+                let statement = if is_strict { cx.statement.storing() } else { None };
+                let query =
+                    DerivedRun::new(source, &mut cx.within(statement.as_ref().unwrap_or(cx.statement)))?;
                 Stage::Gather(Box::new(Gather { statement, query }))
             }
         };
@@ -325,10 +324,12 @@ impl InsertRun {
         context.volatile.inspect(|volatile| volatile.end_row());
         self.gathered.iter_mut().for_each(|rows| rows.built = at);
         self.next_row += 1;
-        if let Err(error) = check_row(&self.info.checks, &row.values, context) {
+        let checked = check_row(&self.info.checks, &row.values, context);
+        let checked = checked.and_then(|()| check_view(plan.view_check.as_ref(), &row.values, context));
+        if let Err(error) = checked {
             let is_ignored =
                 matches!(plan.conflict, InsertConflict::Ignore | InsertConflict::UpdateIgnoring(_));
-            if error.code != 3819 || !is_ignored {
+            if !matches!(error.code, 1369 | 3819) || !is_ignored {
                 return Err(Failure::Error(error));
             }
             context.warnings.push(error.code, || error.message);
@@ -542,12 +543,25 @@ impl Gather {
         let Some(gathered) = gathered else { return Ok(Pump::End) };
         let size_max = gathered.charged + UNCHARGED_MAX;
         let mut sink = KeepSink { rows: &mut gathered.rows, size_max };
-        let pump = self.query.pump(&mut cx.within(&self.statement), &mut sink)?;
+        let pump =
+            self.query.pump(&mut cx.within(self.statement.as_ref().unwrap_or(cx.statement)), &mut sink)?;
         let size = gathered.rows.size();
         cx.client.memory.charge(size.saturating_sub(gathered.charged))?;
         gathered.charged = size.max(gathered.charged);
         Ok(pump)
     }
+}
+
+/// 1369 if a view does not show the row, and has to.
+fn check_view(
+    check: Option<&ViewCondition>,
+    row: &dyn Columns,
+    context: &Context<'_>,
+) -> Result<(), SqlError> {
+    let Some(check) = check else { return Ok(()) };
+    let is_true = check.condition.is_true(row, context);
+    let is_true = is_true.map_err(|error| SqlError::new(error.code, error.message))?;
+    if is_true { Ok(()) } else { Err(check.failed()) }
 }
 
 /// A row by its number, and where it is among those of a query: behind the last one.

@@ -20,10 +20,11 @@ use crate::cx::{Cx, warnings_of};
 use crate::outcome::Failure;
 use crate::row::UNCHARGED_MAX;
 use crate::row_buffer::{RowAt, RowBuffer};
-use crate::select::{Operator, ReadTarget, read_target, reader_of, relation_source};
+use crate::select::{Operator, ReadTarget, measured, read_target, reader_of, relation_source};
 use crate::statement::Statement;
 use crate::table_reader::{Pump, Target};
 use expression::{Context, Expression, hash_value};
+use planner::explain::{Part, StepKey};
 use planner::plan::{AccessPath, Binding, HashForm, HashKey, Join, JoinKind, Lookup, Relation, Scan};
 use protocol::program::KeyRange;
 use protocol::{Budget, SqlError};
@@ -218,7 +219,8 @@ impl JoinRun {
         let source = match (&self.plan.lookup, &self.plan.right) {
             (Some(lookup), Relation::Scan(scan)) => {
                 self.right.clear();
-                lookup_source(scan, lookup, &self.batch, cx)?
+                let source = lookup_source(scan, lookup, &self.batch, cx)?;
+                measured(|| StepKey::of(&self.plan.right, Part::Whole), source, cx)
             }
             _ if self.right.is_gathered => return Ok(()),
             _ => relation_source(&self.plan.right, &mut None, cx)?,

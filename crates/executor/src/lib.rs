@@ -8,9 +8,11 @@
 //! | `select`, `sort`, `grouping`, `distinct` | the operators of SELECT |
 //! | `join`, `select/` | joins; queries in FROM; UNION and its like; WITH |
 //! | `row_buffer` | rows that operators keep |
+//! | `measure` | what the steps of EXPLAIN ANALYZE do |
 //! | `row_builder`, `insert` | INSERT and its kin |
 //! | `copied_row` | rows that ALTER TABLE writes again |
 //! | `modify`, `change` | UPDATE and DELETE: of one table; of rows that a query finds |
+//! | `found_rows` | rows of several tables that a query finds and locks |
 //! | `conflicts`, `write_set` | writes that the client computes itself: unique keys, key changes |
 //! | `cx`, `statement` | what a step uses; what a statement sees of the session |
 //! | `client`, `diagnostics` | the one that statements run for; what they warn of |
@@ -34,12 +36,14 @@ pub mod copied_row;
 mod cx;
 pub mod diagnostics;
 mod distinct;
+mod found_rows;
 mod grouping;
 mod held;
 pub mod inbox;
 pub mod insert;
 mod join;
 pub mod locked_reader;
+mod measure;
 pub mod modify;
 mod outcome;
 pub mod row;
@@ -57,6 +61,7 @@ pub mod write_set;
 pub use client::{Client, QueryMemory};
 pub use cx::{Cx, table_ref, warnings_of};
 pub use diagnostics::Diagnostics;
+pub use measure::Measures;
 pub use outcome::{Completion, Failure, Progress, Pull, failure_of, lock_wait_timeout};
 pub use row::{Row, row_size};
 pub use site::{Environment, Retry, Site};

@@ -14,13 +14,13 @@
 //!
 //! Invariant: LIMIT counts rows that matched; of candidates that were changed in the meantime fewer may.
 
-use crate::conflicts::{Change, ConflictRun, RowOutcome, stored_bytes, stored_rows};
+use crate::conflicts::{Change, ConflictRun, RowOutcome};
 use crate::cx::{Cx, warnings_of};
 use crate::locked_reader::{Candidates, LockBatch};
 use crate::outcome::{Completion, Failure, Progress, Pull};
 use crate::row_builder::{default_of, store_in_column};
 use crate::select::{CandidateOptions, Window, candidates, conjunction_of};
-use crate::table_reader::{KeyedRow, Order};
+use crate::table_reader::{KeyedRow, Order, stored_bytes, stored_rows};
 use crate::write_set::{
     FailedWrite, HiddenIndexes, Origin, WriteOutcome, WriteSet, add_change, add_delete, duplicate_error,
 };
@@ -28,7 +28,7 @@ use expression::context::Warnings;
 use expression::{Expression, IntervalUnit};
 use planner::plan::{
     AccessPath, ColumnAssignment, DeletePlan, InsertConflict, Limit, ScanDirection, SortKey, TableAccess,
-    UpdatePlan,
+    UpdatePlan, ViewCondition,
 };
 use protocol::SqlError;
 use protocol::program::{
@@ -104,7 +104,8 @@ impl ModifyRun {
         let filter = plan.access.filter.clone();
         let is_strict = cx.statement.is_strict && !plan.ignore;
         let kept = if changes_keys { None } else { filter.clone() };
-        let program = update_program(&plan.assignments, kept, &info, is_strict, cx)?;
+        let mut program = update_program(&plan.assignments, kept, &info, is_strict, cx)?;
+        program.view_check = plan.view_check.as_ref().and_then(|check| folded_check(check, cx));
         let rewrite = changes_keys.then(|| stored_rows(&info, filter, cx));
         let program = Arc::new(program);
         let kind =
@@ -402,7 +403,14 @@ pub(crate) fn update_program(
         let value = assigned_value(assignment, info, is_strict, cx)?;
         assigned.push(Assignment { column: assignment.column, value });
     }
-    Ok(UpdateProgram { filter, assignments: assigned, context: cx.statement.program_context(settings) })
+    let context = cx.statement.program_context(settings);
+    Ok(UpdateProgram { filter, assignments: assigned, context, view_check: None })
+}
+
+/// The condition of a view, for this execution.
+fn folded_check(check: &ViewCondition, cx: &Cx<'_>) -> Option<ViewCondition> {
+    let condition = conjunction_of([Some(check.condition.clone())], cx.statement)?;
+    Some(ViewCondition { condition, view: check.view.clone() })
 }
 
 fn assigned_value(

@@ -15,6 +15,8 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "LIMIT takes whole numbers, nothing else")]
 
 mod derived;
+mod locked;
+mod measured;
 mod rollup;
 mod set;
 mod values;
@@ -22,8 +24,11 @@ mod window;
 mod with;
 
 pub(crate) use derived::DerivedRun;
+pub(crate) use measured::measured;
 pub use with::lend;
 
+use self::locked::LockedRun;
+use self::measured::Measured;
 use self::rollup::RollupRun;
 use self::set::SetRun;
 use self::values::ValuesRun;
@@ -32,7 +37,7 @@ use self::with::{CommonRun, WithRun};
 use crate::access;
 use crate::cx::{Cx, warnings_of};
 use crate::distinct::Distinct;
-use crate::grouping::{GroupSink, Groups, Incoming};
+use crate::grouping::{FinishedGroups, GroupRows, GroupSink, Groups, Incoming};
 use crate::held::Held;
 use crate::join::JoinRun;
 use crate::locked_reader::{Candidates, LockedReader};
@@ -45,12 +50,13 @@ use crate::table_reader::{Order, Pump, TableReader, Target};
 use crate::unique_reader::UniqueReader;
 use expression::aggregate::AggregateCall;
 use expression::{Columns, Context, Expression, NoColumns};
+use planner::explain::{Part, StepKey};
 use planner::plan::{
     AccessPath, Equals, Evaluation, Grouping, Narrow, Relation, SelectPlan, SortColumn, SortKey, Source,
     TableAccess,
 };
-use protocol::SqlError;
 use protocol::program::{LockMode, LockWait, ROW_SIZE_MAX, ReadOutput};
+use protocol::{Budget, SqlError};
 use query::{RowSink, TableAccessInfo};
 use std::sync::Arc;
 use types::{ColumnIndex, IndexId, KeyEncoder, Value, ValueRef};
@@ -79,6 +85,9 @@ pub enum Operator {
     Common(CommonRun),
     Window(Box<WindowRun>),
     Values(ValuesRun),
+    Measured(Box<Measured>),
+    /// Rows of a query that locks.
+    LockedRows(Box<LockedRun>),
     Filter {
         input: Box<Operator>,
         condition: Expression,
@@ -94,6 +103,8 @@ pub enum Operator {
         grouping: Grouping,
         is_partial: bool,
     },
+    /// All rows of the groups have come.
+    Groups(Box<FinishedGroups>),
     Rollup(Box<RollupRun>),
     Distinct {
         input: Box<Operator>,
@@ -139,6 +150,8 @@ impl Operator {
             Operator::Common(common) => common.pump(cx, sink),
             Operator::Window(window) => window.pump(cx, sink),
             Operator::Values(values) => values.pump(cx, sink),
+            Operator::Measured(measured) => measured.pump(cx, sink),
+            Operator::LockedRows(locked) => locked.pump(cx, sink),
             Operator::Rollup(rollup) => rollup.pump(cx, sink),
             Operator::Filter { input, condition } => {
                 let context = cx.statement.context();
@@ -159,6 +172,13 @@ impl Operator {
                 failure.map_or(pump.map(|pump| rested(pump, cx)), Err)
             }
             Operator::Group { .. } => self.pump_groups(cx, sink),
+            Operator::Groups(groups) => {
+                let context = cx.statement.context();
+                let pump = give_groups(groups, &context, cx.env.budget, sink);
+                cx.env.budget.spend(context.warnings.take_text_work());
+                cx.keep_warnings(warnings_of(&context));
+                pump
+            }
             Operator::Distinct { input, distinct } => {
                 let pump = input.pump(cx, &mut distinct.before(sink))?;
                 distinct.pay(cx)?;
@@ -211,18 +231,14 @@ impl Operator {
                 Pump::Rows => {}
                 Pump::Wait | Pump::Spent => return Ok(pump),
                 Pump::End if grouping.rolled_up.is_some() => {
-                    let rows = groups.take().map_or_else(Vec::new, Groups::partials);
-                    *self = Operator::Rollup(Box::new(RollupRun::new(grouping, rows)));
+                    let groups = groups.take().map(|groups| groups.finish(GroupRows::Partials));
+                    let groups = Operator::Groups(Box::new(groups.unwrap_or_else(FinishedGroups::none)));
+                    *self = Operator::Rollup(Box::new(RollupRun::new(grouping, groups)));
                     return self.pump(cx, sink);
                 }
                 Pump::End => {
-                    let context = cx.statement.context();
-                    let rows = match groups.take() {
-                        Some(groups) => groups.finish(&context)?,
-                        None => Vec::new(),
-                    };
-                    cx.keep_warnings(warnings_of(&context));
-                    *self = Operator::rows(rows);
+                    let groups = groups.take().map(|groups| groups.finish(GroupRows::Results));
+                    *self = Operator::Groups(Box::new(groups.unwrap_or_else(FinishedGroups::none)));
                     return self.pump(cx, sink);
                 }
             }
@@ -239,6 +255,8 @@ impl Operator {
             | Operator::Made(_)
             | Operator::Common(_)
             | Operator::Values(_)
+            | Operator::Groups(_)
+            | Operator::LockedRows(_)
             | Operator::Rollup(_)
             | Operator::Locked(_) => {}
             Operator::Table(reader) => reader.close(cx),
@@ -249,6 +267,7 @@ impl Operator {
             Operator::Set(set) => set.close(cx),
             Operator::With(with) => with.close(cx),
             Operator::Window(window) => window.close(cx),
+            Operator::Measured(measured) => measured.close(cx),
             Operator::Filter { input, .. }
             | Operator::Project { input, .. }
             | Operator::Group { input, .. }
@@ -262,6 +281,23 @@ impl Operator {
 pub fn give(row: &[Value], sink: &mut dyn RowSink) {
     let values: Vec<ValueRef<'_>> = borrowed(row).collect();
     sink.row(&[], &[], &values);
+}
+
+/// Gives the rows of groups to a sink.
+fn give_groups(
+    groups: &mut FinishedGroups,
+    context: &Context<'_>,
+    budget: &mut Budget,
+    sink: &mut dyn RowSink,
+) -> Result<Pump, Failure> {
+    while !sink.is_full() && !context.warnings.is_much_text() {
+        let Some(row) = groups.next_row(context)? else { return Ok(Pump::End) };
+        give(&row, sink);
+        if !budget.spend(1) {
+            return Ok(Pump::Spent);
+        }
+    }
+    Ok(if sink.is_full() { Pump::Rows } else { Pump::Spent })
 }
 
 /// Gives a batch to a sink.
@@ -426,19 +462,26 @@ impl SelectRun {
     fn within(plan: &SelectPlan, window: Window, cx: &mut Cx<'_>) -> Result<Self, Failure> {
         let all = Window { skip: 0, count: u64::MAX };
         let needed = if plan.counts_found { all } else { window };
-        let mut root = source_of(plan, needed, cx)?;
+        let root = source_of(plan, needed, cx)?;
+        let mut root = measured(|| StepKey::of(plan, Part::Grouped), root, cx);
         for step in plan.windows.iter().flat_map(|windows| &windows.steps) {
             root = Operator::Window(Box::new(WindowRun::new(step, root, cx)?));
+            root = measured(|| StepKey::of(step, Part::Whole), root, cx);
         }
         if let Some(shown) = &plan.steps.windowed {
             root = selected(plan.steps.evaluation, root, Vec::new(), shown);
         }
         if let Some(types) = &plan.steps.distinct {
             root = Operator::Distinct { input: Box::new(root), distinct: Distinct::new(types.clone()) };
+            root = measured(|| StepKey::of(plan, Part::Distinct), root, cx);
         }
         if let Some(sort) = &plan.steps.sort {
             let sorter = Sorter::new(sort.columns.clone(), sort.equals, needed.useful());
             root = Operator::Sort { input: Box::new(root), sorter };
+            root = measured(|| StepKey::of(plan, Part::Whole), root, cx);
+        }
+        if let Some(items) = &plan.steps.deferred {
+            root = selected(plan.steps.evaluation, root, Vec::new(), items);
         }
         Ok(Self { root, window, counts_found: plan.counts_found })
     }
@@ -496,7 +539,7 @@ pub(crate) fn relation_source(
     groups: &mut Option<Operator>,
     cx: &mut Cx<'_>,
 ) -> Result<Operator, Failure> {
-    Ok(match relation {
+    let operator = match relation {
         Relation::One => Operator::rows(vec![vec![Value::Null]]),
         Relation::Values(values) => Operator::Values(ValuesRun::new(values)),
         Relation::Groups => groups.take().unwrap_or_else(|| Operator::rows(Vec::new())),
@@ -509,6 +552,7 @@ pub(crate) fn relation_source(
             reader_of(&scan.access, &scan.columns, &info, target, cx)?
         }
         Relation::Derived(derived) => Operator::Derived(Box::new(DerivedRun::new(&derived.plan, cx)?)),
+        Relation::Locked(locked) => Operator::LockedRows(Box::new(LockedRun::new(locked, cx)?)),
         Relation::Set(set) => Operator::Set(Box::new(SetRun::new(set))),
         Relation::With { tables, input } => {
             let input = relation_source(input, groups, cx)?;
@@ -526,7 +570,8 @@ pub(crate) fn relation_source(
         Relation::Filter { input, conditions } => {
             filtered(Evaluation::Flowing, relation_source(input, groups, cx)?, conditions.clone())
         }
-    })
+    };
+    Ok(measured(|| StepKey::of(relation, Part::Whole), operator, cx))
 }
 
 /// Columns of the rows that have these keys or are in these ranges.

@@ -23,6 +23,8 @@ pub struct Site {
     pub known: KnownOutcomes,
     /// Transactions that were committed.
     pub commits: u64,
+    /// Tells the time for what is shown only: EXPLAIN ANALYZE.
+    pub stopwatch: Option<fn() -> Instant>,
     next_transaction: u64,
     /// The client of each transaction that has written or locked something; of each client the last one.
     transactions: FixedMap<TransactionId, u32>,
@@ -44,6 +46,7 @@ impl Site {
             marker_time,
             known: KnownOutcomes::default(),
             commits: 0,
+            stopwatch: None,
             next_transaction: 1,
             transactions: FixedMap::default(),
         }

@@ -65,6 +65,13 @@ impl Statement {
         }
     }
 
+    /// The statement for a query whose values are stored; None: this one is right as it is. Only this one has a
+    /// source of volatile functions.
+    pub(crate) fn storing(&self) -> Option<Self> {
+        let settings = self.store_settings();
+        (settings != self.settings).then(|| Self { settings, ..self.within() })
+    }
+
     /// Puts a value into a parameter.
     pub(crate) fn bind(&mut self, parameter: u16, value: Value) {
         if let Some(place) = self.parameters.get_mut(usize::from(parameter)) {

@@ -23,6 +23,7 @@ use crate::outcome::{Failure, failure_of};
 use crate::row::Row;
 use crate::row_buffer::{RowAt, RowBuffer};
 use crate::site::Retry;
+use expression::Expression;
 use planner::plan::ScanDirection;
 use protocol::program::{Access, KeyRange, ReadOutput, ReadProgram, ReadProgress, Refusal, RowBatch};
 use protocol::signal::{ReadBatch, RequestId};
@@ -31,7 +32,7 @@ use query::{BatchShape, ReadRun, ReadStep, RowBatchReader, RowSink, TableAccessI
 use std::ops::Bound;
 use std::sync::Arc;
 use storage::Visibility;
-use types::{IndexId, NodeId, SlotId, ValueRef};
+use types::{IndexId, NodeId, SlotId, Value, ValueRef};
 
 /// Rows that wait to be merged, per slot, at most; fewer if they are large.
 const MERGE_ROWS: usize = 256;
@@ -653,6 +654,21 @@ fn give(rows: &RowBatch, common: &Common, sink: &mut dyn RowSink) -> Result<(), 
         sink.row(row.primary_key, row.index_key, &values);
     }
     Ok(())
+}
+
+/// A program that gives whole rows by primary key.
+pub fn stored_rows(info: &TableAccessInfo, filter: Option<Expression>, cx: &Cx<'_>) -> Arc<ReadProgram> {
+    let filter = filter.map(|filter| cx.statement.folded(&filter));
+    let program = TableReader::program(info, filter, ReadOutput::StoredRow, cx.statement);
+    Arc::new(ReadProgram { with_primary_key: true, ..program })
+}
+
+/// The bytes of a row that such a program gave.
+pub fn stored_bytes(row: &KeyedRow, info: &TableAccessInfo) -> Result<Vec<u8>, Failure> {
+    match row.values.first() {
+        Some(Value::Bytes(bytes)) if info.layout.check(bytes).is_ok() => Ok(bytes.clone()),
+        _ => Err(malformed()),
+    }
 }
 
 /// A peer sent rows that are none.

@@ -5,7 +5,6 @@
 //! converted once, silently.
 
 use crate::context::{Context, NoColumns};
-use crate::function::Function;
 use crate::node::{BinaryOperator, CastPurpose, Expression, InList, Node, UnaryOperator};
 use crate::typing::{of_folded, sorted_list};
 use types::Value;
@@ -25,7 +24,7 @@ fn fold(expression: &mut Expression, context: &Context<'_>) {
     }
     match &mut expression.node {
         Node::Literal(_) | Node::Column(_) => return,
-        Node::Function { function: Function::Volatile(..), .. } => return,
+        Node::Function { function, .. } if function.is_volatile() => return,
         Node::Parameter(number) if usize::from(*number) >= context.parameters.len() => return,
         Node::And(operands) => simplify(&mut operands.0, false, context),
         Node::Or(operands) => simplify(&mut operands.0, true, context),

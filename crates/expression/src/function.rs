@@ -23,6 +23,7 @@ use crate::text_functions::TextFunction;
 use crate::typing::{
     DEFAULT_COLLATION, TypingContext, collation_of, fraction_digits, time_fraction_digits, with_collation,
 };
+use crate::user_variables::VariableFunction;
 use crate::uuid_functions::UuidFunction;
 use crate::volatile_functions::{RowFunction, VolatileFunction};
 use std::borrow::Cow;
@@ -94,6 +95,8 @@ pub enum Function {
     OfRow(RowFunction),
     /// On UUIDs.
     Uuid(UuidFunction),
+    /// On a user variable that the statement assigns: the one of that number.
+    Variable(VariableFunction, u16),
 }
 
 /// Functions that MySQL has and this version does not.
@@ -123,6 +126,11 @@ const UNSUPPORTED: &[&str] = &[
 ];
 
 impl Function {
+    /// Whether it has another value each time.
+    pub(crate) fn is_volatile(self) -> bool {
+        matches!(self, Function::Volatile(..) | Function::Variable(..))
+    }
+
     /// Whether a text that it gives is a new one, not a part or a form of its arguments: it has a collation of its own.
     pub(crate) fn makes_text(self) -> bool {
         match self {
@@ -148,7 +156,10 @@ impl Function {
             | Function::Volatile(..)
             | Function::OfRow(_)
             | Function::Uuid(_) => true,
-            Function::Control(_) | Function::Extract(_) | Function::TimestampDifference(_) => false,
+            Function::Control(_)
+            | Function::Extract(_)
+            | Function::TimestampDifference(_)
+            | Function::Variable(..) => false,
         }
     }
 
@@ -180,6 +191,7 @@ impl Function {
             Self::Volatile(function, _) => function.name(),
             Self::OfRow(function) => function.name(),
             Self::Uuid(function) => function.name(),
+            Self::Variable(function, _) => function.name(),
         }
     }
 
@@ -195,6 +207,7 @@ impl Function {
             Self::Volatile(function, _) => function.argument_counts(),
             Self::OfRow(_) => (1, MANY),
             Self::Uuid(function) => function.argument_counts(),
+            Self::Variable(function, _) => function.argument_counts(),
         }
     }
 }
@@ -244,6 +257,7 @@ impl<'a> Call<'a> {
             Function::Volatile(function, call) => self.evaluate_volatile(function, call),
             Function::OfRow(function) => self.evaluate_of_row(function),
             Function::Uuid(function) => self.evaluate_uuid(function),
+            Function::Variable(function, number) => self.evaluate_variable(function, number),
         }
     }
 
@@ -359,7 +373,8 @@ impl Expression {
             Function::Extract(_)
             | Function::TimestampDifference(_)
             | Function::Volatile(..)
-            | Function::OfRow(_) => {
+            | Function::OfRow(_)
+            | Function::Variable(..) => {
                 return Err(TypeError::WrongArguments(name.to_owned()));
             }
         };

@@ -29,6 +29,7 @@ pub mod interval;
 pub mod node;
 pub mod pattern;
 pub mod typing;
+pub mod user_variables;
 pub mod volatile_functions;
 
 mod arithmetic;
@@ -59,6 +60,7 @@ pub use node::{
 };
 pub use pattern::like_prefix;
 pub use typing::{TypingContext, common_type};
+pub use user_variables::{AssignedVariables, UserVariable};
 pub use volatile_functions::{ShortIds, Volatile, VolatileFunction, Woken};
 
 #[cfg(test)]

@@ -495,8 +495,12 @@ impl Expression {
     /// True if it reads no column and is not volatile: it has one value per execution.
     #[must_use]
     pub fn is_constant(&self) -> bool {
-        !matches!(self.node, Node::Column(_) | Node::Function { function: Function::Volatile(..), .. })
-            && self.operands().iter().all(|operand| operand.is_constant())
+        let is_other = match &self.node {
+            Node::Column(_) => true,
+            Node::Function { function, .. } => function.is_volatile(),
+            _ => false,
+        };
+        !is_other && self.operands().iter().all(|operand| operand.is_constant())
     }
 
     /// Bytes on the wire, roughly: what a client can make large is counted.
@@ -742,6 +746,12 @@ fn write_function(
     name_of: NameOf<'_>,
     formatter: &mut std::fmt::Formatter<'_>,
 ) -> std::fmt::Result {
+    if let Function::Variable(_, number) = function {
+        let Some(value) = arguments.first() else { return write!(formatter, "@{number}") };
+        write!(formatter, "(@{number} := ")?;
+        write_expression(value, name_of, formatter)?;
+        return formatter.write_str(")");
+    }
     if function == Function::Control(ControlFunction::Xor) {
         formatter.write_str("(")?;
         write_list(arguments, " xor ", name_of, formatter)?;

@@ -20,7 +20,7 @@ pub(crate) use compared::sorted_list;
 pub(crate) use result_type::{
     BIGINT, BIGINT_UNSIGNED, NumericClass, collation_of, decimal_shape, decimal_type, display_length,
     fraction_digits, integer_digits, is_binary_string, is_temporal, is_text, numeric_class, of_folded,
-    text_type, time_fraction_digits, with_collation,
+    same_representation, text_type, time_fraction_digits, with_collation,
 };
 pub use result_type::{common_type, type_words};
 

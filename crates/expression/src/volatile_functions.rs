@@ -21,6 +21,7 @@ use crate::evaluation::Evaluated;
 use crate::function::{Call, Function, functions};
 use crate::node::{Expression, Node};
 use crate::typing::{BIGINT, BIGINT_UNSIGNED, text_type};
+use crate::user_variables::AssignedVariables;
 use sha2::{Digest, Sha256};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -130,6 +131,7 @@ pub struct Volatile {
     met: Cell<usize>,
     /// How long the sleep lasts that the row waits for, in microseconds.
     wanted_us: Cell<Option<u64>>,
+    variables: AssignedVariables,
 }
 
 /// The numbers of UUID_SHORT() that one module of a node gives out.
@@ -165,7 +167,19 @@ impl Volatile {
             slept: RefCell::default(),
             met: Cell::new(0),
             wanted_us: Cell::new(None),
+            variables: AssignedVariables::default(),
         }
+    }
+
+    /// The same with these user variables.
+    #[must_use]
+    pub fn with_variables(self, variables: AssignedVariables) -> Self {
+        Self { variables, ..self }
+    }
+
+    /// The user variables that the statement assigns.
+    pub fn variables(&self) -> &AssignedVariables {
+        &self.variables
     }
 
     /// The seed of functions of a row.
@@ -178,7 +192,9 @@ impl Volatile {
     pub fn begin_row(&self) {
         if self.slept.borrow().is_empty() {
             self.before.borrow_mut().clone_from(&self.drawn.borrow());
+            self.variables.begin_row();
         } else {
+            self.variables.repeat_row();
             self.drawn.borrow_mut().clone_from(&self.before.borrow());
         }
         self.met.set(0);
@@ -288,7 +304,7 @@ impl Expression {
     /// True if it has another value each time.
     #[must_use]
     pub fn is_volatile(&self) -> bool {
-        matches!(self.node, Node::Function { function: Function::Volatile(..), .. })
+        matches!(self.node, Node::Function { function, .. } if function.is_volatile())
             || self.operands().into_iter().any(Self::is_volatile)
     }
 
@@ -315,6 +331,9 @@ impl Expression {
             arguments.extend(key.iter().map(|(slot, sql_type)| Self::column(*slot, sql_type.clone(), false)));
             self.node = Node::Function { function: Function::OfRow(of_row), arguments: arguments.into() };
             return Ok(());
+        }
+        if let Node::Function { function: Function::Variable(..), .. } = &self.node {
+            return Err(TypeError::Unsupported("user variables in a change of existing rows".to_owned()));
         }
         self.operands_mut().into_iter().try_for_each(|operand| operand.of_row(seed, key))
     }

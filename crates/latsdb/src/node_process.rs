@@ -308,7 +308,7 @@ fn settings(config: &ClusterConfig, text: String, me: &NodeConfig) -> NodeSettin
         connect_timeout_s: me.mysql.as_ref().map(|mysql| mysql.connect_timeout_s),
         globals: Arc::new(me.mysql.as_ref().map(|mysql| globals(config, me, mysql)).unwrap_or_default()),
         // Every node that serves MySQL makes itself a certificate.
-        has_tls: me.mysql.is_some(),
+        driver: node::Driver { has_tls: me.mysql.is_some(), stopwatch: Some(runtime::stopwatch) },
         lock_wait_timeout_max: me.lock_wait_timeout,
         transaction_inactive_timeout: me.transaction_inactive_timeout,
         marker_time: node::MARKER_TIME,

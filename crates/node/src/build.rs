@@ -17,9 +17,18 @@ use protocol::{Address, ModuleKind, NodeRole};
 use query::{NodeMap, Query};
 use sql::{Globals, SqlConfig, SqlModule};
 use std::sync::Arc;
-use stdx::Duration;
+use stdx::{Duration, Instant};
 use transaction::{Ldm, Sizes, Tc};
 use types::NodeId;
+
+/// The abilities of the driver that matter to sessions.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Driver {
+    /// It can answer a TLS handshake.
+    pub has_tls: bool,
+    /// Its time for texts that are shown; none: that of each handler call.
+    pub stopwatch: Option<fn() -> Instant>,
+}
 
 /// The settings of a node.
 #[derive(Clone, Debug)]
@@ -60,8 +69,8 @@ pub struct NodeSettings {
     pub connect_timeout_s: Option<u32>,
     /// System variables that the configuration says.
     pub globals: Arc<Globals>,
-    /// The driver can answer a TLS handshake.
-    pub has_tls: bool,
+    /// Abilities of the driver.
+    pub driver: Driver,
     /// TransactionDeadlockDetectionTimeout.
     pub lock_wait_timeout_max: Option<Duration>,
     /// TransactionInactiveTimeout.
@@ -144,7 +153,8 @@ pub fn build(
                     handshakes_max: HANDSHAKES_MAX
                         .div_ceil(usize::from(count(ModuleKind::Sql).max(1)))
                         .max(HANDSHAKES_MIN),
-                    has_tls: settings.has_tls,
+                    has_tls: settings.driver.has_tls,
+                    stopwatch: settings.driver.stopwatch,
                     lock_wait_timeout_max: settings.lock_wait_timeout_max,
                     transaction_inactive_timeout: settings.transaction_inactive_timeout,
                     marker_time: settings.marker_time,

@@ -17,10 +17,10 @@ mod order;
 
 use crate::plan::{AccessPath, RangeTemplate, ScanDirection, SortKey, TableAccess};
 use candidates::Candidate;
-use conditions::Condition;
+use conditions::{Condition, Form, Interval};
 use expression::{Context, Expression, Node, fold_constants};
 use std::sync::Arc;
-use types::{IndexId, IndexKind, TableDefinition, Value};
+use types::{ColumnIndex, IndexId, IndexKind, TableDefinition, Value};
 
 /// The purpose for which the rows are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,6 +72,14 @@ pub(crate) fn access(
     });
     let filter = if conjuncts.is_empty() { None } else { Some(Expression::and(conjuncts)) };
     (TableAccess { table, alias, path: chosen.path, filter }, direction)
+}
+
+/// The column that a condition over a table's columns compares with constants for equality, and with how many of them.
+pub(crate) fn points(condition: &Expression, table: &TableDefinition) -> Option<(ColumnIndex, usize)> {
+    let condition = conditions::condition(0, condition, table)?;
+    let Form::Intervals { column, intervals } = condition.form else { return None };
+    let is_point = |interval: &Interval| matches!(interval, Interval::Point(_));
+    intervals.iter().all(is_point).then_some((column, intervals.len()))
 }
 
 /// A literal that is true, or one that is false or NULL.

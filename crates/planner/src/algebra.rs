@@ -9,6 +9,7 @@
 //! Invariant: the result is that of the joins as written, followed by WHERE.
 
 use crate::access_path::{self, Purpose, Wanted};
+use crate::nulls;
 use crate::plan::{
     AccessPath, Binding, Derived, HashForm, HashKey, Join, JoinKind, Lookup, Relation, Scan, TableAccess,
     VirtualRead,
@@ -47,7 +48,19 @@ pub(crate) enum Draft {
         left: Box<Draft>,
         right: Box<Draft>,
         on: Vec<Expression>,
+        hint: JoinHint,
     },
+}
+
+/// Hints of a join besides its condition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum JoinHint {
+    /// Nothing.
+    Free,
+    /// STRAIGHT_JOIN: the left side comes first.
+    Straight,
+    /// The right side is gathered once: looking its rows up would cost more.
+    Gather,
 }
 
 /// One column has one value for each combination of values of others.
@@ -72,14 +85,23 @@ pub(crate) trait Parameters {
 impl Draft {
     /// Two drafts, joined.
     pub(crate) fn join(kind: JoinKind, left: Draft, right: Draft, on: Vec<Expression>) -> Self {
-        let mut join = Draft::Join { kind, left: Box::new(left), right: Box::new(right), on: Vec::new() };
+        let (left, right, hint) = (Box::new(left), Box::new(right), JoinHint::Free);
+        let mut join = Draft::Join { kind, left, right, on: Vec::new(), hint };
         for conjunct in on {
             join.push_on(conjunct);
         }
         join
     }
 
-    fn has(&self, slot: ColumnSlot) -> bool {
+    /// The same with something said of the topmost join.
+    pub(crate) fn with_hint(mut self, said: JoinHint) -> Self {
+        if let Draft::Join { hint, .. } = &mut self {
+            *hint = said;
+        }
+        self
+    }
+
+    pub(crate) fn has(&self, slot: ColumnSlot) -> bool {
         let within = |first: u16, count: usize| {
             slot.0.checked_sub(first).is_some_and(|column| usize::from(column) < count)
         };
@@ -91,8 +113,23 @@ impl Draft {
         }
     }
 
-    fn has_all(&self, slots: &[ColumnSlot]) -> bool {
+    pub(crate) fn has_all(&self, slots: &[ColumnSlot]) -> bool {
         slots.iter().all(|slot| self.has(*slot))
+    }
+
+    /// The same tree. LEFT JOINs are inner ones where a row without a match fails anyway: conditions above name a
+    /// column of their right side that must not be NULL.
+    pub(crate) fn without_needless_outer(self, needed: &BTreeSet<ColumnSlot>) -> Self {
+        let Draft::Join { kind, left, right, on, hint } = self else { return self };
+        let of_on: BTreeSet<ColumnSlot> = on.iter().flat_map(nulls::rejected).collect();
+        let both = needed.union(&of_on).copied().collect();
+        let is_inner = kind == JoinKind::Inner || needed.iter().any(|slot| right.has(*slot));
+        if is_inner {
+            let (left, right) = (left.without_needless_outer(&both), right.without_needless_outer(&both));
+            return Draft::join(JoinKind::Inner, left, right, on).with_hint(hint);
+        }
+        let (left, right) = (left.without_needless_outer(needed), right.without_needless_outer(&of_on));
+        Draft::Join { kind, left: Box::new(left), right: Box::new(right), on, hint }
     }
 
     /// A conjunct of ON of the topmost join.
@@ -122,7 +159,7 @@ impl Draft {
                 filter.push(conjunct);
                 None
             }
-            Draft::Join { kind, left, right, on } => {
+            Draft::Join { kind, left, right, on, .. } => {
                 let columns = conjunct.columns();
                 let kept = if left.has_all(&columns) {
                     left.push(conjunct)?
@@ -160,7 +197,7 @@ impl Draft {
     }
 
     /// The columns that queries in it read of what stands before them.
-    fn outer_columns(&self) -> Vec<Bound> {
+    pub(crate) fn outer_columns(&self) -> Vec<Bound> {
         match self {
             Draft::One | Draft::Table { .. } => Vec::new(),
             Draft::Query { outer, .. } => {
@@ -192,7 +229,7 @@ impl Draft {
             Draft::Table { filter, .. } | Draft::Query { filter, .. } => {
                 filter.iter().for_each(|conjunct| equalities(conjunct, dependencies));
             }
-            Draft::Join { kind: JoinKind::Inner, left, right, on } => {
+            Draft::Join { kind: JoinKind::Inner, left, right, on, .. } => {
                 on.iter().for_each(|conjunct| equalities(conjunct, dependencies));
                 left.dependencies(dependencies);
                 right.dependencies(dependencies);
@@ -234,8 +271,11 @@ impl Draft {
                 }
                 Ok((filtered(relation, filter, &layout)?, layout))
             }
-            Draft::Join { kind, left, right, on } => {
-                let lookup = lookup(&left, &right, &on, parameters)?;
+            Draft::Join { kind, left, right, on, hint } => {
+                let lookup = match hint {
+                    JoinHint::Gather => None,
+                    JoinHint::Free | JoinHint::Straight => lookup(&left, &right, &on, parameters)?,
+                };
                 let keys: Vec<(Expression, Expression, HashForm)> =
                     on.iter().filter_map(|conjunct| hash_key(conjunct, &left, &right)).collect();
                 let mut outer = right.outer_columns();
@@ -465,7 +505,7 @@ fn virtual_rows(
     Relation::Virtual(read)
 }
 
-fn access_of(
+pub(crate) fn access_of(
     table: Arc<TableDefinition>,
     alias: String,
     first_slot: u16,
@@ -504,7 +544,7 @@ fn position_of(slot: ColumnSlot, layout: &[ColumnSlot]) -> Option<usize> {
 }
 
 /// A parameter and the slot whose value stands in it.
-type Bound = (u16, ColumnSlot);
+pub(crate) type Bound = (u16, ColumnSlot);
 
 /// The keys of the right side's table that a left row gives, and which slots stand in which parameters.
 fn lookup(
@@ -530,8 +570,6 @@ fn lookup(
     for conjunct in &mut conjuncts {
         bind_slots(conjunct, &bound);
     }
-    conjuncts.extend(filter.iter().cloned());
-    let mut access = access_of(Arc::clone(table), alias.clone(), *first_slot, conjuncts);
     let is_bound = |expression: &Expression| {
         let mut is_bound = false;
         expression.visit(&mut |part| {
@@ -539,7 +577,7 @@ fn lookup(
         });
         is_bound
     };
-    let is_lookup = match &access.path {
+    let is_lookup = |access: &TableAccess| match &access.path {
         AccessPath::Empty => false,
         AccessPath::PrimaryKeys(keys) | AccessPath::UniqueKeys { keys, .. } => {
             keys.len() <= LOOKUP_KEYS_MAX && keys.iter().flatten().any(is_bound)
@@ -548,10 +586,18 @@ fn lookup(
             ranges.len() <= LOOKUP_KEYS_MAX && ranges.iter().all(|range| range.equal.iter().any(is_bound))
         }
     };
-    if is_lookup {
-        // The path need not imply what is asked of the table alone, nor the condition of the join.
-        access.filter = to_columns(filter.clone(), *first_slot);
-        return Ok(Some((access, bound)));
+    // Constants may make a longer key, or lead to an index that says nothing of the left row.
+    let with_filter = conjuncts.iter().chain(filter).cloned().collect();
+    for conditions in [with_filter, conjuncts] {
+        let mut access = access_of(Arc::clone(table), alias.clone(), *first_slot, conditions);
+        if is_lookup(&access) {
+            // The path need not imply what is asked of the table alone, nor the condition of the join.
+            access.filter = to_columns(filter.clone(), *first_slot);
+            return Ok(Some((access, bound)));
+        }
+        if !matches!(access.path, AccessPath::Ranges { .. }) {
+            break;
+        }
     }
     parameters.take_back(bound.len());
     Ok(None)
@@ -590,7 +636,7 @@ fn hash_key(
 }
 
 /// The form in which values of two types hash alike if they are equal in the domain; None: they need not.
-fn hash_form(domain: Domain, left: &SqlType, right: &SqlType) -> Option<HashForm> {
+pub(crate) fn hash_form(domain: Domain, left: &SqlType, right: &SqlType) -> Option<HashForm> {
     let both = |is: fn(&SqlType) -> bool| is(left) && is(right);
     let is_integer = |sql_type: &SqlType| matches!(sql_type, SqlType::Integer { .. });
     let is_exact = |sql_type: &SqlType| matches!(sql_type, SqlType::Integer { .. } | SqlType::Decimal { .. });

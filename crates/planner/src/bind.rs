@@ -2,7 +2,7 @@
 //!
 //! - `scope`: which column a name means. `expression/`: expressions and calls. `grouping`: GROUP BY and aggregates.
 //! - `query`, `with`: UNION and its like, WITH. `select`, `joined`, `from`, `subquery`, `window`: one SELECT.
-//! - `insert`, `modify`, `change`, `session`, `ddl`: the other statements.
+//! - `insert`, `modify`, `change`, `session`, `ddl`, `create_select`: the other statements.
 //!
 //! Invariant: a bound statement names only columns and indexes of the schema it was bound to, and every expression in
 //! it is typed.
@@ -14,6 +14,7 @@
 
 mod change;
 mod check;
+mod create_select;
 mod ddl;
 mod expression;
 mod from;
@@ -22,13 +23,17 @@ mod grouping;
 mod insert;
 mod item_names;
 mod joined;
+mod lock;
 mod modify;
 mod query;
 mod scope;
 mod select;
 mod session;
 mod subquery;
+mod value_queries;
+mod variables;
 mod view;
+mod view_change;
 mod window;
 mod with;
 
@@ -40,9 +45,10 @@ use super::view_text::Names;
 use super::{BindContext, privileges};
 use crate::algebra::Subquery;
 use crate::plan::{
-    Plan, Prepared, ResultColumn, Rows, SessionValue, Source, UserLockCall, UserLockFunction, VirtualRead,
-    VirtualTable,
+    DdlPlan, ExplainFormat, Plan, Prepared, ResultColumn, Rows, SessionValue, SetTarget, Source,
+    UserLockCall, UserLockFunction, VirtualRead, VirtualTable,
 };
+use crate::statistics::Band;
 use ::expression::Expression;
 use ::expression::aggregate::GROUP_CONCAT_SIZE_MAX;
 use protocol::SqlError;
@@ -56,6 +62,11 @@ use types::{
 
 /// Items of a SELECT list, of GROUP BY and of ORDER BY: as many as a prepared statement can have markers.
 const ITEM_COUNT_MAX: usize = 65_535;
+
+/// MySQL's warning about `@v := value` in expressions.
+const ASSIGNMENT_IS_DEPRECATED: &str = "Setting user variables within expressions is deprecated and will be removed in a \
+    future release. Consider alternatives: 'SET variable=expression, ...', or \
+    'SELECT expression(s) INTO variables(s)'.";
 
 /// The clause that an expression stands in, for messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -122,16 +133,25 @@ pub(crate) struct Binder<'a> {
     pub(crate) virtual_reads: Vec<Arc<VirtualRead>>,
     /// How many recursions the query that is bound is a part of.
     pub(crate) rounds: usize,
-    /// Tables and queries in FROM so far.
-    pub(crate) relation_count: usize,
-    /// Calls of volatile functions so far.
-    pub(crate) volatile_calls: u16,
+    /// Its FROM clauses so far.
+    pub(crate) joins: JoinState,
+    /// Its volatile functions.
+    pub(crate) volatile: VolatileState,
     /// It may store defaults that are computed, and may be volatile.
     pub(crate) stores_computed: bool,
-    /// The volatile functions that are allowed where the expression that is bound next stands.
-    pub(crate) volatile_place: VolatilePlace,
     /// The views that are bound.
     pub(crate) views: ViewState,
+    /// The user variables that it assigns.
+    pub(crate) variables: variables::Variables,
+}
+
+/// The binder's knowledge of what is joined.
+#[derive(Debug, Default)]
+pub(crate) struct JoinState {
+    /// Tables and queries in FROM so far.
+    pub(crate) relation_count: usize,
+    /// The tables by whose rows joins were ordered.
+    pub(crate) bands: Vec<Band>,
 }
 
 /// The binder's knowledge of views.
@@ -157,6 +177,15 @@ pub(crate) struct OuterColumn {
     column: Expression,
     /// In which it stands.
     parameter: u16,
+}
+
+/// The binder's knowledge of volatile functions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct VolatileState {
+    /// Calls so far, and uses of user variables that are assigned.
+    pub(crate) calls: u16,
+    /// Those that are allowed where the expression that is bound next stands.
+    pub(crate) place: VolatilePlace,
 }
 
 /// Where a volatile function stands.
@@ -196,6 +225,11 @@ impl Bound {
     pub(crate) fn without_rows(plan: Plan) -> Self {
         Self { plan, columns: Vec::new() }
     }
+
+    /// A change of the catalogue.
+    pub(crate) fn ddl(request: catalogue::DdlRequest) -> Self {
+        Self::without_rows(Plan::Ddl(Box::new(DdlPlan { request, fill: None })))
+    }
 }
 
 /// A table that a statement names.
@@ -223,6 +257,27 @@ pub(crate) fn bind(
     parameter_types: &[SqlType],
 ) -> Result<Prepared, SqlError> {
     privileges::check(statement, context)?;
+    let is_set = matches!(statement, Statement::Set(items)
+        if items.iter().any(|item| item.target != SetTarget::Nothing));
+    let mut variables = variables::Variables::of(text, context.modes, is_set);
+    for _ in 1..variables::ROUNDS_MAX {
+        let (prepared, bound) = bind_once(text, statement, context, parameter_types, variables)?;
+        match bound.again() {
+            Ok(again) => variables = again,
+            Err(_) => return Ok(prepared),
+        }
+    }
+    bind_once(text, statement, context, parameter_types, variables).map(|(prepared, _)| prepared)
+}
+
+/// Binds a statement with the types of its user variables as far as they are known.
+fn bind_once(
+    text: &str,
+    statement: &Statement,
+    context: &BindContext<'_>,
+    parameter_types: &[SqlType],
+    variables: variables::Variables,
+) -> Result<(Prepared, variables::Variables), SqlError> {
     let mut binder = Binder {
         text,
         context,
@@ -235,15 +290,15 @@ pub(crate) fn bind(
         common_count: 0,
         virtual_reads: Vec::new(),
         rounds: 0,
-        relation_count: 0,
+        joins: JoinState::default(),
         subqueries: None,
         windows: None,
         outer_scopes: Vec::new(),
         outer_columns: Vec::new(),
-        volatile_calls: 0,
+        volatile: VolatileState { calls: 0, place: VolatilePlace::Session },
         stores_computed: false,
-        volatile_place: VolatilePlace::Session,
         views: ViewState::default(),
+        variables,
     };
     let bound = binder.statement(statement);
     let bound =
@@ -265,17 +320,24 @@ pub(crate) fn bind(
     let depends_on_tables = binder.virtual_reads.is_empty() && !binder.views.was_met;
     let mut warnings = ddl::deprecations(statement);
     warnings.append(&mut binder.views.warnings);
-    Ok(Prepared {
+    let variables = binder.variables;
+    warnings.extend((0..variables.assignments).map(|_| (1287, ASSIGNMENT_IS_DEPRECATED.to_owned())));
+    let prepared = Prepared {
         schema: context.schema.version,
         tables: stored_tables_of(&bound.plan).filter(|_| depends_on_tables),
+        bands: binder.joins.bands,
         virtual_reads: binder.virtual_reads,
         plan: bound.plan,
         parameters: parameter_types.to_vec(),
         session_values: binder.session_values,
-        is_volatile: binder.volatile_calls > 0 || binder.stores_computed,
+        is_volatile: binder.volatile.calls > 0 || binder.stores_computed,
         columns: Arc::new(bound.columns),
+        assigned: variables.names(),
+        into: variables.into.clone(),
+        analyzes: matches!(statement, Statement::Analyze(_)),
         warnings,
-    })
+    };
+    Ok((prepared, variables))
 }
 
 /// The table whose columns a plan names.
@@ -335,6 +397,12 @@ impl Binder<'_> {
                     columns: explain_columns(&columns),
                 })
             }
+            Statement::Analyze(select) => {
+                let bound = self.select(select)?;
+                self.variables.into.clear();
+                let columns = explain_columns(&super::explain::columns(ExplainFormat::Tree));
+                Ok(Bound { plan: bound.plan, columns })
+            }
             Statement::Ddl(ddl) => self.ddl(ddl),
             Statement::Transaction(transaction) => {
                 Ok(Bound::without_rows(Plan::Transaction(transaction.clone())))
@@ -345,7 +413,7 @@ impl Binder<'_> {
                 Ok(Bound::without_rows(Plan::Use(database.clone())))
             }
             Statement::Show(show) => {
-                self.volatile_place = VolatilePlace::Restless;
+                self.volatile.place = VolatilePlace::Restless;
                 self.show(show)
             }
             Statement::Maintenance(operation, tables) => self.maintenance(*operation, tables),
@@ -444,6 +512,9 @@ impl Binder<'_> {
 
     /// `@name`.
     pub(crate) fn user_variable(&mut self, name: String) -> Result<Expression, SqlError> {
+        if let Some(assigned) = self.assigned_variable(&name)? {
+            return Ok(assigned);
+        }
         let sql_type = self
             .context
             .surroundings

@@ -14,9 +14,10 @@ use super::modes::{TextModes, is_function_keyword};
 use super::reserved::is_reserved;
 use super::statement::{Account, TableName};
 use super::syntax::syntax_error;
-use super::tokens::{offset_of, parser_tokens};
+use super::tokens::{into_variables, offset_of, parser_tokens};
 use protocol::SqlError;
-use sqlparser::ast::{Expr, Query, TableWithJoins, UnaryOperator};
+use sqlparser::ast::helpers::attached_token::AttachedToken;
+use sqlparser::ast::{Expr, Query, TableWithJoins, UnaryOperator, With};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan};
@@ -31,21 +32,29 @@ pub(crate) struct Cursor<'t> {
     modes: TextModes,
     parser: Parser<'static>,
     markers: usize,
+    /// The user variables behind INTO of a SELECT.
+    into: Vec<String>,
 }
 
 impl<'t> Cursor<'t> {
     /// The start of `text`.
     pub(crate) fn new(text: &'t str, modes: TextModes) -> Result<Self, SqlError> {
-        let (tokens, markers) = parser_tokens(text, modes)?;
+        let (mut tokens, markers) = parser_tokens(text, modes)?;
+        let into = into_variables(&mut tokens);
         let parser = Parser::new(LatsDialect::of(modes))
             .with_recursion_limit(RECURSION_LIMIT)
             .with_tokens_with_locations(tokens);
-        Ok(Self { text, modes, parser, markers })
+        Ok(Self { text, modes, parser, markers, into })
     }
 
     /// How many `?` the statement has.
     pub(crate) fn marker_count(&self) -> usize {
         self.markers
+    }
+
+    /// The user variables behind INTO, in lower case.
+    pub(crate) fn take_into(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.into)
     }
 
     /// The statement's text.
@@ -354,10 +363,28 @@ impl<'t> Cursor<'t> {
         }
     }
 
+    /// Whether SELECT stands between a place and here.
+    pub(crate) fn has_query_since(&self, place: usize) -> bool {
+        let is_select = |token: &Token| matches!(token, Token::Word(word) if word.keyword == Keyword::SELECT);
+        (place..self.place()).any(|index| is_select(&self.parser.token_at(index).token))
+    }
+
     /// A SELECT, with all that may follow in a query.
     pub(crate) fn query(&mut self) -> Result<Box<Query>, SqlError> {
         let parsed = self.parser.parse_query();
         parsed.map_err(|error| self.parser_error(&error))
+    }
+
+    /// WITH and its queries.
+    pub(crate) fn with_clause(&mut self) -> Result<With, SqlError> {
+        let with_token = AttachedToken(self.parser.peek_token_ref().clone());
+        self.expect_words("WITH")?;
+        let recursive = self.take_words("RECURSIVE");
+        let cte_tables = self.list(|cursor| {
+            let parsed = cursor.parser.parse_cte();
+            parsed.map_err(|error| cursor.parser_error(&error))
+        })?;
+        Ok(With { with_token, recursive, cte_tables })
     }
 
     /// The parser crate's error as ours: it says where in the last words of its message.

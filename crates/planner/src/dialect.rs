@@ -59,7 +59,6 @@ impl LatsDialect {
 /// Binding strengths, loosest first.
 mod precedence {
     pub(super) const NONE: u8 = 0;
-    pub(super) const ASSIGN: u8 = 2;
     pub(super) const OR: u8 = 5;
     pub(super) const XOR: u8 = 7;
     pub(super) const AND: u8 = 10;
@@ -79,6 +78,8 @@ mod precedence {
     pub(super) const UNARY: u8 = 46;
     pub(super) const BANG: u8 = 48;
     pub(super) const PERIOD: u8 = 100;
+    /// `@v :=`: nothing binds a variable away from it.
+    pub(super) const ASSIGN: u8 = 110;
 }
 
 impl Dialect for LatsDialect {
@@ -170,6 +171,9 @@ impl Dialect for LatsDialect {
             };
             return Some(parser.parse_subexpr(level).map(|right| Expr::Function(call(right))));
         }
+        if token.token == Token::Assignment {
+            return Some(parse_assignment(parser, left));
+        }
         let Token::Word(word) = &token.token else { return None };
         let operator = match word.keyword {
             Keyword::DIV => sqlparser::ast::BinaryOperator::MyIntegerDivide,
@@ -183,6 +187,18 @@ impl Dialect for LatsDialect {
             right: Box::new(right),
         }))
     }
+}
+
+/// `@v := value`: the value is as long as an expression can be.
+fn parse_assignment(parser: &mut Parser<'_>, left: &Expr) -> Result<Expr, ParserError> {
+    let is_variable = matches!(left, Expr::Identifier(name)
+        if name.quote_style.is_none() && name.value.starts_with('@') && !name.value.starts_with("@@"));
+    if !is_variable {
+        return parser.expected_ref("an expression", parser.peek_token_ref());
+    }
+    parser.advance_token();
+    let right = Box::new(parser.parse_expr()?);
+    Ok(Expr::BinaryOp { left: Box::new(left.clone()), op: sqlparser::ast::BinaryOperator::Assignment, right })
 }
 
 /// Whether a word may be an alias without AS.
@@ -268,12 +284,29 @@ fn parse_parenthesized(parser: &mut Parser<'_>) -> Result<Option<Expr>, ParserEr
         return Ok(None);
     }
     parser.advance_token();
+    let start = parser.index();
     let mut expressions = parser.parse_comma_separated(Parser::parse_expr)?;
+    if let [Expr::Subquery(_)] = expressions.as_slice()
+        && goes_on_as_query(parser)
+    {
+        // `((SELECT …) UNION …)`: what is read as a subquery was the first part of one.
+        while parser.index() > start {
+            parser.prev_token();
+        }
+        expressions = vec![Expr::Subquery(parser.parse_query()?)];
+    }
     parser.expect_token(&Token::RParen)?;
     Ok(Some(match expressions.pop() {
         Some(only) if expressions.is_empty() => Expr::Nested(Box::new(only)),
         last => Expr::Tuple(expressions.into_iter().chain(last).collect()),
     }))
+}
+
+/// Whether what follows belongs to a query, behind a part of it in parentheses.
+fn goes_on_as_query(parser: &Parser<'_>) -> bool {
+    let Token::Word(word) = &parser.peek_token_ref().token else { return false };
+    let words = [Keyword::UNION, Keyword::EXCEPT, Keyword::INTERSECT, Keyword::ORDER, Keyword::LIMIT];
+    words.contains(&word.keyword)
 }
 
 fn parse_word(parser: &mut Parser<'_>, word: Word, span: Span) -> Result<Option<Expr>, ParserError> {

@@ -1,17 +1,20 @@
-//! Plans for people: EXPLAIN's table and its tree.
+//! Plans for people: EXPLAIN's table, its tree, and the same as JSON.
 //!
 //! The tree shows one step per line, the step that feeds it indented below; access paths show their keys and ranges
-//! with the constants as they are bound (`?` for parameters). The table has MySQL's columns; `rows` is known for
-//! lookups by key only, there are no statistics.
+//! with the constants as they are bound (`?` for parameters). The table has MySQL's columns. `rows` and `filtered` are
+//! estimates by the counts that the caller has; where it has none, `rows` is known for lookups by key only.
 #![expect(clippy::wildcard_enum_match_arm, reason = "plans that are not named are about no rows")]
 
+mod json;
 mod relation;
 
+use crate::estimate;
 use crate::plan::{
     AccessPath, ChangePlan, ChangeVerb, ColumnAssignment, DeletePlan, Equals, ExplainFormat, Inclusive,
     InsertConflict, InsertPlan, Limit, Plan, RangeTemplate, ScanDirection, SelectPlan, SortColumn, SortKey,
     Source, TableAccess, UpdatePlan, WindowCall, WindowFunction, WindowStep,
 };
+use crate::statistics::{NoStatistics, Statistics};
 use expression::{AggregateCall, ColumnSlot, Expression};
 use protocol::program::LockMode;
 use std::borrow::Cow;
@@ -24,7 +27,7 @@ pub(crate) fn columns(format: ExplainFormat) -> Vec<(&'static str, SqlType)> {
     let text = |length| SqlType::VarChar { length, collation: Collation::Utf8mb40900AiCi };
     let number = SqlType::Integer { width: IntegerWidth::Big, unsigned: true };
     match format {
-        ExplainFormat::Tree => vec![("EXPLAIN", text(65_535))],
+        ExplainFormat::Tree | ExplainFormat::Json => vec![("EXPLAIN", text(65_535))],
         ExplainFormat::Table => vec![
             ("id", number.clone()),
             ("select_type", text(19)),
@@ -44,27 +47,68 @@ pub(crate) fn columns(format: ExplainFormat) -> Vec<(&'static str, SqlType)> {
 
 /// The rows of EXPLAIN.
 #[must_use]
-pub fn rows(plan: &Plan, format: ExplainFormat) -> Vec<Vec<Value>> {
+pub fn rows(plan: &Plan, format: ExplainFormat, statistics: &dyn Statistics) -> Vec<Vec<Value>> {
     match format {
-        ExplainFormat::Tree => vec![vec![Value::text(&tree(plan))]],
-        ExplainFormat::Table => table_rows(plan),
+        ExplainFormat::Tree => vec![vec![Value::text(&tree_with(plan, statistics))]],
+        ExplainFormat::Json => vec![vec![Value::text(&json::text(plan, statistics))]],
+        ExplainFormat::Table => {
+            table_facts(plan).into_iter().map(|facts| table_row(facts, statistics)).collect()
+        }
     }
 }
 
 /// The plan as a tree, one step per line.
 #[must_use]
 pub fn tree(plan: &Plan) -> String {
-    let mut tree = Tree { text: String::new(), depth: 0 };
+    tree_with(plan, &NoStatistics)
+}
+
+fn tree_with(plan: &Plan, statistics: &dyn Statistics) -> String {
+    let mut tree = Tree::new(None, statistics);
     match plan {
         Plan::Select(select) => tree.select(select),
         Plan::Insert(insert) => tree.insert(insert),
         Plan::Update(update) => tree.update(update),
         Plan::Delete(delete) => tree.delete(delete),
         Plan::Change(change) => tree.change(change),
-        Plan::Explain { plan, .. } => return self::tree(plan),
+        Plan::Explain { plan, .. } => return tree_with(plan, statistics),
         _ => tree.step("No rows"),
     }
     tree.text
+}
+
+/// The plan of a SELECT that has run as a tree, with what is to be said of each step.
+#[must_use]
+pub fn analyzed(select: &SelectPlan, note: &dyn Fn(StepKey) -> String) -> String {
+    let mut tree = Tree::new(Some(note), &NoStatistics);
+    tree.select(select);
+    tree.text
+}
+
+/// Which rows of a plan's node are meant.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Part {
+    /// All that it gives.
+    Whole,
+    /// Of a query: behind its conditions and groups.
+    Grouped,
+    /// Of a query: behind DISTINCT.
+    Distinct,
+}
+
+/// A step of a plan. It tells nodes apart for as long as the plan stays where it is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct StepKey {
+    address: usize,
+    part: Part,
+}
+
+impl StepKey {
+    /// A part of a query's or relation's rows.
+    #[must_use]
+    pub fn of<T>(node: &T, part: Part) -> Self {
+        Self { address: std::ptr::from_ref(node).addr(), part }
+    }
 }
 
 /// An expression over a table's columns; slots behind them are the new row's.
@@ -166,17 +210,33 @@ fn source_table(source: &Source) -> Option<Arc<TableDefinition>> {
     }
 }
 
-struct Tree {
+struct Tree<'n> {
     text: String,
     depth: usize,
+    /// Says what is known of a step, if the plan has run.
+    note: Option<&'n dyn Fn(StepKey) -> String>,
+    /// To be said of the next step.
+    next_note: Option<String>,
+    /// Counts of rows, as far as they are to be shown.
+    statistics: &'n dyn Statistics,
 }
 
-impl Tree {
+impl<'n> Tree<'n> {
+    fn new(note: Option<&'n dyn Fn(StepKey) -> String>, statistics: &'n dyn Statistics) -> Self {
+        Self { text: String::new(), depth: 0, note, next_note: None, statistics }
+    }
+
+    /// The next step gives these rows.
+    fn gives<T>(&mut self, node: &T, part: Part) {
+        self.next_note = self.note.map(|note| note(StepKey::of(node, part)));
+    }
+
     /// One more step, fed by what comes next.
     fn step(&mut self, line: impl AsRef<str>) {
         let indent = self.depth * 4;
+        let note = self.next_note.take().map(|note| format!(" ({note})")).unwrap_or_default();
         // Writing to a String cannot fail.
-        let _ = writeln!(self.text, "{:indent$}-> {}", "", line.as_ref());
+        let _ = writeln!(self.text, "{:indent$}-> {}{note}", "", line.as_ref());
         self.depth += 1;
     }
 
@@ -203,15 +263,19 @@ impl Tree {
         let table = table.as_deref();
         self.limit(&select.limit);
         if let Some(sort) = &select.steps.sort {
+            self.gives(select, Part::Whole);
             let title = if sort.equals == Equals::Dropped { "Sort with duplicate removal" } else { "Sort" };
             self.sort(title, &select.order_by, |expression| shown_item(expression, select, table));
         }
         if select.steps.distinct.is_some() {
+            self.gives(select, Part::Distinct);
             self.step("Distinct");
         }
         for step in select.windows.iter().flat_map(|windows| &windows.steps).rev() {
+            self.gives(step, Part::Whole);
             self.step(window_line(step, select, table));
         }
+        self.gives(select, Part::Grouped);
         if let Some(having) = &select.having {
             self.step(format!("Filter: {}", shown_group(having, select, table)));
         }
@@ -231,7 +295,7 @@ impl Tree {
                 }
             });
         }
-        if let Some((mode, _)) = &select.lock {
+        if let (Some((mode, _)), Source::Table(_)) = (&select.lock, &select.source) {
             self.step(if *mode == LockMode::Exclusive { "Lock exclusively" } else { "Lock shared" });
         }
         match &select.source {
@@ -252,11 +316,20 @@ impl Tree {
         }
     }
 
+    /// How rows are found, and about how many.
+    fn path(&mut self, access: &TableAccess, mut line: String) {
+        if let Some((rows, _)) = estimated(access, self.statistics) {
+            // Writing to a String cannot fail.
+            let _ = write!(line, " (rows={rows})");
+        }
+        self.step(line);
+    }
+
     fn access(&mut self, access: &TableAccess, direction: Option<ScanDirection>) {
         if let Some(filter) = &access.filter {
             self.step(format!("Filter: {}", shown(filter, Some(&access.table))));
         }
-        self.step(path_line(access, direction, None));
+        self.path(access, path_line(access, direction, None));
     }
 
     fn insert(&mut self, insert: &InsertPlan) {
@@ -300,7 +373,7 @@ impl Tree {
 
     fn change(&mut self, change: &ChangePlan) {
         let verb = if change.verb == ChangeVerb::Update { "Update" } else { "Delete from" };
-        let targets: Vec<&str> = change.targets.iter().map(|target| target.alias.as_str()).collect();
+        let targets: Vec<&str> = change.targets.iter().map(|target| target.found.alias.as_str()).collect();
         self.step(format!("{verb} {}", targets.join(", ")));
         self.select(&change.query);
     }
@@ -491,38 +564,72 @@ fn change_facts<'p>(select_type: &'static str, access: &'p TableAccess, sorts: b
     Facts { access: Some(Cow::Borrowed(access)), extra, ..Facts::new(select_type) }
 }
 
-fn table_rows(plan: &Plan) -> Vec<Vec<Value>> {
+fn table_facts(plan: &Plan) -> Vec<Facts<'_>> {
     match plan {
-        Plan::Explain { plan, .. } => table_rows(plan),
-        Plan::Select(select) if matches!(select.source, Source::Joined { .. }) => {
-            relation::facts_of(select).into_iter().map(table_row).collect()
-        }
+        Plan::Explain { plan, .. } => table_facts(plan),
+        Plan::Select(select) if matches!(select.source, Source::Joined { .. }) => relation::facts_of(select),
         Plan::Change(change) => {
             let mut rows = relation::facts_of(&change.query);
             let verb = if change.verb == ChangeVerb::Update { "UPDATE" } else { "DELETE" };
             for row in rows.iter_mut().filter(|row| row.id == 1) {
                 let is_changed = |access: &Cow<'_, TableAccess>| {
-                    change.targets.iter().any(|target| target.alias == access.alias)
+                    change.targets.iter().any(|target| target.found.alias == access.alias)
                 };
                 if row.access.as_ref().is_some_and(is_changed) {
                     row.select_type = verb;
                 }
             }
-            rows.into_iter().map(table_row).collect()
+            rows
         }
-        plan => vec![table_row(facts(plan))],
+        Plan::Insert(insert) => {
+            let source = insert.source.iter().flat_map(|source| relation::facts_of(source));
+            std::iter::once(facts(plan)).chain(source).collect()
+        }
+        plan => vec![facts(plan)],
     }
 }
 
-fn table_row(mut facts: Facts<'_>) -> Vec<Value> {
-    let text = |text: Option<String>| text.map_or(Value::Null, |text| Value::text(&text));
-    let mut access_type = None;
-    let mut key = None;
-    let mut key_length = None;
-    let mut reference = None;
-    let mut row_count = Value::Null;
-    let access = facts.access.as_deref();
-    let name = access.map(|access| access.alias.clone()).or(facts.name);
+/// How the rows of a table are found, in MySQL's words.
+struct Described {
+    access_type: Option<&'static str>,
+    /// The index.
+    key: Option<String>,
+    /// Columns of it that are used, and bytes of these.
+    parts: usize,
+    key_length: Option<u64>,
+    reference: Option<String>,
+    row_count: Option<u64>,
+    /// The share of them that its own conditions leave, in percent.
+    filtered: f64,
+}
+
+/// About how many rows an access reads, and the percentage of them that its conditions leave; None: nothing is known.
+fn estimated(access: &TableAccess, statistics: &dyn Statistics) -> Option<(u64, f64)> {
+    if matches!(access.path, AccessPath::Empty) {
+        return None;
+    }
+    let rows = estimate::rows_of(statistics.row_count(&access.table)?);
+    let estimate = estimate::of_access(access, rows, statistics);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate, not negative")]
+    let count = (estimate.read.round() as u64).max(1);
+    let filtered = if estimate.read > 0.0 { estimate.given / estimate.read * 100.0 } else { 100.0 };
+    Some((count, (filtered * 100.0).round() / 100.0))
+}
+
+fn described(facts: &Facts<'_>, statistics: &dyn Statistics) -> Described {
+    let mut described = Described {
+        access_type: None,
+        key: None,
+        parts: 0,
+        key_length: None,
+        reference: None,
+        row_count: None,
+        filtered: 100.0,
+    };
+    let Some(access) = facts.access.as_deref() else {
+        described.access_type = facts.name.as_ref().map(|_| "ALL");
+        return described;
+    };
     let whole_key = if facts.left.is_some() { "eq_ref" } else { "const" };
     let source = |value: &Expression| match (value.as_column(), &facts.left) {
         (Some(slot), Some(left)) => {
@@ -532,29 +639,23 @@ fn table_row(mut facts: Facts<'_>) -> Vec<Value> {
         _ => "func".to_owned(),
     };
     let sources = |values: &[Expression]| values.iter().map(source).collect::<Vec<_>>().join(",");
-    match access.map(|access| (access, &access.path)) {
-        None => {
-            if name.is_some() {
-                access_type = Some("ALL");
-            }
+    let mut key = None;
+    match &access.path {
+        AccessPath::Empty => {}
+        AccessPath::PrimaryKeys(keys) | AccessPath::UniqueKeys { keys, .. } => {
+            key = Some(match &access.path {
+                AccessPath::UniqueKeys { index, .. } => *index,
+                _ => IndexId(0),
+            });
+            described.access_type = Some(if keys.len() == 1 { whole_key } else { "range" });
+            described.row_count = Some(keys.len() as u64);
+            described.parts = keys.first().map_or(0, Vec::len);
+            described.reference = if let [key] = keys.as_slice() { Some(sources(key)) } else { None };
         }
-        Some((_, AccessPath::Empty)) => facts.extra = vec!["Impossible WHERE"],
-        Some((access, AccessPath::PrimaryKeys(keys))) => {
-            (access_type, key) = (Some(if keys.len() == 1 { whole_key } else { "range" }), Some(IndexId(0)));
-            row_count = Value::UInt(keys.len() as u64);
-            key_length = key_use(&access.table, IndexId(0), keys.first().map_or(0, Vec::len));
-            reference = if let [key] = keys.as_slice() { Some(sources(key)) } else { None };
-        }
-        Some((access, AccessPath::UniqueKeys { index, keys })) => {
-            (access_type, key) = (Some(if keys.len() == 1 { whole_key } else { "range" }), Some(*index));
-            row_count = Value::UInt(keys.len() as u64);
-            key_length = key_use(&access.table, *index, keys.first().map_or(0, Vec::len));
-            reference = if let [key] = keys.as_slice() { Some(sources(key)) } else { None };
-        }
-        Some((access, AccessPath::Ranges { index, ranges })) => {
+        AccessPath::Ranges { index, ranges } => {
             let used = ranges.iter().map(used_parts).max().unwrap_or(0);
             let is_reference = matches!(ranges.as_slice(), [range] if used > 0 && range.equal.len() == used);
-            access_type = Some(match (used, *index) {
+            described.access_type = Some(match (used, *index) {
                 (0, IndexId(0)) if !facts.extra.contains(&"Backward index scan") => "ALL",
                 (0, _) => "index",
                 _ if is_reference => "ref",
@@ -562,26 +663,44 @@ fn table_row(mut facts: Facts<'_>) -> Vec<Value> {
             });
             if used > 0 || *index != IndexId(0) {
                 key = Some(*index);
-                let parts = if used > 0 { used } else { usize::MAX };
-                key_length = key_use(&access.table, *index, parts);
-                reference = ranges.first().filter(|_| is_reference).map(|range| sources(&range.equal));
+                let all = index_of(&access.table, *index).map_or(0, |index| index.parts.len());
+                described.parts = if used > 0 { used } else { all };
+                described.reference =
+                    ranges.first().filter(|_| is_reference).map(|range| sources(&range.equal));
             }
         }
     }
-    let key = key.zip(access).map(|(key, access)| index_name(&access.table, key).to_owned());
+    if let Some((rows, filtered)) = estimated(access, statistics) {
+        (described.row_count, described.filtered) = (Some(rows), filtered);
+    }
+    if let Some(key) = key {
+        described.key_length = key_use(&access.table, key, described.parts);
+        described.key = Some(index_name(&access.table, key).to_owned());
+    }
+    described
+}
+
+fn table_row(mut facts: Facts<'_>, statistics: &dyn Statistics) -> Vec<Value> {
+    let text = |text: Option<String>| text.map_or(Value::Null, |text| Value::text(&text));
+    let how = described(&facts, statistics);
+    let access = facts.access.as_deref();
+    let name = access.map(|access| access.alias.clone()).or(facts.name);
+    if access.is_some_and(|access| matches!(access.path, AccessPath::Empty)) {
+        facts.extra = vec!["Impossible WHERE"];
+    }
     let extra = if facts.extra.is_empty() { None } else { Some(facts.extra.join("; ")) };
     vec![
         Value::UInt(facts.id),
         Value::text(facts.select_type),
         text(name),
         Value::Null,
-        text(access_type.map(str::to_owned)),
-        text(key.clone()),
-        text(key),
-        text(key_length.map(|length| length.to_string())),
-        text(reference),
-        row_count,
-        if access_type.is_some() { Value::Double(100.0) } else { Value::Null },
+        text(how.access_type.map(str::to_owned)),
+        text(how.key.clone()),
+        text(how.key),
+        text(how.key_length.map(|length| length.to_string())),
+        text(how.reference),
+        how.row_count.map_or(Value::Null, Value::UInt),
+        if how.access_type.is_some() { Value::Double(how.filtered) } else { Value::Null },
         text(extra),
     ]
 }

@@ -502,6 +502,17 @@ fn single_symbol(byte: u8) -> Symbol {
     }
 }
 
+/// The name of `@name`, ``@`name` `` or `@'name'`, in lower case.
+pub(crate) fn user_variable_name(written: &str) -> String {
+    let name = written.strip_prefix('@').unwrap_or(written);
+    let name = if name.starts_with(['`', '\'', '"']) {
+        unquote(name, TextModes::default())
+    } else {
+        name.to_owned()
+    };
+    name.to_lowercase()
+}
+
 /// The value of a quoted token: quotes removed, doubled quotes and (where there are any) backslash escapes resolved.
 pub(crate) fn unquote(quoted: &str, modes: TextModes) -> String {
     // Only ASCII characters are taken away or replaced, so that what is left is UTF-8 as before.

@@ -14,7 +14,8 @@
 //! | `tokens`, `dialect`, `reserved`, `cursor` | what the sqlparser crate needs to read MySQL exactly |
 //! | `statement`, `parse/` | the statement as written |
 //! | `bind/` | names, types, clauses: every MySQL error about meaning |
-//! | `algebra` | joins: where conditions are tested, how the right side is found |
+//! | `algebra`, `nulls` | joins: where conditions are tested, how the right side is found; outer joins that are inner |
+//! | `join_order/`, `estimate`, `statistics` | the order of joins, and the counts of rows that it is chosen by |
 //! | `access_path/` | which keys or ranges of which index find the rows |
 //! | `steps` | what a SELECT does with the rows: sorting, DISTINCT, LIMIT |
 //! | `privileges` | which privileges each statement needs |
@@ -46,12 +47,16 @@ mod character_sets;
 mod cursor;
 mod dialect;
 mod encoding;
+mod estimate;
+mod join_order;
 mod lexer;
 mod modes;
+mod nulls;
 mod parse;
 mod reserved;
 mod secrets;
 mod statement;
+mod statistics;
 mod steps;
 mod syntax;
 mod tokens;
@@ -70,6 +75,7 @@ pub use modes::TextModes;
 pub use normalize::{Normalized, digest, normalize, normalize_into, split_statements};
 pub use reserved::reserved_words;
 pub use secrets::{leading_words, without_secrets};
+pub use statistics::{Band, NoStatistics, Statistics};
 
 use crate::plan::{Prepared, Reach, ResultColumn, SessionValue, Show};
 use catalogue::Authentication;
@@ -123,6 +129,8 @@ pub struct BindContext<'a> {
     pub modes: TextModes,
     /// The rest.
     pub surroundings: &'a dyn Surroundings,
+    /// Counts of rows, for the order in which tables are joined.
+    pub statistics: &'a dyn Statistics,
 }
 
 /// The answer to COM_STMT_PREPARE.

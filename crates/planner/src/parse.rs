@@ -17,7 +17,7 @@ mod ddl;
 mod grant;
 mod session;
 
-pub(crate) use session::{split_system_variable, user_variable_name};
+pub(crate) use session::split_system_variable;
 
 use super::cursor::Cursor;
 use super::limits::{self, TextLimits};
@@ -28,7 +28,7 @@ use super::statement::{
 };
 use crate::plan::ExplainFormat;
 use protocol::SqlError;
-use sqlparser::ast::{Expr, Value as AstValue};
+use sqlparser::ast::{Expr, Value as AstValue, With};
 use sqlparser::tokenizer::Token;
 
 /// A parsed statement.
@@ -56,6 +56,11 @@ pub(crate) fn parse(text: &str, limits: &TextLimits, modes: TextModes) -> Result
 }
 
 fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    if cursor.is_word("WITH")
+        && let Some(change) = change_with(cursor)?
+    {
+        return Ok(change);
+    }
     let is_query = ["SELECT", "WITH", "VALUES"].iter().any(|verb| cursor.is_word(verb));
     if is_query || matches!(cursor.peek(), Token::LParen) {
         return select(cursor);
@@ -67,10 +72,10 @@ fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
         return insert(cursor, InsertKind::Replace);
     }
     if cursor.take_words("UPDATE") {
-        return update(cursor);
+        return update(cursor, None);
     }
     if cursor.take_words("DELETE") {
-        return delete(cursor);
+        return delete(cursor, None);
     }
     if let Some(verb) = cursor.take_one_of(&["EXPLAIN", "DESCRIBE", "DESC"]) {
         return explain(cursor, verb);
@@ -84,6 +89,21 @@ fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     session::statement(cursor)
 }
 
+/// UPDATE or DELETE behind WITH; None: a query, and the cursor is where it was.
+fn change_with(cursor: &mut Cursor<'_>) -> Result<Option<Statement>, SqlError> {
+    let place = cursor.place();
+    let with = cursor.with_clause();
+    let verb = if with.is_ok() { cursor.take_one_of(&["UPDATE", "DELETE"]) } else { None };
+    match (verb, with) {
+        (Some("UPDATE"), Ok(with)) => update(cursor, Some(with)).map(Some),
+        (Some(_), Ok(with)) => delete(cursor, Some(with)).map(Some),
+        _ => {
+            cursor.go_back(place);
+            Ok(None)
+        }
+    }
+}
+
 fn select(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     let query = match cursor.query() {
         Err(error) if cursor.mentions("INTO", &["OUTFILE", "DUMPFILE"]) => {
@@ -93,31 +113,51 @@ fn select(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     };
     let lock_in_share_mode = cursor.take_words("LOCK IN SHARE MODE");
     if cursor.is_word("INTO") {
-        return Err(SqlError::unsupported("SELECT ... INTO"));
+        // Files are 1235, and variables are taken out before: see `tokens`.
+        return Err(match cursor.peek_ahead(1) {
+            Token::Word(_) if ["OUTFILE", "DUMPFILE"].iter().any(|word| cursor.is_word_ahead(1, word)) => {
+                SqlError::unsupported("SELECT ... INTO")
+            }
+            Token::Word(word) if !word.value.starts_with('@') => {
+                SqlError::new(1327, format!("Undeclared variable: {}", word.value))
+            }
+            _ => cursor.unexpected(),
+        });
     }
-    Ok(Statement::Select(Box::new(SelectStatement { query, lock_in_share_mode })))
+    let into = cursor.take_into();
+    Ok(Statement::Select(Box::new(SelectStatement { query, lock_in_share_mode, into })))
 }
 
 fn explain(cursor: &mut Cursor<'_>, verb: &str) -> Result<Statement, SqlError> {
-    if cursor.take_words("ANALYZE") {
-        return Err(SqlError::unsupported("EXPLAIN ANALYZE"));
-    }
+    let analyzes = cursor.take_words("ANALYZE");
     cursor.take_words("EXTENDED");
-    let mut format = ExplainFormat::Table;
+    let mut format = if analyzes { ExplainFormat::Tree } else { ExplainFormat::Table };
     if cursor.take_words("FORMAT") {
         cursor.expect(&Token::Eq)?;
         let name = cursor.identifier_or_text()?;
         format = match name.to_ascii_uppercase().as_str() {
             "TRADITIONAL" => ExplainFormat::Table,
             "TREE" => ExplainFormat::Tree,
-            "JSON" => return Err(SqlError::unsupported("EXPLAIN FORMAT=JSON")),
+            "JSON" => ExplainFormat::Json,
             _ => return Err(SqlError::new(1791, format!("Unknown EXPLAIN format name: '{name}'"))),
         };
     }
     let explainable = ["SELECT", "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH", "TABLE", "VALUES"];
     if matches!(cursor.peek(), Token::LParen) || explainable.iter().any(|word| cursor.is_word(word)) {
         let explained = statement(cursor)?;
+        if analyzes {
+            let refused = match (format, explained) {
+                (ExplainFormat::Tree, Statement::Select(select)) => return Ok(Statement::Analyze(select)),
+                (ExplainFormat::Tree, _) => "EXPLAIN ANALYZE on this statement",
+                (ExplainFormat::Table, _) => "EXPLAIN ANALYZE with TRADITIONAL format",
+                (ExplainFormat::Json, _) => "EXPLAIN ANALYZE with JSON format",
+            };
+            return Err(SqlError::unsupported(refused));
+        }
         return Ok(Statement::Explain(format, Box::new(explained)));
+    }
+    if analyzes {
+        return Err(cursor.unexpected());
     }
     if cursor.is_word("FOR") {
         return Err(SqlError::unsupported("EXPLAIN FOR CONNECTION"));
@@ -185,10 +225,12 @@ fn insert(cursor: &mut Cursor<'_>, verb: InsertKind) -> Result<Statement, SqlErr
         kind,
         columns: None,
         rows: Vec::new(),
+        has_queries: false,
         source: None,
         row_alias: None,
         on_duplicate: Vec::new(),
     };
+    let values = cursor.place();
     if cursor.take_words("SET") {
         let (columns, values) =
             cursor.list(assignment)?.into_iter().map(|set| (set.column, set.value)).unzip();
@@ -197,6 +239,7 @@ fn insert(cursor: &mut Cursor<'_>, verb: InsertKind) -> Result<Statement, SqlErr
     } else {
         insert_columns_and_rows(cursor, &mut insert)?;
     }
+    insert.has_queries = insert.source.is_none() && cursor.has_query_since(values);
     if verb == InsertKind::Insert {
         insert_tail(cursor, &mut insert)?;
     }
@@ -299,7 +342,7 @@ fn limit(cursor: &mut Cursor<'_>) -> Result<Option<Expr>, SqlError> {
     if cursor.take_words("LIMIT") { cursor.expression().map(Some) } else { Ok(None) }
 }
 
-fn update(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+fn update(cursor: &mut Cursor<'_>, with: Option<With>) -> Result<Statement, SqlError> {
     cursor.take_words("LOW_PRIORITY");
     let ignore = cursor.take_words("IGNORE");
     let Some(table) = single_table(cursor)? else {
@@ -311,7 +354,7 @@ fn update(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
         let assignments = cursor.list(assignment)?;
         let selection = selection(cursor)?;
         unordered(cursor, "UPDATE")?;
-        let change = ChangeStatement { from, deleted: None, assignments, selection };
+        let change = ChangeStatement { with, from, deleted: None, assignments, selection };
         return Ok(Statement::Change(Box::new(change)));
     };
     cursor.expect_words("SET")?;
@@ -320,6 +363,7 @@ fn update(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     let order_by = order_by(cursor)?;
     let limit = limit(cursor)?;
     Ok(Statement::Update(Box::new(UpdateStatement {
+        with,
         table,
         assignments,
         selection,
@@ -329,7 +373,7 @@ fn update(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     })))
 }
 
-fn delete(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+fn delete(cursor: &mut Cursor<'_>, with: Option<With>) -> Result<Statement, SqlError> {
     let mut ignore = false;
     while let Some(word) = cursor.take_one_of(&["LOW_PRIORITY", "QUICK", "IGNORE"]) {
         ignore |= word == "IGNORE";
@@ -338,19 +382,19 @@ fn delete(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
         // DELETE t1, t2 FROM …
         let deleted = cursor.list(deleted_table)?;
         cursor.expect_words("FROM")?;
-        return delete_from(cursor, deleted, ignore);
+        return delete_from(cursor, with, deleted, ignore);
     }
     let place = cursor.place();
     let deleted = cursor.list(deleted_table);
     if cursor.take_words("USING") {
-        return delete_from(cursor, deleted?, ignore);
+        return delete_from(cursor, with, deleted?, ignore);
     }
     cursor.go_back(place);
     let Some(table) = single_table(cursor)? else { return Err(cursor.unexpected()) };
     let selection = selection(cursor)?;
     let order_by = order_by(cursor)?;
     let limit = limit(cursor)?;
-    Ok(Statement::Delete(Box::new(DeleteStatement { table, selection, order_by, limit })))
+    Ok(Statement::Delete(Box::new(DeleteStatement { with, table, selection, order_by, limit })))
 }
 
 /// `table` or `table.*`.
@@ -371,6 +415,7 @@ fn deleted_table(cursor: &mut Cursor<'_>) -> Result<TableName, SqlError> {
 
 fn delete_from(
     cursor: &mut Cursor<'_>,
+    with: Option<With>,
     deleted: Vec<TableName>,
     ignore: bool,
 ) -> Result<Statement, SqlError> {
@@ -381,7 +426,7 @@ fn delete_from(
     let selection = selection(cursor)?;
     unordered(cursor, "DELETE")?;
     let (deleted, assignments) = (Some(deleted), Vec::new());
-    Ok(Statement::Change(Box::new(ChangeStatement { from, deleted, assignments, selection })))
+    Ok(Statement::Change(Box::new(ChangeStatement { with, from, deleted, assignments, selection })))
 }
 
 /// 1221: ORDER BY and LIMIT are for one table.

@@ -30,13 +30,16 @@ mod relation;
 mod window;
 
 pub use relation::{
-    Binding, Branch, CommonRead, CommonTable, Derived, HashForm, HashKey, Join, JoinKind, Lookup, Reads,
-    Recursion, Relation, Scan, SetOperation, SetStep, SetVerb, ValueRows, VirtualRead,
+    Binding, Branch, CommonRead, CommonTable, Derived, FoundTable, HashForm, HashKey, Join, JoinKind,
+    LockedQuery, Lookup, Reads, Recursion, Relation, Scan, SetOperation, SetStep, SetVerb, ValueRows,
+    VirtualRead,
 };
 pub use window::{Direction, Distance, Frame, FrameEdge, WindowCall, WindowFunction, WindowStep, Windows};
 
+use crate::statistics::{Band, Statistics};
 use expression::Expression;
 use expression::aggregate::AggregateCall;
+pub use protocol::program::ViewCondition;
 use protocol::program::{LockMode, LockWait};
 use std::sync::Arc;
 use types::{
@@ -50,6 +53,8 @@ pub struct Prepared {
     pub schema: SchemaVersion,
     /// All that it was bound to of the schema, beside what the session may do. None: of no use for another schema.
     pub tables: Option<Vec<Arc<TableDefinition>>>,
+    /// The tables by whose rows it was chosen: it is of no use when one has left its band.
+    pub bands: Vec<Band>,
     /// The virtual tables that it reads: their rows are lent to it before it runs.
     pub virtual_reads: Vec<Arc<VirtualRead>>,
     /// The work itself.
@@ -62,6 +67,12 @@ pub struct Prepared {
     pub is_volatile: bool,
     /// Columns of its result set; empty if it has none.
     pub columns: Arc<Vec<ResultColumn>>,
+    /// The user variables that its expressions assign, in lower case: expressions name them by their place here.
+    pub assigned: Vec<String>,
+    /// SELECT … INTO: the user variables that its only row goes to, in lower case, with the types of its values.
+    pub into: Vec<(String, SqlType)>,
+    /// EXPLAIN ANALYZE: its rows are counted, and what became of each step is the result.
+    pub analyzes: bool,
     /// The warnings of each execution, by number.
     pub warnings: Vec<(u16, String)>,
 }
@@ -69,7 +80,8 @@ pub struct Prepared {
 impl Prepared {
     /// Whether it was bound to the types that user variables have at this moment.
     pub fn reads_user_variables(&self) -> bool {
-        self.session_values.iter().any(|value| matches!(value, SessionValue::User(_)))
+        let reads = |value: &SessionValue| matches!(value, SessionValue::User(_));
+        !self.assigned.is_empty() || self.session_values.iter().any(reads)
     }
 
     /// Whether binding the statement to this schema would give the same plan.
@@ -80,6 +92,13 @@ impl Prepared {
             named.is_some_and(|named| (named.id, named.version) == (table.id, table.version))
         };
         self.schema == schema.version || self.tables.as_ref().is_some_and(|tables| tables.iter().all(is_same))
+    }
+
+    /// Whether the tables that it was chosen by have about as many rows as then.
+    #[must_use]
+    pub fn fits_rows(&self, statistics: &dyn Statistics) -> bool {
+        let holds = |band: &Band| statistics.row_count(&band.table).is_none_or(|count| band.holds(count));
+        self.bands.iter().all(holds)
     }
 
     /// Whether it calls GET_LOCK or its kin.
@@ -229,7 +248,7 @@ pub enum Plan {
         format: ExplainFormat,
     },
     /// CREATE, DROP, ALTER … of databases, tables, indexes, users.
-    Ddl(Box<catalogue::DdlRequest>),
+    Ddl(Box<DdlPlan>),
     /// Transaction control.
     Transaction(TransactionStatement),
     /// SET.
@@ -298,13 +317,28 @@ impl Plan {
         let targets = if let Plan::Change(plan) = self { plan.targets.as_slice() } else { &[] };
         let changes = matches!(self, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_));
         let table = self.table().filter(|_| changes);
-        targets.iter().map(|target| &target.table).chain(table)
+        targets.iter().map(|target| &target.found.table).chain(table)
     }
 
     /// Whether it changes rows of stored tables.
     #[must_use]
     pub fn is_change(&self) -> bool {
         self.changed().next().is_some()
+    }
+
+    /// Whether the values of its query are stored: what does not fit is then an error in the query.
+    #[must_use]
+    pub fn stores_query(&self) -> bool {
+        let conflict = if let Plan::Insert(insert) = self {
+            insert.source.as_ref().map(|_| &insert.conflict)
+        } else if let Plan::Ddl(ddl) = self {
+            ddl.fill.as_ref().map(|fill| &fill.conflict)
+        } else {
+            return matches!(self, Plan::Change(_));
+        };
+        conflict.is_some_and(|conflict| {
+            !matches!(conflict, InsertConflict::Ignore | InsertConflict::UpdateIgnoring(_))
+        })
     }
 
     /// The stored tables that it changes, or locks rows of, whose rows are being copied: it must wait.
@@ -321,11 +355,16 @@ impl Plan {
     }
 
     /// The query whose rows it inserts.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "nothing else inserts rows of a query")]
     pub(crate) fn insert_source(&self) -> Option<&SelectPlan> {
         if let Plan::Explain { plan, .. } = self {
             return plan.insert_source();
         }
-        if let Plan::Insert(insert) = self { insert.source.as_deref() } else { None }
+        match self {
+            Plan::Insert(insert) => insert.source.as_deref(),
+            Plan::Ddl(ddl) => ddl.fill.as_ref().map(|fill| &fill.source),
+            _ => None,
+        }
     }
 
     /// The rows that it reads, changes or explains; None: it is about no rows.
@@ -354,6 +393,42 @@ impl Plan {
             | Plan::UnlockTables
             | Plan::Nothing { .. }
             | Plan::Named(_) => None,
+        }
+    }
+}
+
+/// DDL.
+#[derive(Clone, Debug)]
+pub struct DdlPlan {
+    /// The change of the catalogue.
+    pub request: catalogue::DdlRequest,
+    /// The rows of CREATE TABLE … SELECT.
+    pub fill: Option<Box<FillPlan>>,
+}
+
+/// The rows that a new table gets before it has a name.
+#[derive(Clone, Debug)]
+pub struct FillPlan {
+    /// The columns of the new table that the query has values for, in their order.
+    pub columns: Vec<ColumnIndex>,
+    /// The query.
+    pub source: SelectPlan,
+    /// IGNORE, REPLACE.
+    pub conflict: InsertConflict,
+}
+
+impl FillPlan {
+    /// The insertion into the new table, once it is there.
+    #[must_use]
+    pub fn into_table(&self, table: Arc<TableDefinition>) -> InsertPlan {
+        let FillPlan { columns, source, conflict } = self.clone();
+        InsertPlan {
+            table,
+            columns,
+            rows: Vec::new(),
+            source: Some(Box::new(source)),
+            conflict,
+            view_check: None,
         }
     }
 }
@@ -387,6 +462,8 @@ pub enum ExplainFormat {
     Table,
     /// FORMAT=TREE.
     Tree,
+    /// FORMAT=JSON.
+    Json,
 }
 
 /// ANALYZE TABLE and its like: one row per table that says it is well.
@@ -520,7 +597,7 @@ pub struct SelectPlan {
     /// SQL_CALC_FOUND_ROWS: rows behind LIMIT are found, too, and counted.
     pub counts_found: bool,
     /// The steps of the executor that follow from all that.
-    pub steps: Steps,
+    pub steps: Box<Steps>,
 }
 
 impl SelectPlan {
@@ -556,6 +633,8 @@ pub struct Steps {
     pub distinct: Option<Vec<SqlType>>,
     /// An operator sorts.
     pub sort: Option<Sort>,
+    /// The items, where they are computed behind the sort.
+    pub deferred: Option<Vec<Expression>>,
     /// The first rows of the source are the ones that LIMIT leaves: it need not give more.
     pub limits_source: bool,
     /// Each row that is locked is one that LIMIT counts: no more need be locked.
@@ -672,6 +751,8 @@ pub struct InsertPlan {
     pub source: Option<Box<SelectPlan>>,
     /// IGNORE, REPLACE, ON DUPLICATE KEY UPDATE.
     pub conflict: InsertConflict,
+    /// WITH CHECK OPTION of the view that it inserts through.
+    pub view_check: Option<ViewCondition>,
 }
 
 /// The way to treat a row whose primary or unique key exists.
@@ -713,6 +794,8 @@ pub struct UpdatePlan {
     pub limit: Limit,
     /// IGNORE.
     pub ignore: bool,
+    /// WITH CHECK OPTION of the view that it updates.
+    pub view_check: Option<ViewCondition>,
 }
 
 /// DELETE.
@@ -769,14 +852,8 @@ pub enum ChangeVerb {
 /// A table that a [`ChangePlan`] changes.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// The table.
-    pub table: Arc<TableDefinition>,
-    /// Its name in the statement.
-    pub alias: String,
-    /// The position of the first column's value in rows of the query; those of the others follow.
-    pub first: usize,
-    /// The columns of the primary key, then the others that the statement reads.
-    pub columns: Vec<ColumnIndex>,
+    /// Its rows.
+    pub found: FoundTable,
     /// SET: positions and types of the new values; None is DEFAULT.
     pub assignments: Vec<(ColumnIndex, Option<(usize, SqlType)>)>,
 }

@@ -105,6 +105,17 @@ pub(crate) fn check_change(
     needs.table(&name, privilege, columns).iter().try_for_each(|requirement| permitted(requirement, context))
 }
 
+/// Refuses a change through a view, if the account of `context` may not change all of what is behind it.
+pub(crate) fn check_through(
+    table: &TableDefinition,
+    privilege: Privileges,
+    context: &BindContext<'_>,
+) -> Result<(), SqlError> {
+    let name = TableName { database: Some(table.database.clone()), name: table.name.clone() };
+    let needs = Needs { context }.table(&name, privilege, OnColumns::No);
+    needs.iter().try_for_each(|requirement| permitted(requirement, context))
+}
+
 /// Refuses a statement that names columns of a table for which its privileges do not suffice.
 pub(crate) fn check_columns(
     table: &TableDefinition,
@@ -151,7 +162,7 @@ pub(crate) fn hide_unknown_column(
         let held = context.privileges.on_table(&table.database, &table.name);
         !is_free(&table.database, &table.name) && !held.has(Privileges::SELECT)
     };
-    let may_hide = error.code == 1054 && matches!(statement, Statement::Select(_));
+    let may_hide = error.code == 1054 && matches!(statement, Statement::Select(_) | Statement::Analyze(_));
     if let Some((table, _)) = reads.iter().find(|(table, _)| may_hide && is_hidden(table)) {
         let name = error.message.split('\'').nth(1).unwrap_or_default();
         return column_denied(&command_of(Privileges::SELECT), name, &table.name, context);
@@ -161,6 +172,7 @@ pub(crate) fn hide_unknown_column(
         Statement::Update(update) => (update.table.name.clone(), Privileges::UPDATE),
         Statement::Delete(delete) => (delete.table.name.clone(), Privileges::SELECT),
         Statement::Select(_)
+        | Statement::Analyze(_)
         | Statement::Change(_)
         | Statement::Explain(..)
         | Statement::Ddl(_)
@@ -256,6 +268,7 @@ impl Needs<'_> {
             // The binder asks for each table that a query names; KILL whose connection it is; SET ROLE which roles are
             // granted.
             Statement::Select(_)
+            | Statement::Analyze(_)
             | Statement::Change(_)
             | Statement::Kill { .. }
             | Statement::SetRole(_)
@@ -318,7 +331,10 @@ impl Needs<'_> {
                 Some(name) => database(name, Privileges::ALTER),
                 None => Vec::new(),
             },
-            DdlStatement::CreateTable(create) => whole(&create.table, Privileges::CREATE),
+            DdlStatement::CreateTable(create) => {
+                let inserted = if create.select.is_some() { Privileges::INSERT } else { Privileges::NONE };
+                whole(&create.table, Privileges::CREATE.with(inserted))
+            }
             DdlStatement::CreateTableLike { table, like, .. } => {
                 let mut needs = whole(table, Privileges::CREATE);
                 needs.extend(self.table(like, Privileges::SELECT, OnColumns::No));

@@ -4,7 +4,7 @@
 use crate::plan::{ExplainFormat, NamedStatement, Show, TableMaintenance, TransactionStatement};
 use catalogue::{AccountOptions, Authentication};
 use protocol::program::LockMode;
-use sqlparser::ast::{Expr, Query, TableWithJoins};
+use sqlparser::ast::{Expr, Query, TableWithJoins, With};
 
 /// Any statement.
 #[derive(Clone, Debug)]
@@ -21,6 +21,8 @@ pub(crate) enum Statement {
     Change(Box<ChangeStatement>),
     /// EXPLAIN of another.
     Explain(ExplainFormat, Box<Statement>),
+    /// EXPLAIN ANALYZE.
+    Analyze(Box<SelectStatement>),
     /// CREATE, DROP, ALTER, RENAME, TRUNCATE.
     Ddl(Box<DdlStatement>),
     /// Transaction control.
@@ -78,6 +80,8 @@ pub(crate) struct SelectStatement {
     pub(crate) query: Box<Query>,
     /// LOCK IN SHARE MODE.
     pub(crate) lock_in_share_mode: bool,
+    /// INTO: user variables, in lower case.
+    pub(crate) into: Vec<String>,
 }
 
 /// A value that may be DEFAULT.
@@ -109,6 +113,8 @@ pub(crate) struct InsertStatement {
     /// None: all columns.
     pub(crate) columns: Option<Vec<ColumnName>>,
     pub(crate) rows: Vec<Vec<ValueOrDefault>>,
+    /// A value of the rows has a query in it.
+    pub(crate) has_queries: bool,
     /// INSERT … SELECT.
     pub(crate) source: Option<Box<Query>>,
     /// `AS new(a, b)`.
@@ -141,6 +147,7 @@ pub(crate) struct OrderItem {
 /// UPDATE.
 #[derive(Clone, Debug)]
 pub(crate) struct UpdateStatement {
+    pub(crate) with: Option<With>,
     pub(crate) table: TableReference,
     pub(crate) assignments: Vec<Assignment>,
     pub(crate) selection: Option<Expr>,
@@ -152,6 +159,7 @@ pub(crate) struct UpdateStatement {
 /// DELETE.
 #[derive(Clone, Debug)]
 pub(crate) struct DeleteStatement {
+    pub(crate) with: Option<With>,
     pub(crate) table: TableReference,
     pub(crate) selection: Option<Expr>,
     pub(crate) order_by: Vec<OrderItem>,
@@ -161,6 +169,7 @@ pub(crate) struct DeleteStatement {
 /// UPDATE and DELETE of several tables.
 #[derive(Clone, Debug)]
 pub(crate) struct ChangeStatement {
+    pub(crate) with: Option<With>,
     pub(crate) from: Vec<TableWithJoins>,
     /// The tables that DELETE names; None: UPDATE.
     pub(crate) deleted: Option<Vec<TableName>>,
@@ -354,6 +363,16 @@ pub(crate) struct CreateTableStatement {
     pub(crate) keys: Vec<catalogue::KeySpec>,
     pub(crate) checks: Vec<CheckClause>,
     pub(crate) options: TableOptionsClause,
+    /// CREATE TABLE … SELECT.
+    pub(crate) select: Option<CreateSelect>,
+}
+
+/// The query of CREATE TABLE … SELECT.
+#[derive(Clone, Debug)]
+pub(crate) struct CreateSelect {
+    pub(crate) query: Box<Query>,
+    /// IGNORE, REPLACE.
+    pub(crate) kind: InsertKind,
 }
 
 /// A CHECK constraint, with the text of its condition.

@@ -4,7 +4,8 @@
 //! It is decided here, once per plan; the executor runs it and EXPLAIN shows it.
 //!
 //! Invariant: behind the projection (behind the window functions, if there are any) a row holds the items, then the
-//! values of `sort` that are no items.
+//! values of `sort` that are no items. Items that use variables are computed behind the sort: then the row before it
+//! holds what they read, then the values of `sort`.
 
 use crate::plan::{Equals, Evaluation, Narrow, SelectPlan, Sort, SortColumn, SortKey, Source, Steps};
 use expression::{ColumnSlot, Expression};
@@ -17,8 +18,12 @@ pub(crate) fn steps_of(plan: &SelectPlan, is_volatile: bool) -> Steps {
     let distinct = (plan.distinct && !drops_equals)
         .then(|| plan.projection.iter().map(|item| item.sql_type.clone()).collect());
     let equals = if drops_equals { Equals::Dropped } else { Equals::Kept };
+    let sorted = if is_deferred(plan) { Some(sorted_values(plan)) } else { None };
+    let (shown, columns, deferred) = match sorted {
+        Some(Sorted { output, columns, items }) => (output, columns, Some(items)),
+        None => (output_of(plan), columns, None),
+    };
     let sort = needs_sort(plan).then_some(Sort { columns, equals });
-    let shown = output_of(plan);
     let (output, windowed) = match &plan.windows {
         Some(windows) => (windows.input.clone(), Some(shown)),
         None => (shown, None),
@@ -38,7 +43,55 @@ pub(crate) fn steps_of(plan: &SelectPlan, is_volatile: bool) -> Steps {
         limits_source: limits_locks && sort.is_none(),
         limits_locks,
         sort,
+        deferred,
     }
+}
+
+/// Whether items are computed behind the sort: those that count rows in a user variable are to count them in the order
+/// that is shown. Nothing that is sorted by, or told apart by DISTINCT, may depend on them.
+fn is_deferred(plan: &SelectPlan) -> bool {
+    needs_sort(plan)
+        && !plan.distinct
+        && plan.projection.iter().any(Expression::uses_variables)
+        && !plan.order_by.iter().any(|key| key.expression.is_volatile())
+}
+
+/// Rows that are sorted before the items are computed.
+struct Sorted {
+    /// The columns that items read, then the values that are sorted by.
+    output: Vec<Expression>,
+    columns: Vec<SortColumn>,
+    /// Over the sorted rows.
+    items: Vec<Expression>,
+}
+
+fn sorted_values(plan: &SelectPlan) -> Sorted {
+    let mut read: Vec<(ColumnSlot, Expression)> = Vec::new();
+    for item in &plan.projection {
+        item.visit(&mut |part| {
+            if let Some(slot) = part.as_column()
+                && !read.iter().any(|(known, _)| *known == slot)
+            {
+                read.push((slot, part.clone()));
+            }
+        });
+    }
+    let mut items = plan.projection.clone();
+    for item in &mut items {
+        item.map_columns(&mut |slot| {
+            let position = read.iter().position(|(known, _)| *known == slot);
+            ColumnSlot(position.and_then(|position| u16::try_from(position).ok()).unwrap_or(u16::MAX))
+        });
+    }
+    let columns = (read.len()..).zip(&plan.order_by).map(|(position, key)| SortColumn {
+        position,
+        sql_type: key.expression.sql_type.clone(),
+        descending: key.descending,
+    });
+    let columns = columns.collect();
+    let keys = plan.order_by.iter().map(|key| key.expression.clone());
+    let output = read.into_iter().map(|(_, column)| column).chain(keys).collect();
+    Sorted { output, columns, items }
 }
 
 fn needs_sort(plan: &SelectPlan) -> bool {

@@ -1,9 +1,12 @@
 //! Whole statements through the front: golden plans, errors, and properties.
 //!
 //! `tests/*.txt` hold statements and what becomes of them: `> statement`, then its plan, or `! code message`. A failing
-//! test prints what the whole file would have to say; read it before it is taken over.
+//! test prints what the whole file would have to say; read it before it is taken over. A line `# rows t=10 p=1000` says
+//! how many rows tables have from there on; nothing is known of others.
 
+mod counts;
 mod modes;
+mod orders;
 mod privileges;
 mod property;
 mod surroundings;
@@ -11,11 +14,12 @@ mod tables;
 mod views;
 
 use super::{BindContext, TextLimits, TextModes, explain, prepare};
-use crate::plan::{Plan, Prepared, SelectPlan};
+use crate::plan::{DdlPlan, Plan, Prepared, SelectPlan};
+use catalogue::DdlRequest;
 use expression::TypingContext;
 use protocol::SqlError;
 use surroundings::{TestSurroundings, schema};
-use types::{PrivilegeSet, Schema, SqlType};
+use types::{PrivilegeSet, Schema, SqlType, TableId};
 
 /// Binds in database `d` of the test schema.
 fn with_context<T>(schema: &Schema, run: impl FnOnce(&BindContext<'_>) -> T) -> T {
@@ -35,6 +39,7 @@ fn with_modes<T>(schema: &Schema, modes: TextModes, run: impl FnOnce(&BindContex
         limits: &TextLimits::default(),
         modes,
         surroundings: &TestSurroundings,
+        statistics: &counts::current(),
     })
 }
 
@@ -57,7 +62,7 @@ fn shown(prepared: &Prepared) -> String {
             let items = explain::projection(&change.query).join(", ");
             format!("{}= {items}\n", explain::tree(&prepared.plan))
         }
-        Plan::Explain { plan, format } => explain::rows(plan, *format)
+        Plan::Explain { plan, format } => explain::rows(plan, *format, &counts::current())
             .iter()
             .map(|row| row.iter().map(shown_value).collect::<Vec<_>>().join(" | ") + "\n")
             .collect(),
@@ -71,8 +76,8 @@ fn shown(prepared: &Prepared) -> String {
         Plan::LockTables(tables) => {
             tables.iter().map(|(table, mode)| format!("{} {mode:?}\n", table.name)).collect()
         }
-        Plan::Ddl(_)
-        | Plan::Transaction(_)
+        Plan::Ddl(ddl) => shown_ddl(ddl),
+        Plan::Transaction(_)
         | Plan::Use(_)
         | Plan::SetRole(_)
         | Plan::Show(_)
@@ -82,8 +87,7 @@ fn shown(prepared: &Prepared) -> String {
         | Plan::FlushUserResources
         | Plan::Shutdown
         | Plan::Nothing { .. } => {
-            let plain = format!(", format: {:?}", types::NumberFormat::default());
-            format!("{:?}\n", prepared.plan).replace(&plain, "")
+            format!("{:?}\n", prepared.plan)
         }
     };
     if !prepared.session_values.is_empty() {
@@ -92,8 +96,30 @@ fn shown(prepared: &Prepared) -> String {
     text
 }
 
+/// A request; of CREATE TABLE … SELECT the table, its columns that get values, and the query.
+fn shown_ddl(ddl: &DdlPlan) -> String {
+    match (&ddl.request, &ddl.fill) {
+        (DdlRequest::CreateTable(create), Some(fill)) => {
+            let table = surroundings::definition(create, TableId(1));
+            let columns: Vec<String> = fill.columns.iter().map(|column| column.0.to_string()).collect();
+            let query = explain::tree(&Plan::Select(Box::new(fill.source.clone())));
+            let conflict = &fill.conflict;
+            let text = catalogue::show_create_table(&table);
+            format!("{text}\n{conflict:?} into {}\n{query}", columns.join(" "))
+        }
+        (request, _) => {
+            let plain = format!(", format: {:?}", types::NumberFormat::default());
+            format!("Ddl({request:?})\n").replace(&plain, "").replace(", is_filled: false", "")
+        }
+    }
+}
+
 fn shown_items(select: &SelectPlan, prepared: &Prepared) -> String {
     let items = explain::projection(select);
+    if !prepared.into.is_empty() {
+        let names: Vec<String> = prepared.into.iter().map(|(name, _)| format!("@{name}")).collect();
+        return format!("{} INTO {}", items.join(", "), names.join(", "));
+    }
     assert_eq!(items.len(), prepared.columns.len());
     let items: Vec<String> = items
         .into_iter()
@@ -146,12 +172,16 @@ fn check_golden(golden: &str) {
         for line in block.lines().filter(|line| line.starts_with('#')) {
             actual.push_str(line);
             actual.push('\n');
+            if let Some(counts) = line.strip_prefix("# rows ") {
+                counts::set(counts);
+            }
         }
         for statement in statements(block) {
             actual.push_str(&format!("> {statement}\n{}", outcome(&schema, statement)));
         }
         actual.push('\n');
     }
+    counts::set("");
     let trimmed = |text: &str| text.trim_end().to_owned();
     if trimmed(golden) != trimmed(&actual) {
         let different: Vec<String> = golden
@@ -173,6 +203,11 @@ fn select_plans() {
 #[test]
 fn joins() {
     check_golden(include_str!("tests/joins.txt"));
+}
+
+#[test]
+fn join_order() {
+    check_golden(include_str!("tests/join_order.txt"));
 }
 
 #[test]

@@ -7,7 +7,9 @@
 //!
 //! Invariant: a token's `span.start.column` is its byte offset in the text plus one (line is always 1).
 
-use super::lexer::{Gap, Lexer, Symbol, Token as RawToken, TokenKind, bit_bytes, unquote};
+use super::lexer::{
+    Gap, Lexer, Symbol, Token as RawToken, TokenKind, bit_bytes, unquote, user_variable_name,
+};
 use super::modes::{TextModes, is_function_keyword};
 use super::syntax::syntax_error;
 use protocol::SqlError;
@@ -73,6 +75,45 @@ fn with_table_statements(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         }
     }
     written
+}
+
+/// Takes `INTO @a, @b` out of a SELECT and gives the names. It stands behind the items or at the end, in no parentheses
+/// and before no other SELECT of a UNION; elsewhere it stays, and is a syntax error.
+pub(crate) fn into_variables(tokens: &mut Vec<TokenWithSpan>) -> Vec<String> {
+    let Some(first) = tokens.first() else { return Vec::new() };
+    let is_query = is_one_of(first, &["SELECT", "WITH", "TABLE", "VALUES"]) || first.token == Token::LParen;
+    if !is_query {
+        return Vec::new();
+    }
+    let mut depth = 0_usize;
+    let place = tokens.iter().position(|token| {
+        if token.token == Token::LParen {
+            depth += 1;
+        } else if token.token == Token::RParen {
+            depth = depth.saturating_sub(1);
+        }
+        depth == 0 && is_one_of(token, &["INTO"])
+    });
+    let Some(start) = place else { return Vec::new() };
+    let (mut names, mut end) = (Vec::new(), start + 1);
+    while let Some(Token::Word(word)) = tokens.get(end).map(|token| &token.token)
+        && word.quote_style.is_none()
+        && word.value.starts_with('@')
+        && !word.value.starts_with("@@")
+    {
+        names.push(user_variable_name(&word.value));
+        end += 1;
+        if tokens.get(end).is_none_or(|token| token.token != Token::Comma) {
+            break;
+        }
+        end += 1;
+    }
+    let is_last = !tokens[start..].iter().any(|token| is_one_of(token, &["UNION", "INTERSECT", "EXCEPT"]));
+    if names.is_empty() || !is_last || tokens.get(end - 1).is_some_and(|token| token.token == Token::Comma) {
+        return Vec::new();
+    }
+    tokens.drain(start..end);
+    names
 }
 
 fn is_one_of(token: &TokenWithSpan, words: &[&str]) -> bool {

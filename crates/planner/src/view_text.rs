@@ -14,14 +14,16 @@
     reason = "the parser crate's enums hold every dialect: what is not named does not fit"
 )]
 
+mod window;
+
 use crate::tokens::offset_of;
 use protocol::SqlError;
 use sqlparser::ast::{
     BinaryOperator, CaseWhen, CastKind, DataType, Distinct, DuplicateTreatment, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArgumentClause, FunctionArguments, GroupByExpr, Ident, Interval, Join,
-    JoinConstraint, JoinOperator, LimitClause, ObjectName, ObjectNamePart, OrderByExpr, OrderByKind,
-    OrderBySort, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, TableAlias, TableFactor,
-    TableWithJoins, TrimWhereField, UnaryOperator, Value as AstValue, With,
+    FunctionArgExpr, FunctionArgumentClause, FunctionArguments, GroupByExpr, GroupByWithModifier, Ident,
+    Interval, Join, JoinConstraint, JoinOperator, LimitClause, NullTreatment, ObjectName, ObjectNamePart,
+    OrderByExpr, OrderByKind, OrderBySort, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier,
+    TableAlias, TableFactor, TableWithJoins, TrimWhereField, UnaryOperator, Value as AstValue, With,
 };
 use std::collections::BTreeMap;
 
@@ -225,11 +227,14 @@ impl<'a> Printer<'a> {
             self.expr(selection)?;
         }
         match &select.group_by {
-            GroupByExpr::Expressions(items, modifiers) if modifiers.is_empty() => {
+            GroupByExpr::Expressions(items, modifiers)
+                if matches!(modifiers.as_slice(), [] | [GroupByWithModifier::Rollup]) =>
+            {
                 if !items.is_empty() {
                     self.put(" group by ");
                     self.list(items, COMMA, Self::expr)?;
                 }
+                self.put(if modifiers.is_empty() { "" } else { " with rollup" });
             }
             _ => return Err(missing("this GROUP BY in a view")),
         }
@@ -237,10 +242,7 @@ impl<'a> Printer<'a> {
             self.put(" having ");
             self.expr(having)?;
         }
-        if !select.named_window.is_empty() {
-            return Err(missing("WINDOW in a view"));
-        }
-        Ok(())
+        self.named_windows(&select.named_window)
     }
 
     fn items(&mut self, select: &Select, columns: Option<&[String]>) -> Result<(), SqlError> {
@@ -809,8 +811,8 @@ impl<'a> Printer<'a> {
     }
 
     fn function(&mut self, function: &Function) -> Result<(), SqlError> {
-        if function.over.is_some() || function.filter.is_some() || !function.within_group.is_empty() {
-            return Err(missing("window functions in a view"));
+        if function.filter.is_some() || !function.within_group.is_empty() {
+            return Err(missing("FILTER and WITHIN GROUP in a view"));
         }
         let name = one_part(&function.name)?.to_lowercase();
         self.put(&name);
@@ -846,7 +848,10 @@ impl<'a> Printer<'a> {
             }
         }
         self.put(")");
-        Ok(())
+        if function.null_treatment == Some(NullTreatment::RespectNulls) {
+            self.put(" respect nulls");
+        }
+        function.over.iter().try_for_each(|over| self.over(over))
     }
 }
 

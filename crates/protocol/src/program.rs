@@ -250,6 +250,26 @@ pub struct UpdateProgram {
     pub assignments: Vec<Assignment>,
     /// Parameters, time, modes.
     pub context: StatementContext,
+    /// The row must be so afterwards.
+    #[wire(since = 7)]
+    pub view_check: Option<ViewCondition>,
+}
+
+/// WITH CHECK OPTION: what a row that is changed through a view must be.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct ViewCondition {
+    /// Over the columns of the table.
+    pub condition: Expression,
+    /// The view, with its database.
+    pub view: String,
+}
+
+impl ViewCondition {
+    /// The error of a row that is not so.
+    #[must_use]
+    pub fn failed(&self) -> SqlError {
+        SqlError::new(1369, format!("CHECK OPTION failed '{}'", self.view))
+    }
 }
 
 impl UpdateProgram {
@@ -258,7 +278,8 @@ impl UpdateProgram {
     pub fn wire_size(&self) -> usize {
         let assigned = self.assignments.iter().map(|assignment| assignment.value.wire_size());
         let filter = self.filter.as_ref().map_or(0, Expression::wire_size);
-        filter + assigned.sum::<usize>() + self.context.wire_size()
+        let check = self.view_check.as_ref().map_or(0, |check| check.condition.wire_size());
+        filter + assigned.sum::<usize>() + check + self.context.wire_size()
     }
 }
 

@@ -16,7 +16,8 @@ use protocol::control::{
 use protocol::heartbeat::{Heartbeat, LinkRow};
 use protocol::program::{
     Access, Assignment, DeleteFilter, KeyRange, LockMode, LockWait, OnDuplicate, OperationResult, ReadOutput,
-    ReadProgram, ReadProgress, Refusal, RowBatch, StatementContext, TableRef, UpdateProgram, WriteOperation,
+    ReadProgram, ReadProgress, Refusal, RowBatch, StatementContext, TableRef, UpdateProgram, ViewCondition,
+    WriteOperation,
 };
 use protocol::restart::{RestartMessage, RestoreOrder, RestorePhase, RestoreProgress};
 use protocol::signal::*;
@@ -62,7 +63,8 @@ fn expression() -> Expression {
 
 fn update() -> Arc<UpdateProgram> {
     let assignments = vec![Assignment { column: ColumnIndex(2), value: expression() }];
-    Arc::new(UpdateProgram { filter: Some(expression()), assignments, context: context() })
+    let view_check = Some(ViewCondition { condition: expression(), view: "d.v".to_owned() });
+    Arc::new(UpdateProgram { filter: Some(expression()), assignments, context: context(), view_check })
 }
 
 fn every_value() -> Vec<Value> {

@@ -151,6 +151,11 @@ fn evaluate_assignments(
         source.changed[usize::from(generated.column.0)] = Some(value);
     }
     check_row(&info.checks, &source, &context)?;
+    if let Some(check) = &program.view_check
+        && !check.condition.is_true(&source, &context).map_err(evaluation_error)?
+    {
+        return Err(check.failed());
+    }
     let columns = u16::try_from(source.changed.len()).unwrap_or(u16::MAX);
     let references: Vec<ValueRef<'_>> =
         (0..columns).map(|column| source.column(ColumnSlot(column))).collect();

@@ -7,7 +7,7 @@ use stdx::{Instant, Now, WallTime};
 /// CLOCK_BOOTTIME: like CLOCK_MONOTONIC, but it goes on while the machine is suspended, and so do the leases of others.
 /// A node that wakes up must not believe in grants that ran out in its sleep. (Both are read in the process, without a
 /// system call, and cost the same. A virtual machine whose whole clock stands still cannot be helped.)
-pub(crate) fn monotonic() -> Instant {
+pub fn monotonic() -> Instant {
     Instant(nanoseconds(clock_gettime(ClockId::Boottime)))
 }
 

@@ -58,6 +58,7 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
+pub use clock::monotonic as stopwatch;
 pub use config::{Limits, Listeners, LogSink, PeerConfig, RuntimeConfig, SpinMethod, StartError};
 pub use crash::install_crash_handler;
 pub use runtime::{BoundAddresses, KeyHolder, Runtime};

@@ -511,7 +511,7 @@ impl World {
             time_between_epochs: transaction::epochs::TIME_BETWEEN_EPOCHS,
             max_connections: 100,
             connect_timeout_s: None,
-            has_tls: false,
+            driver: node::Driver::default(),
             globals: Arc::new(self.globals()),
             marker_time: MARKER_TIME,
             sizes: self.shape.sizes,

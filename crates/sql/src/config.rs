@@ -3,7 +3,7 @@
 use crate::variables::Globals;
 use planner::TextLimits;
 use std::sync::Arc;
-use stdx::Duration;
+use stdx::{Duration, Instant};
 use types::NodeId;
 
 /// Modules of a node at most: the low part of connection ids.
@@ -39,6 +39,8 @@ pub struct SqlConfig {
     pub globals: Arc<Globals>,
     /// How many `sql` modules the node has, this one included.
     pub siblings: u8,
+    /// Tells the time for what is shown only: EXPLAIN ANALYZE.
+    pub stopwatch: Option<fn() -> Instant>,
 }
 
 impl SqlConfig {
@@ -59,6 +61,7 @@ impl SqlConfig {
             text_limits: TextLimits::default(),
             globals: Arc::default(),
             siblings: 1,
+            stopwatch: None,
         }
     }
 }

@@ -26,6 +26,7 @@
 
 mod backfill;
 mod copy;
+mod fill;
 pub(crate) mod finisher;
 mod members;
 mod passwords;
@@ -42,10 +43,12 @@ use executor::locked_reader::LockBatch;
 use executor::table_reader::{Collector, Order, Pump, TableReader, Target};
 use executor::write_set::{Origin, WriteSet};
 use executor::{Completion, Failure, Progress, conflicts, failure_of, lock_wait_timeout, table_ref};
+use fill::{Fill, FillRun};
 use members::{MemberTask, Members};
 use passwords::PasswordHashing;
+use planner::plan::FillPlan;
 use protocol::program::{
-    Access, KeyRange, LockMode, LockWait, OnDuplicate, ReadOutput, ReadProgram, WriteOperation,
+    Access, KeyRange, LockMode, LockWait, OnDuplicate, ReadOutput, ReadProgram, TableRef, WriteOperation,
 };
 use protocol::signal::{CommitOutcome, ReadRequest, RequestId, TableUsers};
 use protocol::{Severity, Signal, SqlError};
@@ -95,6 +98,7 @@ enum Stage {
     Backfill(Members),
     BackfillUnique(Box<UniqueBackfill>),
     Copy(Box<CopyRun>),
+    Fill(Box<FillRun>),
     /// The sequence of a table is raised.
     Raise(TableId, RequestId),
 }
@@ -109,6 +113,8 @@ enum AfterInstall {
 pub(crate) struct DdlRun {
     /// None: jobs that others have left are ended, and that is all.
     request: Option<DdlRequest>,
+    /// The rows of CREATE TABLE … SELECT.
+    fill: Option<Fill>,
     system: SystemTables,
     stage: Stage,
     lock: Option<TransactionId>,
@@ -132,6 +138,7 @@ impl DdlRun {
     pub(crate) fn new(request: Option<&DdlRequest>) -> Self {
         Self {
             request: request.cloned(),
+            fill: None,
             system: SystemTables::new(),
             stage: Stage::Hash(PasswordHashing::default()),
             lock: None,
@@ -155,6 +162,18 @@ impl DdlRun {
         self
     }
 
+    /// The new table gets these rows; their query was bound to this schema.
+    pub(crate) fn filled_by(mut self, plan: Option<&FillPlan>, schema: SchemaVersion) -> Self {
+        self.fill = plan.map(|plan| Fill::new(plan, schema));
+        self
+    }
+
+    /// Whether it reads the tables of its query now. Before, it does not use them: whoever changes one has the lock
+    /// that it waits for.
+    pub(crate) fn reads(&self) -> bool {
+        matches!(self.stage, Stage::Fill(_))
+    }
+
     pub(crate) fn step(&mut self, cx: &mut Cx<'_, '_>) -> Result<Progress, Failure> {
         let progress = self.run(cx);
         if matches!(progress, Ok(Progress::Wait)) {
@@ -162,7 +181,8 @@ impl DdlRun {
         } else {
             self.tell_at = None;
         }
-        if !matches!(progress, Ok(Progress::Wait | Progress::Spent)) {
+        // A query that sleeps goes on.
+        if !matches!(progress, Ok(Progress::Wait | Progress::Spent) | Err(Failure::Asleep)) {
             cx.env.module.left.has_ddl |= progress.is_err() && self.job.is_some();
             self.release(cx.env);
         }
@@ -214,6 +234,7 @@ impl DdlRun {
                 Stage::Backfill(members) => self.poll_backfill(members, cx),
                 Stage::BackfillUnique(run) => self.poll_backfill_unique(run, cx)?,
                 Stage::Copy(run) => self.poll_copy(run, cx)?,
+                Stage::Fill(run) => self.poll_fill(run, cx)?,
                 Stage::Raise(table, request) => self.poll_raise(table, request, cx)?,
             };
             if let Some(progress) = waits {
@@ -233,6 +254,7 @@ impl DdlRun {
             Stage::Lock(_) => Some("Waiting for the cluster's schema lock (latsdb.jobs)".to_owned()),
             Stage::BackfillUnique(_) => Some("Filling a unique index".to_owned()),
             Stage::Copy(run) => Some(format!("Copying rows: {} so far", run.rows())),
+            Stage::Fill(_) => Some("executing".to_owned()),
             Stage::Hash(_)
             | Stage::Start
             | Stage::Begin
@@ -515,6 +537,10 @@ impl DdlRun {
             self.read_catalogue(cx)?;
             return Ok(None);
         }
+        if self.fill.as_ref().is_some_and(|fill| fill.schema != self.version) {
+            // Its query is bound again. With the lock held no other table changes any more.
+            return Err(Failure::WrongSchema);
+        }
         let ids = self.journal.ids().ok_or_else(|| damaged(system::IDS))?;
         let Some(maker) = self.lock else {
             return Err(Failure::Error(SqlError::deadlock("the DDL lock is lost")));
@@ -551,6 +577,7 @@ impl DdlRun {
                     Err(failure) => return self.fail_job(failure).map(|_| None),
                 }
             }
+            JobStep::Fill(table) => return self.fill(table, is_own, cx).map(|_| None),
             JobStep::Raise { table, at_least } => {
                 self.stage = Stage::Raise(table, copy::ask(table, at_least, &mut cx.executor()));
             }
@@ -727,6 +754,61 @@ impl DdlRun {
                 self.fail_job(failure)
             }
         }
+    }
+
+    /// The rows are inserted, unless they are there. Nobody but the statement's own session can do it.
+    fn fill(
+        &mut self,
+        table: TableRef,
+        is_own: bool,
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<Option<Progress>, Failure> {
+        let Some(fill) = self.fill.as_ref().filter(|_| is_own) else {
+            let why = "the session that ran CREATE TABLE ... SELECT has ended";
+            return self.fail_job(Failure::Error(SqlError::deadlock(why)));
+        };
+        if fill.is_done {
+            self.stage = Stage::NextStep;
+            return Ok(None);
+        }
+        match fill.start(table, &mut cx.executor()) {
+            Ok(run) => {
+                self.stage = Stage::Fill(Box::new(run));
+                Ok(None)
+            }
+            Err(failure) => self.fail_fill(failure, cx),
+        }
+    }
+
+    fn poll_fill(&mut self, mut run: Box<FillRun>, cx: &mut Cx<'_, '_>) -> Result<Option<Progress>, Failure> {
+        match run.step(&mut cx.executor()) {
+            Ok(Progress::Done(completion)) => {
+                if let Some(fill) = &mut self.fill {
+                    fill.is_done = true;
+                }
+                self.completion = completion;
+                self.stage = Stage::NextStep;
+                Ok(None)
+            }
+            Ok(progress) => {
+                self.stage = Stage::Fill(run);
+                Ok(Some(progress))
+            }
+            Err(Failure::Asleep) => {
+                self.stage = Stage::Fill(run);
+                Err(Failure::Asleep)
+            }
+            Err(failure) => self.fail_fill(failure, cx),
+        }
+    }
+
+    fn fail_fill(&mut self, failure: Failure, cx: &mut Cx<'_, '_>) -> Result<Option<Progress>, Failure> {
+        cx.core.client.transaction.abort(&mut cx.env.executor());
+        if matches!(failure, Failure::OutcomeUnknown) {
+            // It does not matter: the table goes.
+            return self.fail_job(Failure::Error(SqlError::deadlock(fill::NODE_LOST)));
+        }
+        self.fail_job(failure)
     }
 
     fn poll_raise(

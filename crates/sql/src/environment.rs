@@ -146,16 +146,19 @@ impl ModuleState {
         map: Arc<NodeMap>,
         seed: [u8; 32],
     ) -> Self {
+        let globals = Arc::new(globals(&config.globals, &map.schema.variables));
+        let mut site = Site::new(
+            Address::new(config.node, ModuleKind::Sql, config.instance),
+            map,
+            config.lock_wait_timeout_max,
+            config.marker_time,
+        );
+        site.stopwatch = config.stopwatch;
         Self {
-            globals: Arc::new(globals(&config.globals, &map.schema.variables)),
+            globals,
             cache: StatementCache::new(config.statement_cache_size),
             privilege_sets: PrivilegeSets::default(),
-            site: Site::new(
-                Address::new(config.node, ModuleKind::Sql, config.instance),
-                map,
-                config.lock_wait_timeout_max,
-                config.marker_time,
-            ),
+            site,
             config,
             client_memory: Ledger::new(Arc::clone(&memory), Region::ClientMemory),
             memory,

@@ -11,6 +11,7 @@
 //! | `session_core` | the part of a session that statements see and change |
 //! | `statement_cache`, `point_select` | plans by text; the plans of point selects |
 //! | `privilege_sets` | a number for each set of privileges |
+//! | `row_counts` | how many rows tables have, as far as this node knows |
 //! | `statement` | a statement that runs, and what its steps use |
 //! | `locks` | LOCK TABLES, GET_LOCK: what a session locks beside its transaction |
 //! | `results`, `result_set` | rows and column definitions as clients see them; a result that is sent |
@@ -21,6 +22,7 @@
 //! `SqlModule::handle`.
 
 mod accounts;
+mod analyze;
 mod config;
 mod ddl_job;
 mod durable;
@@ -34,6 +36,8 @@ mod privilege_sets;
 mod requester;
 mod result_set;
 mod results;
+mod row_counts;
+mod select_into;
 mod session;
 mod session_core;
 mod show;

@@ -28,7 +28,9 @@ impl PointSelect {
             && plan.lock.is_none()
             && plan.limit.count.is_none()
             && plan.limit.offset.is_none()
-            && prepared.session_values.is_empty();
+            && prepared.session_values.is_empty()
+            && prepared.into.is_empty()
+            && !prepared.analyzes;
         if !is_plain {
             return None;
         }

@@ -56,7 +56,6 @@ use planner::plan::VirtualTable;
 use protocol::module::TlsSession;
 use protocol::signal::InfoTable;
 use pruning::Pruning;
-use query::NodeMap;
 use types::{PrivilegeSet, Schema, TableDefinition, UserName, Value};
 use virtual_tables::{Origin, Registry, Respondents, Shape};
 
@@ -85,7 +84,7 @@ pub(crate) struct ShowContext<'a> {
     pub(crate) status: &'a Status,
     /// The diagnostics of the statement before.
     pub(crate) diagnostics: &'a [Diagnostic<'a>],
-    /// About how many rows a table has; None: not known here. See [`estimated_row_count`].
+    /// About how many rows a table has; None: not known here. See `row_counts`.
     pub(crate) row_count: &'a dyn Fn(&TableDefinition) -> Option<u64>,
 }
 
@@ -176,14 +175,4 @@ fn shape_of(table: &VirtualTable, registry: &Registry) -> Option<Shape> {
         Origin::Shaped(_, shape) => Some(shape),
         Origin::Nowhere | Origin::Made(_) | Origin::Asked(..) | Origin::AskedForSessions(_) => None,
     }
-}
-
-/// About how many rows a table has: those on this node, and as many again for each partition that is not here.
-pub(crate) fn estimated_row_count(map: &NodeMap, table: &TableDefinition) -> Option<u64> {
-    let slots = map.slots_of(table.id);
-    let partition_count = slots.len() as u64;
-    let local = slots.iter().filter_map(|slot| map.reader(table.id, *slot));
-    let (count, rows) =
-        local.fold((0, 0), |(count, rows): (u64, u64), reader| (count + 1, rows + reader.row_count()));
-    (rows * partition_count).checked_div(count)
 }

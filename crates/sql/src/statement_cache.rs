@@ -3,7 +3,8 @@
 //! The key is the digest of the text with markers and the parameter types, with what else of the session it was bound
 //! to ([`Bound`]). Digests are not made to resist chosen collisions, so the text is compared too. An entry that was
 //! bound to another schema version is looked at once per version. If its tables are the same as then it goes on, else
-//! it is as good as none.
+//! it is as good as none. So is an entry that was chosen by row counts, once a table has many more rows or fewer: that
+//! is looked at whenever it is used. Other entries pay nothing for it.
 //!
 //! Bounded: two generations. An entry that is used moves to (or stays in) the young one. When that is full the old one
 //! is dropped and they change roles. So whatever was used since the last change survives, and no use costs more than a
@@ -87,8 +88,16 @@ struct Entry {
     text: Box<str>,
     bound: Bound<Arc<str>>,
     statement: Arc<CachedStatement>,
-    /// The newest schema that it was found to fit.
+    /// The newest schema that it was found to fit; `NEVER` if it must be looked at each time.
     checked: SchemaVersion,
+}
+
+/// The version of no schema.
+pub(crate) const NEVER: SchemaVersion = SchemaVersion(u64::MAX);
+
+/// The schema version up to which a plan that fits one need not be looked at again.
+pub(crate) fn checked_for(prepared: &Prepared, version: SchemaVersion) -> SchemaVersion {
+    if prepared.bands.is_empty() { version } else { NEVER }
 }
 
 /// Bytes of the smallest plan, with its entry.
@@ -109,17 +118,18 @@ impl Entry {
             && self.bound.database.as_deref() == bound.database
     }
 
-    /// Whether its plan is one for this schema.
+    /// Whether its plan is one for this schema, and for tables of these sizes.
     #[inline]
-    fn is_current(&mut self, schema: &Schema) -> bool {
-        self.checked == schema.version || self.check(schema)
+    fn is_current(&mut self, schema: &Schema, fits_rows: impl FnOnce(&Prepared) -> bool) -> bool {
+        self.checked == schema.version || self.check(schema, fits_rows)
     }
 
     #[cold]
-    fn check(&mut self, schema: &Schema) -> bool {
-        let fits = self.statement.prepared.fits(schema);
+    fn check(&mut self, schema: &Schema, fits_rows: impl FnOnce(&Prepared) -> bool) -> bool {
+        let prepared = &self.statement.prepared;
+        let fits = prepared.fits(schema) && fits_rows(prepared);
         if fits {
-            self.checked = schema.version;
+            self.checked = checked_for(prepared, schema.version);
         }
         fits
     }
@@ -151,13 +161,14 @@ impl StatementCache {
         }
     }
 
-    /// The plan for a text, if one that fits this schema is kept.
+    /// The plan for a text, if one that fits this schema is kept; `fits_rows` is asked of plans with bands.
     pub(crate) fn get(
         &mut self,
         digest: u128,
         text: &str,
         bound: Bound<&str>,
         schema: &Schema,
+        fits_rows: impl FnOnce(&Prepared) -> bool,
     ) -> Option<Arc<CachedStatement>> {
         let digest = bound.key(digest);
         if !self.young.contains_key(&digest)
@@ -167,7 +178,7 @@ impl StatementCache {
         }
         if let Some(entry) = self.young.get_mut(&digest)
             && entry.is_for(text, bound)
-            && entry.is_current(schema)
+            && entry.is_current(schema, fits_rows)
         {
             self.hits += 1;
             return Some(Arc::clone(&entry.statement));
@@ -192,7 +203,7 @@ impl StatementCache {
         let Bound { database, bind_key, privileges } = bound;
         let key = Bound { database: database.map(|database| &**database), bind_key, privileges }.key(digest);
         let bound = Bound { database: database.cloned(), bind_key, privileges };
-        let checked = statement.prepared.schema;
+        let checked = checked_for(&statement.prepared, statement.prepared.schema);
         self.insert_entry(key, Entry { text: text.into(), bound, statement, checked });
     }
 

@@ -275,7 +275,7 @@ fn kind_of(plan: &Plan) -> Option<usize> {
         Plan::Change(change) if change.verb == ChangeVerb::Update => kind!("update_multi"),
         Plan::Change(_) => kind!("delete_multi"),
         Plan::Explain { .. } => kind!("explain_other"),
-        Plan::Ddl(request) => kind_of_ddl(request),
+        Plan::Ddl(ddl) => kind_of_ddl(&ddl.request),
         Plan::Transaction(transaction) => match transaction {
             TransactionStatement::Begin { .. } => kind!("begin"),
             TransactionStatement::Commit => kind!("commit"),

@@ -647,8 +647,12 @@ fn a_row_that_an_update_leaves_as_it_is_stays_locked() {
     let mut cluster = Cluster::new();
     let id = cluster.id_at(1, 1);
     assert!(cluster.insert(1, id, 7, true).result.is_ok());
-    let program =
-        UpdateProgram { filter: None, assignments: Vec::new(), context: StatementContext::default() };
+    let program = UpdateProgram {
+        filter: None,
+        assignments: Vec::new(),
+        context: StatementContext::default(),
+        view_check: None,
+    };
     let update = WriteOperation::Update { key: cluster.key(id), program: Arc::new(program) };
     let done = cluster.write(2, id, update.clone(), false).result.expect("it matches");
     assert_eq!((done.results, done.operations), (vec![OperationResult::Unchanged], 1));

@@ -176,6 +176,8 @@ pub enum TableKind {
         /// The table that it will replace.
         of: TableId,
     },
+    /// Made by a CREATE TABLE … SELECT that is under way. It has no name for SQL before it has its rows.
+    New,
 }
 
 impl TableKind {
@@ -186,7 +188,7 @@ impl TableKind {
             Self::System => (1, "System table"),
             Self::User => (2, "User table"),
             Self::UniqueIndex { .. } => (3, "Unique hash index"),
-            Self::Copy { .. } => (2, "User table"),
+            Self::Copy { .. } | Self::New => (2, "User table"),
         }
     }
 }

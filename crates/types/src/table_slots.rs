@@ -112,7 +112,7 @@ impl SlotTerms {
     pub fn slots_of(&self, table: &TableDefinition) -> Vec<SlotId> {
         match table.kind {
             TableKind::System => vec![SlotId(0)],
-            TableKind::User | TableKind::UniqueIndex { .. } | TableKind::Copy { .. } => {
+            TableKind::User | TableKind::UniqueIndex { .. } | TableKind::Copy { .. } | TableKind::New => {
                 let TableSlots { first_rank, ranks, groups } = table.slots;
                 let mut slots = Vec::new();
                 for rank in (first_rank..self.slots_per_node).take(usize::from(ranks)) {

@@ -21,6 +21,8 @@ from checks import Checks, connect, equal, fails_with, options, rows, run
 from columns import ids_below_zero, numbers_keep_their_digits, zero_dates
 from connecting import modes_of_sessions, variables_of_the_cluster, what_programs_send
 from prepared import Prepared
+from tables import (changes_through_views, rules_for_rows, tables_from_queries, tables_from_tables_that_change, views_on_other_nodes,
+                    windows_in_views)
 
 DATABASE = "client_test"
 TEXTS = ["", "plain", "naïve Ünïcödé", "日本語テキスト", "🧀🚀👩‍👩‍👧", "quote ' double \" back \\ slash", "line\nfeed\ttab\0zero", " trailing "]
@@ -420,6 +422,12 @@ def main():
         numbers_keep_their_digits,
         zero_dates,
         ids_below_zero,
+        tables_from_queries,
+        tables_from_tables_that_change,
+        changes_through_views,
+        windows_in_views,
+        rules_for_rows,
+        views_on_other_nodes,
     ]:
         checks.run(check.__name__.replace("_", " "), check, session)
     checks.close()

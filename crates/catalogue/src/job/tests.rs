@@ -3,6 +3,7 @@
 
 mod checks;
 mod copies;
+mod fills;
 
 use super::*;
 use crate::request::{
@@ -58,7 +59,15 @@ fn create(name: &str, columns: Vec<ColumnSpec>, keys: Vec<KeySpec>) -> DdlReques
         keys,
         options,
         checks: Vec::new(),
+        is_filled: false,
     }))
+}
+
+/// CREATE TABLE … SELECT.
+fn create_filled(name: &str, columns: Vec<ColumnSpec>, keys: Vec<KeySpec>) -> DdlRequest {
+    let DdlRequest::CreateTable(mut request) = create(name, columns, keys) else { unreachable!() };
+    request.is_filled = true;
+    DdlRequest::CreateTable(request)
 }
 
 fn alter(name: &str, actions: Vec<AlterAction>) -> DdlRequest {
@@ -200,6 +209,7 @@ impl World {
                         .push(format!("backfill {}@{} index {index} into {hidden}", table.id, table.version));
                 }
                 JobStep::Copy(copy) => lines.push(copy_line(copy)),
+                JobStep::Fill(table) => lines.push(format!("fill {}@{}", table.id, table.version)),
                 JobStep::Raise { table, at_least } => lines.push(format!("raise {table} above {at_least}")),
                 JobStep::Done => {
                     lines.push("done".to_owned());
@@ -212,7 +222,14 @@ impl World {
                     return Ok(lines);
                 }
             }
-            if matches!(step, JobStep::Backfill { .. } | JobStep::BackfillUnique { .. } | JobStep::Copy(_)) {
+            let is_long = matches!(
+                step,
+                JobStep::Backfill { .. }
+                    | JobStep::BackfillUnique { .. }
+                    | JobStep::Copy(_)
+                    | JobStep::Fill(_)
+            );
+            if is_long {
                 if faults.backfill == Some(backfills) {
                     job.fail(SqlError::new(1062, "Duplicate entry"));
                 }
@@ -938,6 +955,7 @@ fn random_request(random: &mut Prng) -> DdlRequest {
                 keys,
                 options,
                 checks: Vec::new(),
+                is_filled: random.below(3) == 0,
             }))
         }
         9 => {

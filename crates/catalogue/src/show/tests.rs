@@ -16,7 +16,15 @@ fn definition(columns: Vec<ColumnSpec>, keys: Vec<KeySpec>, options: TableOption
     let database = Database { name: "d".into(), collation: Collation::Utf8mb40900AiCi };
     schema.put_database(database);
     let table = TableName::new("d", "odd`name");
-    let request = CreateTable { table, if_not_exists: false, columns, keys, options, checks: Vec::new() };
+    let request = CreateTable {
+        table,
+        if_not_exists: false,
+        columns,
+        keys,
+        options,
+        checks: Vec::new(),
+        is_filled: false,
+    };
     let ids = Ids { next_table: TableId(100), next_job: 1 };
     let request = DdlRequest::CreateTable(Box::new(request));
     let mut job = DdlJob::new(&request, &schema, ids, TERMS, types::TransactionId(1)).expect("a table");

@@ -47,8 +47,8 @@ struct Totals {
 }
 
 impl RollupRun {
-    /// `rows` hold the values of groups and their encoded states.
-    pub(crate) fn new(grouping: &Grouping, rows: Vec<Row>) -> Self {
+    /// `groups` gives the values of groups and their encoded states.
+    pub(crate) fn new(grouping: &Grouping, groups: Operator) -> Self {
         let width = grouping.rolled_up.unwrap_or(0);
         let types: Vec<SqlType> =
             grouping.group_by.iter().take(width).map(|group| group.sql_type.clone()).collect();
@@ -58,7 +58,7 @@ impl RollupRun {
             descending: false,
         };
         let sorter = Sorter::new(types.iter().enumerate().map(column).collect(), Equals::Kept, None);
-        let input = Operator::Sort { input: Box::new(Operator::rows(rows)), sorter };
+        let input = Operator::Sort { input: Box::new(groups), sorter };
         let calls = grouping.calls.clone();
         let initial = || calls.iter().map(AggregateCall::initial_state).collect();
         let totals = Totals {

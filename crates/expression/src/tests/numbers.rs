@@ -12,6 +12,7 @@ use crate::regexp_functions::RegexpFunction;
 use crate::session_functions::SessionFunction;
 use crate::temporal_functions::TemporalFunction;
 use crate::text_functions::TextFunction;
+use crate::user_variables::VariableFunction;
 use crate::uuid_functions::UuidFunction;
 use crate::volatile_functions::{RowFunction, VolatileFunction};
 use std::fmt::Debug;
@@ -64,6 +65,7 @@ fn lines() -> Vec<String> {
         Function::Volatile(VolatileFunction::ALL[0], 0),
         Function::OfRow(RowFunction::Random),
         Function::Uuid(UuidFunction::ALL[0]),
+        Function::Variable(VariableFunction::Read, 0),
     ];
     vec![
         line("Function", &topics),
@@ -75,6 +77,7 @@ fn lines() -> Vec<String> {
         line("Volatile", VolatileFunction::ALL),
         line("OfRow", &[RowFunction::Random, RowFunction::Uuid, RowFunction::RandomFrom]),
         line("Uuid", UuidFunction::ALL),
+        line("Variable", &[VariableFunction::Read, VariableFunction::Assign]),
         line("Regexp", RegexpFunction::ALL),
         line("Aggregate", &AGGREGATES),
     ]

@@ -448,7 +448,7 @@ fn pair_of_temporals(left: &SqlType, right: &SqlType) -> SqlType {
 }
 
 /// True if values of type `from` are values of type `to` as they are.
-pub(super) fn same_representation(from: &SqlType, to: &SqlType) -> bool {
+pub(crate) fn same_representation(from: &SqlType, to: &SqlType) -> bool {
     let is_bytes = |sql_type: &SqlType| {
         is_text(sql_type) && !matches!(sql_type, SqlType::Enum { .. } | SqlType::Set { .. })
     };

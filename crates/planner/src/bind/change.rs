@@ -8,12 +8,14 @@ use super::scope::{Scope, same_name};
 use super::select::Body;
 use super::{Binder, Bound, Clause, ColumnUse, computed_column, system_table_rejected};
 use crate::algebra::Draft;
-use crate::plan::{ChangePlan, ChangeVerb, Limit, Plan, SortKey, Target};
+use crate::join_order::TableOrder;
+use crate::plan::{ChangePlan, ChangeVerb, FoundTable, Limit, Plan, SortKey, Target};
 use crate::privileges;
 use crate::statement::{Assignment, ChangeStatement, ColumnName, TableName};
 use expression::Expression;
 use protocol::SqlError;
-use types::{ColumnIndex, SqlType, TableKind};
+use std::sync::Arc;
+use types::{ColumnIndex, SqlType, TableDefinition, TableKind};
 
 /// SET of one table: columns, and their values in the scope's slots; None is DEFAULT.
 pub(super) type Assigned = Vec<(ColumnIndex, Option<Expression>)>;
@@ -33,6 +35,7 @@ pub(super) struct Change {
 impl Binder<'_> {
     /// UPDATE and DELETE of several tables.
     pub(crate) fn change(&mut self, change: &ChangeStatement) -> Result<Bound, SqlError> {
+        let before = self.open_with(&change.with.iter().collect::<Vec<_>>())?;
         self.subqueries = Some(Vec::new());
         let from = self.bind_from(&change.from)?;
         let (draft, scope) = (from.draft, from.scope);
@@ -59,7 +62,7 @@ impl Binder<'_> {
         };
         let verb = if change.deleted.is_some() { ChangeVerb::Delete } else { ChangeVerb::Update };
         let (order_by, limit) = (Vec::new(), Limit::default());
-        self.changed(Change { verb, draft, scope, targets, selection, order_by, limit })
+        self.changed(before, Change { verb, draft, scope, targets, selection, order_by, limit })
     }
 
     /// The table of FROM that an assigned column is of.
@@ -79,10 +82,10 @@ impl Binder<'_> {
         Ok((position, ColumnIndex(index)))
     }
 
-    /// The plan of a change.
-    pub(super) fn changed(&mut self, change: Change) -> Result<Bound, SqlError> {
+    /// The plan of a change. It reads the common table expressions behind the first `before`.
+    pub(super) fn changed(&mut self, before: usize, change: Change) -> Result<Bound, SqlError> {
         let Change { verb, draft, scope, targets, selection, order_by, limit } = change;
-        if self.volatile_calls > 0 {
+        if self.volatile.calls > self.variables.uses {
             return Err(SqlError::unsupported("RAND() and its like in a change of rows that a query finds"));
         }
         let mut projection: Vec<Expression> = Vec::new();
@@ -91,15 +94,10 @@ impl Binder<'_> {
             let table = scope.tables[position].definition.clone();
             let alias = scope.tables[position].alias.clone();
             self.check_target(verb, &scope, position, &assigned)?;
-            if planned.iter().any(|other| other.table.id == table.id) {
+            if planned.iter().any(|other| other.found.table.id == table.id) {
                 return Err(SqlError::unsupported("a change of a table under two names"));
             }
-            let mut columns: Vec<ColumnIndex> = table.primary_key().iter().map(|part| part.column).collect();
-            let read = self.reads_of(&table).read.clone();
-            columns.extend(
-                read.into_iter()
-                    .filter(|column| !table.primary_key().iter().any(|part| part.column == *column)),
-            );
+            let columns = self.compared_columns(&table);
             let first = projection.len();
             projection.extend(columns.iter().map(|column| scope.tables[position].expression(*column)));
             let mut assignments: Vec<(ColumnIndex, Option<(usize, SqlType)>)> = Vec::new();
@@ -111,15 +109,33 @@ impl Binder<'_> {
                 });
                 assignments.push((column, value));
             }
-            planned.push(Target { table, alias, first, columns, assignments });
+            planned.push(Target { found: FoundTable { table, alias, first, columns }, assignments });
         }
         let columns =
             projection.iter().map(|item| computed_column("", item.sql_type.clone(), true)).collect();
-        let body = Body { projection, columns, grouping: None, windows: None, having: None, order_by };
+        let body = Body {
+            table_order: TableOrder::Free,
+            projection,
+            columns,
+            grouping: None,
+            windows: None,
+            having: None,
+            order_by,
+        };
         let conjuncts = selection.map(Expression::into_conjuncts).unwrap_or_default();
-        let (query, _) = self.joined_plan((draft, &scope), conjuncts, body, limit, false)?;
+        let (mut query, _) = self.joined_plan((draft, &scope), conjuncts, body, limit, false)?;
+        self.close_with(before, &mut query);
         let plan = ChangePlan { verb, query, targets: planned };
         Ok(Bound::without_rows(Plan::Change(Box::new(plan))))
+    }
+
+    /// The columns of a table that are compared under its rows' locks: the primary key, then what is read.
+    pub(super) fn compared_columns(&mut self, table: &Arc<TableDefinition>) -> Vec<ColumnIndex> {
+        let mut columns: Vec<ColumnIndex> = table.primary_key().iter().map(|part| part.column).collect();
+        let read = self.reads_of(table).read.clone();
+        let is_key = |column: &ColumnIndex| table.primary_key().iter().any(|part| part.column == *column);
+        columns.extend(read.into_iter().filter(|column| !is_key(column)));
+        columns
     }
 
     /// Refuses a table that cannot be changed, or not by this account, or not in this way.

@@ -107,7 +107,7 @@ impl Binder<'_> {
     /// An expression whose value the row alone decides.
     fn of_row(&mut self, expr: &Expr, table: &Arc<TableDefinition>) -> Result<Expression, NotOfRow> {
         let scope = Scope::of_table(Arc::clone(table), None);
-        let (values, volatile) = (self.session_values.len(), self.volatile_calls);
+        let (values, volatile) = (self.session_values.len(), self.volatile.calls);
         let bound = self.expression(expr, &mut Place::new(&scope, Clause::Default));
         let expression = bound.map_err(|error| match (error.code, error.message.split('\'').nth(1)) {
             (1054, Some(name)) => NotOfRow::Unknown(name.to_owned(), error),
@@ -116,7 +116,7 @@ impl Binder<'_> {
         if self.session_values.len() > values {
             return Err(NotOfRow::Variable);
         }
-        if self.volatile_calls > volatile || !is_deterministic(&expression) {
+        if self.volatile.calls > volatile || !is_deterministic(&expression) {
             return Err(NotOfRow::Function);
         }
         Ok(expression)

@@ -41,9 +41,10 @@ impl Binder<'_> {
                 },
                 collation: resolved_collation(collation)?.unwrap_or(Collation::Utf8mb40900AiCi),
             },
-            DdlStatement::CreateTable(create) => {
-                DdlRequest::CreateTable(Box::new(self.create_table(create)?))
-            }
+            DdlStatement::CreateTable(create) => match &create.select {
+                Some(select) => return self.create_select(create, select),
+                None => DdlRequest::CreateTable(Box::new(self.create_table(create)?)),
+            },
             DdlStatement::CreateTableLike { table, if_not_exists, like } => DdlRequest::CreateTableLike {
                 table: self.full_name(table)?,
                 if_not_exists: *if_not_exists,
@@ -109,7 +110,7 @@ impl Binder<'_> {
             },
             DdlStatement::SetDefaultRoles { accounts, roles } => self.default_roles(accounts, roles),
         };
-        Ok(Bound::without_rows(Plan::Ddl(Box::new(request))))
+        Ok(Bound::ddl(request))
     }
 
     pub(super) fn full_name(&self, name: &WrittenName) -> Result<TableName, SqlError> {
@@ -125,7 +126,11 @@ impl Binder<'_> {
     }
 
     /// The collation of a new table's columns that name none.
-    fn table_collation(&self, database: &str, options: &TableOptionsClause) -> Result<Collation, SqlError> {
+    pub(super) fn table_collation(
+        &self,
+        database: &str,
+        options: &TableOptionsClause,
+    ) -> Result<Collation, SqlError> {
         if let Some(collation) = resolved_collation(&options.collation)? {
             return Ok(collation);
         }
@@ -141,19 +146,31 @@ impl Binder<'_> {
             let siblings = Siblings::Written(&create.columns, collation);
             columns.push(self.column(column, collation, siblings)?);
         }
-        let checks = self.checks(create, collation)?;
+        let siblings = Siblings::Written(&create.columns, collation);
+        self.table_of(create, columns, siblings)
+    }
+
+    /// A new table of these columns.
+    pub(super) fn table_of(
+        &mut self,
+        create: &CreateTableStatement,
+        columns: Vec<ColumnSpec>,
+        siblings: Siblings<'_>,
+    ) -> Result<CreateTable, SqlError> {
+        let checks = self.checks(create, siblings)?;
         let options = TableOptions {
             comment: create.options.comment.clone().unwrap_or_default(),
             collation: resolved_collation(&create.options.collation)?,
             auto_increment: create.options.auto_increment,
         };
         Ok(CreateTable {
-            table,
+            table: self.full_name(&create.table)?,
             if_not_exists: create.if_not_exists,
             columns,
             keys: create.keys.clone(),
             options,
             checks,
+            is_filled: create.select.is_some(),
         })
     }
 
@@ -161,7 +178,7 @@ impl Binder<'_> {
     fn checks(
         &mut self,
         create: &CreateTableStatement,
-        collation: Collation,
+        siblings: Siblings<'_>,
     ) -> Result<Vec<CheckSpec>, SqlError> {
         let of_columns = create
             .columns
@@ -172,7 +189,7 @@ impl Binder<'_> {
         if all.is_empty() {
             return Ok(Vec::new());
         }
-        let table = Arc::new(sibling_table(&create.columns, collation)?);
+        let table = siblings.table()?;
         let mut specs = Vec::with_capacity(all.len());
         let mut unnamed = 0;
         for (clause, column) in all {
@@ -185,7 +202,7 @@ impl Binder<'_> {
     }
 
     /// A column; `siblings` are the columns that an expression default may name.
-    fn column(
+    pub(super) fn column(
         &mut self,
         column: &ColumnClause,
         table_collation: Collation,
@@ -446,7 +463,7 @@ impl Binder<'_> {
 
 /// The columns that the expression of a default may name.
 #[derive(Clone, Copy)]
-enum Siblings<'a> {
+pub(super) enum Siblings<'a> {
     /// Those of a CREATE TABLE, with the table's collation.
     Written(&'a [ColumnClause], Collation),
     /// Those of a table that is there.
@@ -501,7 +518,7 @@ impl Altered {
 }
 
 /// A column of which expressions see the name and the type.
-fn column_of(name: &str, sql_type: SqlType) -> ColumnDefinition {
+pub(super) fn column_of(name: &str, sql_type: SqlType) -> ColumnDefinition {
     ColumnDefinition {
         name: name.to_owned(),
         sql_type,
@@ -569,7 +586,10 @@ pub(super) fn deprecations(statement: &Statement) -> Vec<(u16, String)> {
 }
 
 /// A table of the columns being made, so that expression defaults can be bound.
-fn sibling_table(columns: &[ColumnClause], collation: Collation) -> Result<TableDefinition, SqlError> {
+pub(super) fn sibling_table(
+    columns: &[ColumnClause],
+    collation: Collation,
+) -> Result<TableDefinition, SqlError> {
     let mut definitions = Vec::with_capacity(columns.len());
     for column in columns {
         definitions.push(column_of(&column.name, column_type(column, collation)?));
@@ -597,7 +617,7 @@ fn first_number(data_type: &TypeClause) -> Option<u64> {
 }
 
 /// The type of a column; numbers that do not fit are saturated, the catalogue refuses them.
-fn column_type(column: &ColumnClause, table_collation: Collation) -> Result<SqlType, SqlError> {
+pub(super) fn column_type(column: &ColumnClause, table_collation: Collation) -> Result<SqlType, SqlError> {
     let data_type = &column.data_type;
     let mut collation = resolved_collation(&column.collation)?.unwrap_or(table_collation);
     if data_type.binary && column.collation.collation.is_none() {

@@ -226,7 +226,7 @@ impl Binder<'_> {
             return self.system_variable(&ident.value);
         }
         if ident.quote_style.is_none() && ident.value.starts_with('@') {
-            return self.user_variable(crate::parse::user_variable_name(&ident.value));
+            return self.user_variable(crate::lexer::user_variable_name(&ident.value));
         }
         let alias = place.aliases.and_then(|aliases| {
             let found = aliases.items.iter().find(|(name, _)| same_name(name, &ident.value))?;
@@ -422,6 +422,10 @@ impl Binder<'_> {
         right: &Expr,
         place: &mut Place<'_>,
     ) -> Result<Expression, SqlError> {
+        if let (ast::BinaryOperator::Assignment, Expr::Identifier(name)) = (op, left) {
+            let value = self.full(right, place)?;
+            return self.assign_variable(&crate::lexer::user_variable_name(&name.value), value);
+        }
         let operator = binary_operator(op)?;
         if let BinaryOperator::Compare(comparison) = operator {
             match (tuple(left), tuple(right), left, right) {

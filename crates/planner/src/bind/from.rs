@@ -8,7 +8,7 @@ use super::scope::{Scope, ScopeTable, Visible, ambiguous_column, same_name, unkn
 use super::select::{FromTable, from_table};
 use super::session::{result_column, table_of_columns};
 use super::{Binder, Clause, NamedTable};
-use crate::algebra::{Draft, Parameters};
+use crate::algebra::{Draft, JoinHint, Parameters};
 use crate::bind::expression::object_name;
 use crate::limits;
 use crate::plan::{Derived, JoinKind, Reads, Relation, ResultColumn, SessionValue, VirtualRead};
@@ -105,6 +105,9 @@ impl Binder<'_> {
                 return Err(syntax_error(self.text, self.text.len()));
             }
             left = self.joined(left, right, side, constraint)?;
+            if matches!(join.join_operator, JoinOperator::StraightJoin(_)) {
+                left.draft = left.draft.with_hint(JoinHint::Straight);
+            }
         }
         Ok(left)
     }
@@ -115,9 +118,9 @@ impl Binder<'_> {
         before: &Scope,
         next_slot: &mut u16,
     ) -> Result<Part, SqlError> {
-        self.relation_count += 1;
+        self.joins.relation_count += 1;
         let limit = self.context.limits.relation_count_max;
-        limits::exceeds("relation_count_max", self.relation_count, limit)?;
+        limits::exceeds("relation_count_max", self.joins.relation_count, limit)?;
         match factor {
             TableFactor::NestedJoin { table_with_joins, alias: None } => {
                 self.table_with_joins(table_with_joins, before, next_slot)
@@ -183,10 +186,16 @@ impl Binder<'_> {
         let Some(alias) = alias else {
             return Err(SqlError::new(1248, "Every derived table must have its own alias"));
         };
+        let volatile_calls = self.volatile.calls;
         let ((plan, columns), mut outer) = match before {
             Some(before) => self.query_seeing(subquery, before)?,
             None => (self.nested_query(subquery)?, Vec::new()),
         };
+        if !outer.is_empty() && self.volatile.calls != volatile_calls {
+            return Err(SqlError::unsupported(
+                "RAND() and its like in a LATERAL query that names other columns",
+            ));
+        }
         if let Some(before) = before {
             outer.iter_mut().try_for_each(|(_, column)| self.resolve_outer(before, column))?;
         }

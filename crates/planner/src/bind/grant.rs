@@ -5,7 +5,7 @@
 //! catalogue says it of the others.
 
 use super::{Binder, Bound, is_virtual_database};
-use crate::plan::{Plan, SessionValue, SetRole};
+use crate::plan::{SessionValue, SetRole};
 use crate::privileges::{all_of, canonical_database, database_denied};
 use crate::statement::{
     Account, GrantItem, GrantStatement, GrantVerb, GrantedObject, RoleList, WrittenLevel,
@@ -33,7 +33,7 @@ impl Binder<'_> {
                 }
             }
         };
-        Ok(Bound::without_rows(Plan::Ddl(Box::new(request))))
+        Ok(Bound::ddl(request))
     }
 
     fn role_change(&self, roles: &[Account], accounts: Vec<UserName>, admin: AdminOption) -> RoleChange {

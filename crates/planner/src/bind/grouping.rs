@@ -87,7 +87,8 @@ impl<'a> Groups<'a> {
 
     /// Brings an expression into the group space (aggregates still at [`AGGREGATE_SLOTS`]).
     pub(crate) fn adopt(&mut self, expression: &mut Expression, adopted: Adopted) -> Result<(), SqlError> {
-        if let Some(position) = self.group_by.iter().position(|group| group == expression) {
+        // Of values that are equal the last one goes first, where groups are rolled up.
+        if let Some(position) = self.group_by.iter().rposition(|group| group == expression) {
             *expression = self.group_column(position, expression)?;
             return Ok(());
         }
@@ -140,7 +141,7 @@ impl<'a> Groups<'a> {
         };
         let mut bits: Option<Expression> = None;
         for (position, argument) in self.groupings[number].iter().enumerate() {
-            let group = self.group_by[..self.written].iter().position(|group| group == argument);
+            let group = self.group_by[..self.written].iter().rposition(|group| group == argument);
             let group = group.and_then(|group| i64::try_from(group).ok()).ok_or_else(|| {
                 let text = format!("Argument #{} of GROUPING function is not in GROUP BY", position + 1);
                 SqlError::new(3602, text)
@@ -275,6 +276,7 @@ impl Binder<'_> {
         scope: &Scope,
         select: &[(String, Expression)],
         has_aggregate: impl Fn(&Expression) -> bool,
+        is_rolled_up: bool,
     ) -> Result<Vec<Expression>, SqlError> {
         if items.len() > super::ITEM_COUNT_MAX {
             return Err(SqlError::new(1117, "Too many columns"));
@@ -292,7 +294,8 @@ impl Binder<'_> {
             if has_aggregate(&bound) {
                 return Err(SqlError::new(1056, format!("Can't group on '{item}'")));
             }
-            if !group_by.contains(&bound) {
+            // Each is a level of its own where groups are rolled up.
+            if is_rolled_up || !group_by.contains(&bound) {
                 group_by.push(bound);
             }
         }

@@ -2,35 +2,53 @@
 
 use super::expression::{Place, hex_for_column};
 use super::scope::{Scope, ScopeTable, same_name};
-use super::{Binder, Bound, Clause, VolatilePlace, has_computed_default};
+use super::value_queries::rows_as_query;
+use super::view_change::{Changed, Verb};
+use super::{Binder, Bound, Clause, ColumnUse, VolatilePlace, has_computed_default};
 use crate::plan::{ColumnAssignment, InsertConflict, InsertPlan, Plan, SelectPlan};
 use crate::statement::{Assignment, ColumnName, InsertKind, InsertStatement, ValueOrDefault};
 use expression::Expression;
 use protocol::SqlError;
 use sqlparser::ast::Query;
+use std::sync::Arc;
 use types::{ColumnIndex, TableDefinition};
 
 impl Binder<'_> {
     pub(crate) fn insert(&mut self, insert: &InsertStatement) -> Result<Bound, SqlError> {
-        let table = self.stored_table(&insert.table)?;
-        let scope = Scope::of_table(table.clone(), None);
-        let columns = self.insert_columns(insert, &table)?;
+        let changed = self.changed_table(&insert.table, None, Verb::Insert)?;
+        let (table, scope) = (Arc::clone(&changed.table), changed.scope.clone());
+        if let Some(view) = &changed.view {
+            // A view with a computed column takes no rows.
+            view.all_columns(&scope)?;
+            if !insert.on_duplicate.is_empty() {
+                return Err(SqlError::unsupported("ON DUPLICATE KEY UPDATE through views"));
+            }
+        }
+        let (seen, columns) = self.insert_columns(insert, &changed)?;
         self.stores_computed = has_computed_default(&table);
         let names_all = insert.columns.is_none()
             && (insert.source.is_some() || insert.rows.iter().any(|row| !row.is_empty()));
         if insert.columns.is_some() || names_all {
-            self.uses.inserted = columns.iter().copied().collect();
-            self.uses.inserts_all = names_all;
+            let inserted = seen.into_iter().collect();
+            let uses = ColumnUse { inserted, inserts_all: names_all, ..ColumnUse::default() };
+            self.check_view_columns(&changed, uses)?;
         }
-        let source = match &insert.source {
+        let (columns, given) = if insert.has_queries {
+            let (columns, query) = rows_as_query(insert, &columns)?;
+            (columns, Some(query))
+        } else {
+            (columns, None)
+        };
+        let rows = if given.is_some() { &[][..] } else { insert.rows.as_slice() };
+        let source = match insert.source.as_ref().or(given.as_ref()) {
             Some(query) => {
                 columns.iter().try_for_each(|column| check_not_generated(*column, &table))?;
                 Some(Box::new(self.insert_source(query, columns.len())?))
             }
             None => None,
         };
-        let mut rows = Vec::with_capacity(insert.rows.len());
-        for (number, row) in insert.rows.iter().enumerate() {
+        let mut bound_rows = Vec::with_capacity(rows.len());
+        for (number, row) in rows.iter().enumerate() {
             let is_empty = row.is_empty() && insert.columns.as_ref().is_none_or(Vec::is_empty);
             if row.len() != columns.len() && !is_empty {
                 return Err(SqlError::new(
@@ -38,12 +56,12 @@ impl Binder<'_> {
                     format!("Column count doesn't match value count at row {}", number + 1),
                 ));
             }
-            rows.push(self.insert_row(row, &columns, &table, &scope)?);
+            bound_rows.push(self.insert_row(row, &columns, &table, &scope)?);
         }
         // `VALUES ()`: every column gets its default.
-        let all_empty = source.is_none() && !columns.is_empty() && rows.iter().all(Vec::is_empty);
+        let all_empty = source.is_none() && !columns.is_empty() && bound_rows.iter().all(Vec::is_empty);
         let columns = if all_empty { Vec::new() } else { columns };
-        if rows.iter().any(|row| row.len() != columns.len()) {
+        if bound_rows.iter().any(|row| row.len() != columns.len()) {
             return Err(SqlError::new(1136, "Column count doesn't match value count at row 1"));
         }
         let conflict = if insert.on_duplicate.is_empty() {
@@ -53,7 +71,7 @@ impl Binder<'_> {
                 InsertKind::Replace => InsertConflict::Replace,
             }
         } else {
-            self.volatile_place = VolatilePlace::Rows;
+            self.volatile.place = VolatilePlace::Rows;
             let assignments = self.on_duplicate(insert, scope).map_err(|error| match error.code {
                 1054 if source.is_some() => {
                     SqlError::unsupported("columns of the SELECT in ON DUPLICATE KEY UPDATE")
@@ -66,7 +84,8 @@ impl Binder<'_> {
                 InsertConflict::Update(assignments)
             }
         };
-        let plan = InsertPlan { table, columns, rows, source, conflict };
+        let view_check = changed.view.and_then(|view| view.check);
+        let plan = InsertPlan { table, columns, rows: bound_rows, source, conflict, view_check };
         Ok(Bound::without_rows(Plan::Insert(Box::new(plan))))
     }
 
@@ -79,23 +98,30 @@ impl Binder<'_> {
         Ok(plan)
     }
 
+    /// The columns that get values: as the statement sees them, and in the table.
     fn insert_columns(
         &self,
         insert: &InsertStatement,
-        table: &TableDefinition,
-    ) -> Result<Vec<ColumnIndex>, SqlError> {
+        changed: &Changed,
+    ) -> Result<(Vec<ColumnIndex>, Vec<ColumnIndex>), SqlError> {
         let Some(names) = &insert.columns else {
-            return Ok(table.visible_columns().map(|(column, _)| column).collect());
+            let seen = changed.seen().visible_columns().map(|(column, _)| column).collect::<Vec<_>>();
+            let columns = match &changed.view {
+                Some(view) => view.all_columns(&changed.scope)?,
+                None => seen.clone(),
+            };
+            return Ok((seen, columns));
         };
-        let mut columns = Vec::with_capacity(names.len());
+        let (mut all_seen, mut columns) = (Vec::with_capacity(names.len()), Vec::with_capacity(names.len()));
         for name in names {
-            let column = self.own_column(name, table, &insert.table.name)?;
+            let (seen, column) = self.changed_column(name, changed, &insert.table.name)?;
             if columns.contains(&column) {
                 return Err(SqlError::new(1110, format!("Column '{}' specified twice", name.name)));
             }
+            all_seen.push(seen);
             columns.push(column);
         }
-        Ok(columns)
+        Ok((all_seen, columns))
     }
 
     /// A column of the table that is changed, perhaps qualified by it.
@@ -128,7 +154,11 @@ impl Binder<'_> {
         let mut values = Vec::with_capacity(row.len());
         for (value, column) in row.iter().zip(columns) {
             let mut place = Place::new(scope, Clause::FieldList);
-            values.push(self.stored_value(value, *column, table, &mut place)?);
+            let mut value = self.stored_value(value, *column, table, &mut place)?;
+            if let Some(value) = &mut value {
+                self.resolve(scope, value)?;
+            }
+            values.push(value);
         }
         Ok(values)
     }
@@ -195,12 +225,12 @@ impl Binder<'_> {
 fn check_not_generated(column: ColumnIndex, table: &TableDefinition) -> Result<(), SqlError> {
     let TableDefinition { name, .. } = table;
     let column = table.column_at(column);
-    if column.is_generated() {
-        let text = format!(
-            "The value specified for generated column '{}' in table '{name}' is not allowed.",
-            column.name
-        );
-        return Err(SqlError::new(3105, text));
-    }
-    Ok(())
+    if column.is_generated() { Err(generated_value(&column.name, name)) } else { Ok(()) }
+}
+
+/// 3105.
+pub(super) fn generated_value(column: &str, table: &str) -> SqlError {
+    let text =
+        format!("The value specified for generated column '{column}' in table '{table}' is not allowed.");
+    SqlError::new(3105, text)
 }

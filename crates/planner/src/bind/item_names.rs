@@ -5,7 +5,7 @@ use crate::modes::TextModes;
 
 /// The text of each item of the first select list outside of parentheses.
 pub(crate) fn item_texts(text: &str, modes: TextModes) -> Vec<&str> {
-    const MODIFIERS: [&str; 9] = [
+    const MODIFIERS: [&str; 10] = [
         "all",
         "distinct",
         "distinctrow",
@@ -15,6 +15,7 @@ pub(crate) fn item_texts(text: &str, modes: TextModes) -> Vec<&str> {
         "sql_buffer_result",
         "sql_no_cache",
         "sql_calc_found_rows",
+        "straight_join",
     ];
     const ENDS: [&str; 13] = [
         "from",

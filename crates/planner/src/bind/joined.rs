@@ -8,7 +8,9 @@ use super::scope::Scope;
 use super::select::{Body, Parts, check_distinct_order, distinct};
 use super::{Binder, Clause};
 use crate::algebra::{Draft, SUBQUERY_SLOTS, Subquery, SubqueryPlace, equalities, filtered, to_positions};
-use crate::plan::{Limit, Relation, ResultColumn, SelectPlan, Source, Steps};
+use crate::join_order::{self, Counts, TableOrder};
+use crate::nulls;
+use crate::plan::{Limit, Relation, ResultColumn, SelectPlan, Source};
 use crate::steps::steps_of;
 use expression::{ColumnSlot, Expression};
 use protocol::SqlError;
@@ -21,11 +23,9 @@ impl Binder<'_> {
         parts: &Parts<'_>,
         in_share_mode: bool,
     ) -> Result<(SelectPlan, Vec<ResultColumn>), SqlError> {
-        if !parts.locks.is_empty() || in_share_mode {
-            return Err(SqlError::unsupported("FOR UPDATE and FOR SHARE over joins"));
-        }
         let from = self.bind_from(&parts.select.from)?;
         let (draft, scope) = (from.draft, from.scope);
+        let locks = self.table_locks(parts.locks, in_share_mode, &scope)?;
         let selection = match &parts.select.selection {
             Some(selection) => Some(self.expression(selection, &mut Place::new(&scope, Clause::Where))?),
             None => None,
@@ -40,7 +40,13 @@ impl Binder<'_> {
         if distinct {
             check_distinct_order(&body)?;
         }
-        self.joined_plan((draft, &scope), conjuncts, body, limit, distinct)
+        if locks.is_empty() {
+            return self.joined_plan((draft, &scope), conjuncts, body, limit, distinct);
+        }
+        if distinct {
+            return Err(SqlError::unsupported("FOR UPDATE and FOR SHARE over DISTINCT of joined rows"));
+        }
+        self.locked_plan((draft, &scope), conjuncts, body, limit, locks)
     }
 
     /// The plan of a SELECT whose parts are bound, with the subqueries that were met.
@@ -64,6 +70,9 @@ impl Binder<'_> {
         let reads_subquery =
             |conjunct: &Expression| conjunct.columns().iter().any(|slot| slot.0 >= SUBQUERY_SLOTS);
         let (mut filter, mut early, mut late) = (Vec::new(), Vec::new(), Vec::new());
+        let is_moved = |conjunct: &&Expression| !conjunct.is_volatile();
+        let needed = conjuncts.iter().filter(is_moved).flat_map(nulls::rejected).collect();
+        draft = draft.without_needless_outer(&needed);
         for conjunct in conjuncts {
             if conjunct.is_volatile() {
                 filter.push(conjunct);
@@ -73,6 +82,12 @@ impl Binder<'_> {
                 early.extend(draft.push(conjunct));
             }
         }
+        // Variables are assigned in the order of the rows.
+        let is_free = self.variables.is_empty();
+        let order = if is_free { body.table_order } else { TableOrder::Written };
+        let mut counts = Counts::new(self.context.statistics, &mut self.joins.bands);
+        let (draft, above) = join_order::ordered(draft, order, &mut counts);
+        early.extend(above);
         let conditions = filter.iter().chain(&early).chain(&late);
         let mut used: BTreeSet<ColumnSlot> = conditions.flat_map(Expression::columns).collect();
         used.extend(of_where.iter().chain(&of_source).flat_map(Subquery::columns));
@@ -109,9 +124,9 @@ impl Binder<'_> {
             limit,
             lock: None,
             counts_found: false,
-            steps: Steps::default(),
+            steps: Box::default(),
         };
-        plan.steps = steps_of(&plan, self.volatile_calls > 0);
+        plan.steps = Box::new(steps_of(&plan, self.volatile.calls > 0));
         Ok((plan, body.columns))
     }
 }

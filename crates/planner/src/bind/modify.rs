@@ -3,13 +3,14 @@
 use super::change::{Assigned, Change};
 use super::expression::{Aliases, Place};
 use super::scope::Scope;
-use super::{Binder, Bound, Clause, VolatilePlace, has_computed_default};
+use super::view_change::{Changed, Verb};
+use super::{Binder, Bound, Clause, ColumnUse, VolatilePlace, has_computed_default};
 use crate::access_path::{self, Purpose, Wanted};
 use crate::algebra::Draft;
 use crate::plan::{
     ChangeVerb, ColumnAssignment, DeletePlan, Limit, Plan, ScanDirection, SortKey, TableAccess, UpdatePlan,
 };
-use crate::statement::{DeleteStatement, OrderItem, TableReference, UpdateStatement};
+use crate::statement::{DeleteStatement, OrderItem, UpdateStatement};
 use expression::Expression;
 use protocol::SqlError;
 use sqlparser::ast::Expr;
@@ -18,47 +19,64 @@ use types::TableDefinition;
 
 impl Binder<'_> {
     pub(crate) fn update(&mut self, update: &UpdateStatement) -> Result<Bound, SqlError> {
-        let (table, scope) = self.modified_table(&update.table)?;
-        self.volatile_place = VolatilePlace::Rows;
+        let before = self.open_with(&update.with.iter().collect::<Vec<_>>())?;
+        let changed = self.changed_table(&update.table.name, update.table.alias.as_deref(), Verb::Update)?;
+        let (table, scope, alias) = (Arc::clone(&changed.table), changed.scope.clone(), changed.alias());
+        // Variables are assigned here, in the order of the rows: a query finds these and computes the new values.
+        let is_counted = !self.variables.is_empty();
+        self.volatile.place = if is_counted { VolatilePlace::Restless } else { VolatilePlace::Rows };
         self.stores_computed = has_computed_default(&table);
         self.subqueries = Some(Vec::new());
-        let alias = scope.table().map_or_else(String::new, |table| table.alias.clone());
         let mut assignments = Vec::with_capacity(update.assignments.len());
+        let mut uses = ColumnUse::default();
         for assignment in &update.assignments {
-            let column = self.own_column(&assignment.column, &table, &alias)?;
-            self.uses.updated.insert(column);
+            let (seen, column) = self.changed_column(&assignment.column, &changed, &alias)?;
+            uses.updated.insert(seen);
             let mut place = Place::new(&scope, Clause::FieldList);
-            let value = self.stored_value(&assignment.value, column, &table, &mut place)?;
+            let mut value = self.stored_value(&assignment.value, column, &table, &mut place)?;
+            if let Some(value) = &mut value {
+                self.resolve(&scope, value)?;
+            }
             // DEFAULT is what it has anyway.
             if !table.column_at(column).is_generated() {
                 assignments.push(ColumnAssignment { column, value });
             }
         }
+        self.check_view_columns(&changed, uses)?;
         let rows =
-            self.modified_rows(&scope, update.selection.as_ref(), &update.order_by, update.limit.as_ref())?;
-        if self.has_subqueries() {
+            self.modified_rows(&changed, update.selection.as_ref(), &update.order_by, update.limit.as_ref())?;
+        if self.has_subqueries() || is_counted {
+            if changed.view.is_some() {
+                return Err(beside_subqueries());
+            }
             if update.ignore {
-                return Err(SqlError::unsupported("UPDATE IGNORE beside subqueries"));
+                return Err(SqlError::unsupported("UPDATE IGNORE beside subqueries or assigned variables"));
             }
             let assigned = assignments.into_iter().map(|set| (set.column, set.value)).collect();
-            return self.changed(rows.change(ChangeVerb::Update, table, alias, scope, assigned));
+            return self.changed(before, rows.change(ChangeVerb::Update, table, alias, scope, assigned));
         }
         let (access, order_by_index) = rows.access(table, alias);
         let ModifiedRows { order_by, limit, .. } = rows;
         let ignore = update.ignore;
-        let plan = UpdatePlan { access, assignments, order_by, order_by_index, limit, ignore };
+        let view_check = changed.view.and_then(|view| view.check);
+        let plan = UpdatePlan { access, assignments, order_by, order_by_index, limit, ignore, view_check };
         Ok(Bound::without_rows(Plan::Update(Box::new(plan))))
     }
 
     pub(crate) fn delete(&mut self, delete: &DeleteStatement) -> Result<Bound, SqlError> {
-        let (table, scope) = self.modified_table(&delete.table)?;
-        self.volatile_place = VolatilePlace::Rows;
+        let before = self.open_with(&delete.with.iter().collect::<Vec<_>>())?;
+        let changed = self.changed_table(&delete.table.name, delete.table.alias.as_deref(), Verb::Delete)?;
+        let (table, scope, alias) = (Arc::clone(&changed.table), changed.scope.clone(), changed.alias());
+        let is_counted = !self.variables.is_empty();
+        self.volatile.place = if is_counted { VolatilePlace::Restless } else { VolatilePlace::Rows };
         self.subqueries = Some(Vec::new());
-        let alias = scope.table().map_or_else(String::new, |table| table.alias.clone());
         let rows =
-            self.modified_rows(&scope, delete.selection.as_ref(), &delete.order_by, delete.limit.as_ref())?;
-        if self.has_subqueries() {
-            return self.changed(rows.change(ChangeVerb::Delete, table, alias, scope, Vec::new()));
+            self.modified_rows(&changed, delete.selection.as_ref(), &delete.order_by, delete.limit.as_ref())?;
+        if self.has_subqueries() || is_counted {
+            if changed.view.is_some() {
+                return Err(beside_subqueries());
+            }
+            return self.changed(before, rows.change(ChangeVerb::Delete, table, alias, scope, Vec::new()));
         }
         let (access, order_by_index) = rows.access(table, alias);
         let ModifiedRows { order_by, limit, .. } = rows;
@@ -70,23 +88,22 @@ impl Binder<'_> {
         self.subqueries.as_ref().is_some_and(|subqueries| !subqueries.is_empty())
     }
 
-    fn modified_table(&self, reference: &TableReference) -> Result<(Arc<TableDefinition>, Scope), SqlError> {
-        let table = self.stored_table(&reference.name)?;
-        let scope = Scope::of_table(table.clone(), reference.alias.as_deref());
-        Ok((table, scope))
-    }
-
     fn modified_rows(
         &mut self,
-        scope: &Scope,
+        changed: &Changed,
         selection: Option<&Expr>,
         order_by: &[OrderItem],
         limit: Option<&Expr>,
     ) -> Result<ModifiedRows, SqlError> {
-        let selection = match selection {
-            Some(selection) => Some(self.expression(selection, &mut Place::new(scope, Clause::Where))?),
-            None => None,
-        };
+        let scope = &changed.scope;
+        let mut conditions = changed.view.as_ref().map_or_else(Vec::new, |view| view.conditions.clone());
+        if let Some(selection) = selection {
+            let mut selection = self.expression(selection, &mut Place::new(scope, Clause::Where))?;
+            self.resolve(scope, &mut selection)?;
+            conditions.push(selection);
+        }
+        let selection =
+            if conditions.len() > 1 { Some(Expression::and(conditions)) } else { conditions.pop() };
         let order_by = self.modified_order(order_by, scope)?;
         let count = limit.map(|limit| self.limit_number(limit)).transpose()?;
         Ok(ModifiedRows { selection, order_by, limit: Limit { count, offset: None } })
@@ -97,13 +114,18 @@ impl Binder<'_> {
         for item in items {
             let mut place = Place::new(scope, Clause::OrderBy);
             place.aliases = Some(Aliases { items: &[], first: false });
-            let expression: Expression = self.expression(&item.expression, &mut place)?;
+            let mut expression: Expression = self.expression(&item.expression, &mut place)?;
+            self.resolve(scope, &mut expression)?;
             if !expression.is_constant() {
                 keys.push(SortKey { expression, descending: item.descending });
             }
         }
         Ok(keys)
     }
+}
+
+fn beside_subqueries() -> SqlError {
+    SqlError::unsupported("changes through views beside subqueries")
 }
 
 /// Which rows a statement changes, in which order.

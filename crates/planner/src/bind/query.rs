@@ -15,9 +15,10 @@ use super::scope::Scope;
 use super::select::{Body, Parts, check_select};
 use super::{Binder, Bound, Clause, computed_column};
 use crate::algebra::Draft;
+use crate::join_order::TableOrder;
 use crate::limits::{self, SELECT_ITEM_COUNT_MAX};
 use crate::plan::{
-    Branch, Equals, Limit, Plan, Relation, ResultColumn, SelectPlan, SetOperation, SetStep, SetVerb,
+    Branch, Equals, Limit, Plan, Relation, ResultColumn, SelectPlan, SetOperation, SetStep, SetVerb, Source,
     ValueRows,
 };
 use crate::statement::SelectStatement;
@@ -64,8 +65,12 @@ impl Binder<'_> {
         let (mut plan, columns) = match &parts.body {
             QueryBody::One(block) => {
                 let counts_found = counts_found(block);
+                let is_locking = !block.locks.is_empty() || statement.lock_in_share_mode;
                 let block = if parts.withs.is_empty() { *block } else { block.found() };
                 let (mut plan, columns) = self.block(&block, statement.lock_in_share_mode)?;
+                if counts_found && is_locking && matches!(plan.source, Source::Joined { .. }) {
+                    return Err(SqlError::unsupported("SQL_CALC_FOUND_ROWS of joined rows that are locked"));
+                }
                 plan.counts_found = counts_found;
                 (plan, columns)
             }
@@ -73,13 +78,18 @@ impl Binder<'_> {
             QueryBody::Several(body) => self.set_operation(body, &parts)?,
         };
         self.close_with(before, &mut plan);
+        let columns = self.left_in_variables(statement, columns)?;
         Ok(Bound { plan: Plan::Select(Box::new(plan)), columns })
     }
 
     /// A query in a query: as a plan of its own.
     pub(super) fn nested_query(&mut self, query: &Query) -> Result<BoundQuery, SqlError> {
-        self.relation_count += 1;
-        limits::exceeds("relation_count_max", self.relation_count, self.context.limits.relation_count_max)?;
+        self.joins.relation_count += 1;
+        limits::exceeds(
+            "relation_count_max",
+            self.joins.relation_count,
+            self.context.limits.relation_count_max,
+        )?;
         let parts = query_parts(self.text, query)?;
         let before = self.open_with(&parts.withs)?;
         let mut bound = self.nested_parts(&parts)?;
@@ -102,12 +112,7 @@ impl Binder<'_> {
         if counts_found(block) {
             return Err(SqlError::unsupported("SQL_CALC_FOUND_ROWS in a query within a query"));
         }
-        let volatile_calls = self.volatile_calls;
-        let bound = self.block(&block.found(), false)?;
-        if self.volatile_calls != volatile_calls {
-            return Err(SqlError::unsupported("RAND() and its like in a query within a query"));
-        }
-        Ok(bound)
+        self.block(&block.found(), false)
     }
 
     /// UNION, INTERSECT, EXCEPT, with the clauses of the whole.
@@ -214,14 +219,21 @@ impl Binder<'_> {
         let projection = items.collect();
         let relation = Relation::Values(Arc::new(ValueRows { names, rows }));
         let draft = Draft::Query { relation, width, first_slot: 0, filter: Vec::new(), outer: Vec::new() };
-        let body =
-            Body { projection, columns, grouping: None, windows: None, having: None, order_by: Vec::new() };
+        let body = Body {
+            table_order: TableOrder::Free,
+            projection,
+            columns,
+            grouping: None,
+            windows: None,
+            having: None,
+            order_by: Vec::new(),
+        };
         self.joined_plan((draft, &Scope::default()), Vec::new(), body, Limit::default(), false)
     }
 
     fn value_rows(&mut self, values: &Values) -> Result<Vec<Vec<Expression>>, SqlError> {
         let scope = Scope::default();
-        let volatile_calls = self.volatile_calls;
+        let volatile_calls = self.volatile.calls;
         let mut rows: Vec<Vec<Expression>> = Vec::with_capacity(values.rows.len());
         for (number, row) in values.rows.iter().enumerate() {
             if row.content.is_empty() {
@@ -240,7 +252,7 @@ impl Binder<'_> {
             let bound = row.content.iter().map(|value| self.expression(value, &mut place));
             rows.push(bound.collect::<Result<_, _>>()?);
         }
-        if self.volatile_calls != volatile_calls {
+        if self.volatile.calls != volatile_calls {
             return Err(SqlError::unsupported("RAND() and its like in VALUES"));
         }
         Ok(rows)
@@ -284,7 +296,15 @@ impl Binder<'_> {
         let relation = Relation::Set(Arc::new(set));
         let draft = Draft::Query { relation, width, first_slot: 0, filter: Vec::new(), outer: Vec::new() };
         let projection = items.into_iter().map(|(_, column)| column).collect();
-        let body = Body { projection, columns, grouping: None, windows: None, having: None, order_by };
+        let body = Body {
+            table_order: TableOrder::Free,
+            projection,
+            columns,
+            grouping: None,
+            windows: None,
+            having: None,
+            order_by,
+        };
         self.joined_plan((draft, &scope), Vec::new(), body, limit, false)
     }
 }

@@ -10,8 +10,9 @@ use super::scope::{Scope, ScopeTable, Visible, same_name};
 use super::{Binder, Clause, NamedTable, VolatilePlace, computed_column, system_table_rejected};
 use crate::access_path::{self, Purpose, Wanted};
 use crate::algebra::{Dependency, Draft, ITEM_SLOTS, Subquery, SubqueryPlace, equalities};
+use crate::join_order::TableOrder;
 use crate::limits::SELECT_ITEM_COUNT_MAX;
-use crate::plan::{ColumnOrigin, Grouping, Limit, ResultColumn, SelectPlan, SortKey, Source, Steps, Windows};
+use crate::plan::{ColumnOrigin, Grouping, Limit, ResultColumn, SelectPlan, SortKey, Source, Windows};
 use crate::privileges;
 use crate::statement::TableName;
 use crate::steps::steps_of;
@@ -112,14 +113,20 @@ impl Binder<'_> {
         }
         let has_subqueries = self.subqueries.as_ref().is_some_and(|subqueries| !subqueries.is_empty());
         if has_subqueries || matches!(named, Some(NamedTable::Virtual(..))) {
-            if has_subqueries && lock.is_some() {
-                return Err(SqlError::unsupported("FOR UPDATE and FOR SHARE beside subqueries"));
-            }
             let draft = match named {
                 None => Draft::One,
                 Some(named) => self.table_draft(named, alias, 0),
             };
-            return self.joined_plan((draft, &scope), conjuncts, body, limit, distinct);
+            if !has_subqueries || lock.is_none() {
+                return self.joined_plan((draft, &scope), conjuncts, body, limit, distinct);
+            }
+            if distinct {
+                return Err(SqlError::unsupported(
+                    "FOR UPDATE and FOR SHARE over DISTINCT beside subqueries",
+                ));
+            }
+            let locks = self.table_locks(parts.locks, in_share_mode, &scope)?;
+            return self.locked_plan((draft, &scope), conjuncts, body, limit, locks);
         }
         let is_made = body.grouping.is_some() || body.windows.is_some();
         let ordered: &[SortKey] = if is_made { &[] } else { &body.order_by };
@@ -162,9 +169,9 @@ impl Binder<'_> {
             limit,
             lock,
             counts_found: false,
-            steps: Steps::default(),
+            steps: Box::default(),
         };
-        plan.steps = steps_of(&plan, self.volatile_calls > 0);
+        plan.steps = Box::new(steps_of(&plan, self.volatile.calls > 0));
         Ok((plan, body.columns))
     }
 
@@ -206,10 +213,10 @@ impl Binder<'_> {
             .iter()
             .map(|item| (item.alias.clone().unwrap_or_default(), item.expression.clone()))
             .collect();
-        let volatile_place = std::mem::replace(&mut self.volatile_place, VolatilePlace::Restless);
+        let volatile_place = std::mem::replace(&mut self.volatile.place, VolatilePlace::Restless);
         let is_aggregate = |expression: &Expression| uses_slot_from(expression, first_slot);
-        let group_by = self.group_by(grouped, scope, &all, is_aggregate)?;
-        self.volatile_place = volatile_place;
+        let group_by = self.group_by(grouped, scope, &all, is_aggregate, is_rolled_up)?;
+        self.volatile.place = volatile_place;
         if group_by.iter().any(Expression::sleeps) {
             return Err(SqlError::unsupported("SLEEP() in GROUP BY"));
         }
@@ -286,7 +293,10 @@ impl Binder<'_> {
         if self.views.names.is_some() {
             self.note_items(parts, scope, &columns)?;
         }
-        Ok(Body { projection, columns, grouping, windows, having, order_by })
+        let is_straight =
+            parts.select.select_modifiers.as_ref().is_some_and(|modifiers| modifiers.straight_join);
+        let table_order = if is_straight { TableOrder::Written } else { TableOrder::Free };
+        Ok(Body { table_order, projection, columns, grouping, windows, having, order_by })
     }
 
     /// The items of GROUP BY, and whether they are rolled up.
@@ -501,6 +511,8 @@ fn text_of(value: &AstValue) -> Option<String> {
 
 /// Everything but rows and limits.
 pub(super) struct Body {
+    /// The order of the tables of FROM.
+    pub(super) table_order: TableOrder,
     pub(super) projection: Vec<Expression>,
     pub(super) columns: Vec<ResultColumn>,
     pub(super) grouping: Option<Grouping>,
@@ -660,8 +672,14 @@ pub(super) fn check_select(text: &str, select: &Select) -> Result<(), SqlError> 
         value_table_mode,
         flavor,
     } = select;
-    if into.is_some() {
-        return Err(SqlError::unsupported("SELECT ... INTO"));
+    if let Some(into) = into {
+        // In its right place the parser has taken it out.
+        return Err(match into.targets.first() {
+            Some(Expr::Identifier(name)) if !name.value.starts_with('@') => {
+                SqlError::new(1327, format!("Undeclared variable: {}", name.value))
+            }
+            _ => syntax_error_at_word(text, &["INTO"]),
+        });
     }
     let is_foreign = top.is_some()
         || exclude.is_some()
@@ -792,7 +810,20 @@ fn check_locked_name(
     Err(SqlError::new(3568, format!("Unresolved table name {name} in locking clause.")))
 }
 
-/// The timeout is the session's to fill in.
+/// The lock that a clause wants. The timeout is the session's to fill in.
+pub(super) fn lock_of(clause: &LockClause) -> (LockMode, LockWait) {
+    let mode = match clause.lock_type {
+        LockType::Share => LockMode::Shared,
+        LockType::Update => LockMode::Exclusive,
+    };
+    let wait = match clause.nonblock {
+        None => LockWait::Wait { timeout_ms: 0 },
+        Some(NonBlock::Nowait) => LockWait::NoWait,
+        Some(NonBlock::SkipLocked) => LockWait::SkipLocked,
+    };
+    (mode, wait)
+}
+
 fn lock(
     locks: &[LockClause],
     in_share_mode: bool,
@@ -801,18 +832,7 @@ fn lock(
     const WAIT: LockWait = LockWait::Wait { timeout_ms: 0 };
     match locks {
         [] => Ok(in_share_mode.then_some((LockMode::Shared, WAIT))),
-        [LockClause { lock_type, of: _, nonblock }] if !in_share_mode => {
-            let mode = match lock_type {
-                LockType::Share => LockMode::Shared,
-                LockType::Update => LockMode::Exclusive,
-            };
-            let wait = match nonblock {
-                None => WAIT,
-                Some(NonBlock::Nowait) => LockWait::NoWait,
-                Some(NonBlock::SkipLocked) => LockWait::SkipLocked,
-            };
-            Ok(Some((mode, wait)))
-        }
+        [clause] if !in_share_mode => Ok(Some(lock_of(clause))),
         _ => Err(SqlError::new(3569, format!("Table {table} appears in multiple locking clauses."))),
     }
 }

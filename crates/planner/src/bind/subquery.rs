@@ -176,7 +176,11 @@ impl Binder<'_> {
         if self.subqueries.is_none() || place.new_row.is_some() {
             return Err(SqlError::unsupported("subqueries here"));
         }
+        let volatile_calls = self.volatile.calls;
         let ((plan, columns), outer) = self.query_seeing(query, place.scope)?;
+        if self.volatile.calls != volatile_calls {
+            return Err(SqlError::unsupported("RAND(), := and their like in a subquery of an expression"));
+        }
         Ok(Inner { plan, columns, outer })
     }
 

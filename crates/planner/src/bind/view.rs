@@ -18,7 +18,7 @@ use super::scope::{Scope, ScopeTable};
 use super::session::{result_column, table_of_columns};
 use super::{Binder, Clause};
 use crate::algebra::Draft;
-use crate::bind::expression::{Aggregates, Place};
+use crate::bind::expression::{Aggregates, Place, WindowPlace};
 use crate::plan::{Derived, Relation, ResultColumn, Show};
 use crate::statement::{CreateViewStatement, Statement};
 use crate::view_text::{self, quoted};
@@ -107,8 +107,9 @@ impl Binder<'_> {
         Ok(Part { draft, scope: Scope { tables: vec![table], visible: Vec::new() } })
     }
 
-    /// Binds a view's query: with the view's database, privileges and collation, and no names of this statement.
-    fn in_view<T>(
+    /// Binds a view's query, or what is behind it: with the view's database, privileges and collation, and no names of
+    /// this statement.
+    pub(super) fn in_view<T>(
         &mut self,
         view: &ViewDefinition,
         bind: impl FnOnce(&mut Binder<'_>) -> Result<T, SqlError>,
@@ -142,7 +143,7 @@ impl Binder<'_> {
     }
 
     /// The query of a view that is there.
-    fn stored_query(&self, view: &ViewDefinition) -> Result<Box<Query>, SqlError> {
+    pub(super) fn stored_query(&self, view: &ViewDefinition) -> Result<Box<Query>, SqlError> {
         parsed_query(&view.query, &BindContext { modes: VIEW_MODES, ..*self.context })
     }
 
@@ -153,7 +154,28 @@ impl Binder<'_> {
         context: &BindContext<'_>,
         bind: impl FnOnce(&mut Binder<'_>) -> Result<T, SqlError>,
     ) -> Result<T, SqlError> {
-        let mut inner = Binder {
+        let mut inner = self.inner_binder(text, context);
+        let bound = bind(&mut inner);
+        self.session_values = inner.session_values;
+        self.substituted = inner.substituted;
+        self.common_count = inner.common_count;
+        self.virtual_reads = inner.virtual_reads;
+        self.joins = inner.joins;
+        self.volatile.calls = inner.volatile.calls;
+        self.views = inner.views;
+        self.variables = inner.variables;
+        let bound = bound?;
+        inner.reads.iter().try_for_each(|(table, uses)| privileges::check_columns(table, uses, context))?;
+        Ok(bound)
+    }
+
+    /// The binder of another text. It is not on the stack, where views within views would pile up.
+    #[inline(never)]
+    fn inner_binder<'b>(&mut self, text: &'b str, context: &'b BindContext<'b>) -> Box<Binder<'b>>
+    where
+        Self: 'b,
+    {
+        Box::new(Binder {
             text,
             context,
             parameter_types: self.parameter_types,
@@ -169,29 +191,19 @@ impl Binder<'_> {
             common_count: self.common_count,
             virtual_reads: std::mem::take(&mut self.virtual_reads),
             rounds: self.rounds,
-            relation_count: self.relation_count,
-            volatile_calls: self.volatile_calls,
+            joins: std::mem::take(&mut self.joins),
+            volatile: self.volatile,
             stores_computed: self.stores_computed,
-            volatile_place: self.volatile_place,
             views: std::mem::take(&mut self.views),
-        };
-        let bound = bind(&mut inner);
-        self.session_values = inner.session_values;
-        self.substituted = inner.substituted;
-        self.common_count = inner.common_count;
-        self.virtual_reads = inner.virtual_reads;
-        self.relation_count = inner.relation_count;
-        self.volatile_calls = inner.volatile_calls;
-        self.views = inner.views;
-        let bound = bound?;
-        inner.reads.iter().try_for_each(|(table, uses)| privileges::check_columns(table, uses, context))?;
-        Ok(bound)
+            variables: std::mem::take(&mut self.variables),
+        })
     }
 
     /// The tables of a view's SELECT for the FROM around it. None: something of it cannot be merged.
     fn merged(&mut self, select: &Select, next_slot: &mut u16) -> Result<Option<Merged>, SqlError> {
-        let volatile_calls = self.volatile_calls;
+        let volatile_calls = self.volatile.calls;
         self.subqueries = Some(Vec::new());
+        self.windows = Some(self.named_windows(&select.named_window)?);
         let Part { mut draft, scope } = self.bind_from_at(&select.from, next_slot)?;
         let mut is_updatable = false;
         let mut aggregates = Aggregates { first_slot: *next_slot, ..Aggregates::default() };
@@ -201,6 +213,7 @@ impl Binder<'_> {
             let SelectItem::ExprWithAlias { expr, alias } = item else { return Ok(None) };
             let mut place = Place::new(&scope, Clause::FieldList);
             place.aggregates = Some(&mut aggregates);
+            place.windows = WindowPlace::Allowed;
             let mut expression = self.expression(expr, &mut place)?;
             let mut column =
                 super::computed_column(alias.value.clone(), expression.sql_type.clone(), expression.nullable);
@@ -221,9 +234,11 @@ impl Binder<'_> {
         }
         let has_subqueries = self.subqueries.take().is_some_and(|subqueries| !subqueries.is_empty());
         let is_computed = items.iter().any(|item| item.as_column().is_none());
+        let has_windows = self.windows.take().is_some_and(|windows| windows.has_calls());
         let is_whole = has_subqueries
+            || has_windows
             || !aggregates.calls.is_empty()
-            || self.volatile_calls != volatile_calls
+            || self.volatile.calls != volatile_calls
             || (is_computed && self.views.outer_joins > 0);
         if is_whole {
             return Ok(None);
@@ -314,11 +329,11 @@ impl Binder<'_> {
             self.views.warnings.push((1449, unknown_definer(&definer).message));
         }
         let query = parsed_query(&create.query, self.context)?;
-        let (context, relation_count) = (*self.context, self.relation_count);
+        let (context, relation_count) = (*self.context, self.joins.relation_count);
         self.views.names = Some(Box::default());
         let (_, columns) = self.within(&create.query, &context, |binder| binder.nested_query(&query))?;
         let names = self.views.names.take().unwrap_or_default();
-        self.relation_count = relation_count;
+        self.joins.relation_count = relation_count;
         let columns = column_names(&create.columns, &columns)?;
         let database = self.context.database.unwrap_or(&name.database);
         let query = view_text::full(&query, &names, database, Some(&columns))?;
@@ -345,9 +360,9 @@ impl Binder<'_> {
         // The account that makes a view for another one may see what it sees.
         let own = ViewDefinition { security: ViewSecurity::Invoker, ..view.clone() };
         let query = self.stored_query(&view)?;
-        let relation_count = self.relation_count;
+        let relation_count = self.joins.relation_count;
         let (_, columns): BoundQuery = self.in_view(&own, |binder| binder.nested_query(&query))?;
-        self.relation_count = relation_count;
+        self.joins.relation_count = relation_count;
         let wants_merge = view.algorithm != ViewAlgorithm::TempTable;
         let items = match merged_select(&query).filter(|_| wants_merge) {
             Some(select) => self.in_view(&own, |binder| binder.merged(select, &mut 0))?,
@@ -392,6 +407,9 @@ fn parsed_query(text: &str, context: &BindContext<'_>) -> Result<Box<Query>, Sql
         return Err(SqlError::new(1351, "View's SELECT contains a variable or parameter"));
     }
     match parsed.statement {
+        Statement::Select(select) if !select.into.is_empty() => {
+            Err(SqlError::new(1350, "View's SELECT contains a 'INTO' clause"))
+        }
         Statement::Select(select) if !select.lock_in_share_mode => Ok(select.query),
         _ => Err(crate::syntax::syntax_error(text, 0)),
     }
@@ -468,7 +486,7 @@ fn invalid(view: &ViewDefinition) -> SqlError {
 }
 
 /// An error in a view's query says what the view is made of: not everybody may know that.
-fn invalid_view(error: SqlError, view: &ViewDefinition) -> SqlError {
+pub(super) fn invalid_view(error: SqlError, view: &ViewDefinition) -> SqlError {
     const HIDDEN: [u16; 9] = [1044, 1049, 1054, 1109, 1142, 1143, 1146, 1305, 1356];
     if HIDDEN.contains(&error.code) { invalid(view) } else { error }
 }

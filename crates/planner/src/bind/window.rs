@@ -45,6 +45,13 @@ pub(crate) struct WindowsDraft {
     calls: Vec<(usize, WindowCall)>,
 }
 
+impl WindowsDraft {
+    /// Whether there are window functions.
+    pub(super) fn has_calls(&self) -> bool {
+        !self.calls.is_empty()
+    }
+}
+
 /// A window of the WINDOW clause.
 #[derive(Debug)]
 struct NamedWindow {

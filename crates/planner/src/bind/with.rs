@@ -129,7 +129,11 @@ impl Binder<'_> {
             let number = std::mem::replace(&mut self.common[position].number, last);
             self.common[position].readers = 0;
             self.rounds += usize::from(!first.is_empty());
+            let volatile_calls = self.volatile.calls;
             let bound = self.branch(branch);
+            if self.rounds > 0 && self.volatile.calls != volatile_calls {
+                return Err(SqlError::unsupported("RAND() and its like in a recursive query block"));
+            }
             self.rounds -= usize::from(!first.is_empty());
             self.common[position].number = number;
             let (plan, columns) = bound?;

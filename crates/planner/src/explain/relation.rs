@@ -1,12 +1,13 @@
 //! EXPLAIN of joins and derived tables.
 
-use super::{Facts, Tree, block_extras, path_line, shown};
+use super::{Facts, Part, Tree, block_extras, path_line, shown};
 use crate::bind::result_table;
 use crate::plan::{
-    AccessPath, CommonTable, Equals, Join, JoinKind, Lookup, Reads, Relation, SelectPlan, SetOperation,
-    SetVerb, Source, TableAccess,
+    AccessPath, CommonTable, Equals, Join, JoinKind, LockedQuery, Lookup, Reads, Relation, SelectPlan,
+    SetOperation, SetVerb, Source, TableAccess,
 };
 use expression::{ColumnSlot, Expression, Node};
+use protocol::program::LockMode;
 use std::borrow::Cow;
 use std::sync::Arc;
 use types::{SqlType, TableDefinition};
@@ -29,6 +30,11 @@ fn names_of(relation: &Relation) -> Vec<String> {
             derived.names.iter().map(|name| format!("{}.{name}", derived.alias)).collect()
         }
         Relation::Set(set) => set.names.clone(),
+        Relation::Locked(locked) => {
+            let mut items = super::projection(&locked.query);
+            items.truncate(locked.width);
+            items
+        }
         Relation::Values(values) => values.names.clone(),
         Relation::Common(read) => read.names.iter().map(|name| format!("{}.{name}", read.alias)).collect(),
         Relation::Virtual(read) => {
@@ -47,8 +53,9 @@ fn names_of(relation: &Relation) -> Vec<String> {
     }
 }
 
-impl Tree {
+impl Tree<'_> {
     pub(super) fn relation(&mut self, relation: &Relation) {
+        self.gives(relation, Part::Whole);
         match relation {
             Relation::One | Relation::Values(_) => self.step("Rows fetched before execution"),
             Relation::Groups => self.step("Groups"),
@@ -58,6 +65,7 @@ impl Tree {
                 self.select(&derived.plan);
             }
             Relation::Set(set) => self.set_operation(set),
+            Relation::Locked(locked) => self.locked(locked),
             Relation::Common(read) => self.step(format!("Rows of common table {}", read.alias)),
             Relation::Virtual(read) => {
                 if let Some(filter) = &read.filter {
@@ -72,6 +80,20 @@ impl Tree {
             }
             Relation::Join(join) => self.join(join),
         }
+    }
+
+    fn locked(&mut self, locked: &LockedQuery) {
+        let of = |mode: LockMode| {
+            let tables = locked.tables.iter().filter(|(_, lock)| lock.0 == mode);
+            tables.map(|(table, _)| table.alias.as_str()).collect::<Vec<_>>().join(", ")
+        };
+        for (mode, how) in [(LockMode::Exclusive, "exclusively"), (LockMode::Shared, "shared")] {
+            let tables = of(mode);
+            if !tables.is_empty() {
+                self.step(format!("Lock rows of {tables} {how}"));
+            }
+        }
+        self.select(&locked.query);
     }
 
     /// The reader, then what it reads.
@@ -130,11 +152,12 @@ impl Tree {
         self.depth = depth;
         match (&join.lookup, &join.right) {
             (Some(lookup), Relation::Scan(_)) => {
+                self.gives(&join.right, Part::Whole);
                 let access = looked_up(lookup);
                 if let Some(filter) = &access.filter {
                     self.step(format!("Filter: {}", shown(filter, Some(&access.table))));
                 }
-                self.step(path_line(&access, None, Some(&row_of(&join.left))));
+                self.path(&access, path_line(&access, None, Some(&row_of(&join.left))));
             }
             (_, right) => self.relation(right),
         }
@@ -143,7 +166,7 @@ impl Tree {
 }
 
 /// The access by a lookup; its keys read columns of the left row.
-fn looked_up(lookup: &Lookup) -> TableAccess {
+pub(super) fn looked_up(lookup: &Lookup) -> TableAccess {
     let mut access = lookup.access.clone();
     let mut unbind = |expression: &mut Expression| unbound(expression, lookup);
     match &mut access.path {
@@ -174,6 +197,9 @@ fn unbound(expression: &mut Expression, lookup: &Lookup) {
 
 /// EXPLAIN's rows of a SELECT from relations: those of its own tables, then those of its derived tables.
 pub(super) fn facts_of(select: &SelectPlan) -> Vec<Facts<'_>> {
+    if let Source::Joined { relation: Relation::Locked(locked), .. } = &select.source {
+        return facts_of(&locked.query);
+    }
     let mut queue = vec![(1, "PRIMARY", select)];
     let mut rows = Vec::new();
     let mut last_id = 1;
@@ -272,6 +298,9 @@ fn leaves<'p>(
             facts.name = Some(format!("<derived{}>", id_of("DERIVED", &derived.plan)));
             facts.extra.extend(gathered);
             rows.push(facts);
+        }
+        Relation::Locked(locked) => {
+            id_of("SUBQUERY", &locked.query);
         }
         Relation::Set(set) => {
             let mut facts = Facts::new("SIMPLE");

@@ -7,8 +7,8 @@ mod view;
 use super::account;
 use crate::cursor::Cursor;
 use crate::statement::{
-    AlterClause, AlterVerb, CollationClause, ColumnClause, CreateTableStatement, DdlStatement, DefaultClause,
-    Statement, TableOptionsClause,
+    AlterClause, AlterVerb, CollationClause, ColumnClause, CreateSelect, CreateTableStatement, DdlStatement,
+    DefaultClause, InsertKind, Statement, TableOptionsClause,
 };
 use catalogue::{KeyPartSpec, KeySpec, KeySpecKind};
 use protocol::SqlError;
@@ -159,9 +159,6 @@ fn create_table(cursor: &mut Cursor<'_>) -> Result<DdlStatement, SqlError> {
         cursor.expect(&Token::RParen)?;
         return Ok(DdlStatement::CreateTableLike { table, if_not_exists, like });
     }
-    refuse_select(cursor)?;
-    cursor.expect(&Token::LParen)?;
-    refuse_select(cursor)?;
     let mut create = CreateTableStatement {
         table,
         if_not_exists,
@@ -169,25 +166,48 @@ fn create_table(cursor: &mut Cursor<'_>) -> Result<DdlStatement, SqlError> {
         keys: Vec::new(),
         checks: Vec::new(),
         options: TableOptionsClause::default(),
+        select: None,
     };
-    cursor.list(|cursor| table_element(cursor, &mut create))?;
-    cursor.expect(&Token::RParen)?;
+    let has_elements = *cursor.peek() == Token::LParen && !is_query(cursor);
+    if has_elements {
+        cursor.next();
+        cursor.list(|cursor| table_element(cursor, &mut create))?;
+        cursor.expect(&Token::RParen)?;
+    }
     while table_option(cursor, &mut create.options)? {
         cursor.take(&Token::Comma);
     }
     if cursor.is_word("PARTITION") {
         partition_clause(cursor)?;
     }
-    refuse_select(cursor)?;
+    create.select = create_select(cursor)?;
+    if !has_elements && create.select.is_none() {
+        return Err(cursor.unexpected());
+    }
     Ok(DdlStatement::CreateTable(create))
 }
 
-fn refuse_select(cursor: &Cursor<'_>) -> Result<(), SqlError> {
-    let words = ["SELECT", "AS", "IGNORE", "REPLACE", "WITH"];
-    if words.iter().any(|word| cursor.is_word(word)) {
-        return Err(SqlError::unsupported("CREATE TABLE ... SELECT"));
+/// True if a query begins here, perhaps in parentheses.
+fn is_query(cursor: &Cursor<'_>) -> bool {
+    let mut inner = 0;
+    while *cursor.peek_ahead(inner) == Token::LParen {
+        inner += 1;
     }
-    Ok(())
+    ["SELECT", "WITH", "VALUES", "TABLE"].iter().any(|word| cursor.is_word_ahead(inner, word))
+}
+
+/// `[IGNORE | REPLACE] [AS] query`.
+fn create_select(cursor: &mut Cursor<'_>) -> Result<Option<CreateSelect>, SqlError> {
+    let kind = match cursor.take_one_of(&["IGNORE", "REPLACE"]) {
+        Some("IGNORE") => InsertKind::Ignore,
+        Some(_) => InsertKind::Replace,
+        None => InsertKind::Insert,
+    };
+    let is_wanted = cursor.take_words("AS") || kind != InsertKind::Insert;
+    if is_query(cursor) {
+        return Ok(Some(CreateSelect { query: cursor.query()?, kind }));
+    }
+    if is_wanted { Err(cursor.unexpected()) } else { Ok(None) }
 }
 
 /// A column or a key of CREATE TABLE.

@@ -3,8 +3,7 @@
 
 use crate::character_sets::resolved_collation;
 use crate::cursor::Cursor;
-use crate::lexer::unquote;
-use crate::modes::TextModes;
+use crate::lexer::user_variable_name;
 use crate::plan::{
     EngineForm, NamedStatement, SetTarget, Show, StatementSource, TableMaintenance, TransactionStatement,
 };
@@ -470,17 +469,6 @@ fn system_variable_target(written: &str) -> Result<SetTarget, SqlError> {
         }
         _ => SetTarget::Session(name),
     })
-}
-
-/// The name of `@name`, ``@`name` `` or `@'name'`, in lower case.
-pub(crate) fn user_variable_name(written: &str) -> String {
-    let name = written.strip_prefix('@').unwrap_or(written);
-    let name = if name.starts_with(['`', '\'', '"']) {
-        unquote(name, TextModes::default())
-    } else {
-        name.to_owned()
-    };
-    name.to_lowercase()
 }
 
 /// `@@scope.name` as its scope (lower case) and its name.

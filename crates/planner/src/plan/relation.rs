@@ -17,6 +17,7 @@
 
 use super::{Equals, Limit, SelectPlan, TableAccess, VirtualTable};
 use expression::Expression;
+use protocol::program::{LockMode, LockWait};
 use std::sync::Arc;
 use types::{Collation, ColumnIndex, SqlType, TableDefinition};
 
@@ -48,6 +49,8 @@ pub enum Relation {
     Virtual(Arc<VirtualRead>),
     /// Two relations.
     Join(Arc<Join>),
+    /// A query whose rows are locked.
+    Locked(Arc<LockedQuery>),
     /// The rows for which all conditions are true.
     Filter {
         /// The rows.
@@ -55,6 +58,30 @@ pub enum Relation {
         /// Over them.
         conditions: Vec<Expression>,
     },
+}
+
+/// FOR UPDATE and FOR SHARE over relations.
+#[derive(Clone, Debug)]
+pub struct LockedQuery {
+    /// The query: its items, then what is compared under the locks.
+    pub query: SelectPlan,
+    /// How many items it has.
+    pub width: usize,
+    /// The tables whose rows are locked, and how.
+    pub tables: Vec<(FoundTable, (LockMode, LockWait))>,
+}
+
+/// A table whose rows a query finds, and that are locked as they were found.
+#[derive(Clone, Debug)]
+pub struct FoundTable {
+    /// The table.
+    pub table: Arc<TableDefinition>,
+    /// Its name in the statement.
+    pub alias: String,
+    /// The position of the first column's value in rows of the query; those of the others follow.
+    pub first: usize,
+    /// The columns of the primary key, then the others that the statement reads.
+    pub columns: Vec<ColumnIndex>,
 }
 
 /// Columns of a stored table.
@@ -323,6 +350,7 @@ impl Relation {
             }
             Relation::Scan(scan) => visit(&scan.access.table),
             Relation::Derived(derived) => derived.plan.visit_tables(&mut *visit),
+            Relation::Locked(locked) => locked.query.visit_tables(&mut *visit),
             Relation::Set(set) => {
                 set.branches.iter().for_each(|branch| branch.query.visit_tables(&mut *visit));
             }

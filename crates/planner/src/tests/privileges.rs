@@ -65,6 +65,7 @@ fn plan(schema: &Schema, account: &str, text: &str) -> Result<Plan, SqlError> {
         limits: &TextLimits::default(),
         modes: TextModes::default(),
         surroundings: &ManyTables,
+        statistics: &crate::NoStatistics,
     };
     prepare(text, &context, &[]).map(|prepared| prepared.plan)
 }
@@ -128,7 +129,7 @@ fn world() -> Schema {
 
 fn outcome(schema: &Schema, account: &str, text: &str) -> String {
     let done = plan(schema, account, text).and_then(|plan| {
-        if let Plan::Ddl(request) = plan { job(schema, &request).map(|_| ()) } else { Ok(()) }
+        if let Plan::Ddl(ddl) = plan { job(schema, &ddl.request).map(|_| ()) } else { Ok(()) }
     });
     done.map_or_else(|error| error.code.to_string(), |()| "ok".to_owned())
 }

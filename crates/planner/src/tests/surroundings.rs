@@ -36,14 +36,14 @@ pub(super) fn schema() -> Schema {
     }
     for (number, text) in TABLES.into_iter().enumerate() {
         let Ok(plan) = prepared(&schema, text, &[]) else { panic!("{text}") };
-        let Plan::Ddl(request) = plan.plan else { panic!("{text}") };
-        let DdlRequest::CreateTable(create) = *request else { panic!("{text}") };
+        let Plan::Ddl(ddl) = plan.plan else { panic!("{text}") };
+        let DdlRequest::CreateTable(create) = ddl.request else { panic!("{text}") };
         schema.put_table(Arc::new(definition(&create, TableId(100 + u32::try_from(number).unwrap()))));
     }
     schema
 }
 
-fn definition(create: &CreateTable, id: TableId) -> TableDefinition {
+pub(super) fn definition(create: &CreateTable, id: TableId) -> TableDefinition {
     let mut keys = create.keys.clone();
     keys.sort_by_key(|key| key.kind != KeySpecKind::Primary);
     let has_primary = keys.first().is_some_and(|key| key.kind == KeySpecKind::Primary);

@@ -24,8 +24,8 @@ fn put_account(schema: &mut Schema, name: &str, grants: &Grants) {
 fn made(schema: &mut Schema, statement: &str) -> Result<ViewDefinition, String> {
     let prepared =
         prepared(schema, statement, &[]).map_err(|error| format!("! {} {}\n", error.code, error.message))?;
-    let Plan::Ddl(request) = prepared.plan else { return Err("no DDL\n".to_owned()) };
-    let DdlRequest::PutView(request) = *request else { return Err("no view\n".to_owned()) };
+    let Plan::Ddl(ddl) = prepared.plan else { return Err("no DDL\n".to_owned()) };
+    let DdlRequest::PutView(request) = ddl.request else { return Err("no view\n".to_owned()) };
     schema.put_view(request.view.clone());
     Ok(request.view)
 }

@@ -62,12 +62,15 @@ pub fn check(world: &World) -> Result<(), String> {
     differing(&Contents::of(world)).map_or(Ok(()), Err)
 }
 
-/// An index that a DDL job has begun and nobody has ended.
+/// An index or a table that a DDL job has begun and nobody has ended.
 #[must_use]
 pub fn unfinished(world: &World) -> Option<String> {
     let mut tables = world.ldms().flat_map(transaction::Ldm::fragments).map(|(table, _)| table);
-    let table = tables.find(|table| table.indexes.iter().any(|index| index.state != IndexState::Public))?;
-    Some(format!("table {} has an index that is neither there nor gone", table.name))
+    let table = tables.find(|table| {
+        let is_unnamed = matches!(table.kind, TableKind::Copy { .. } | TableKind::New);
+        is_unnamed || table.indexes.iter().any(|index| index.state != IndexState::Public)
+    })?;
+    Some(format!("table {}, or an index of it, is neither there nor gone", table.name))
 }
 
 /// The fault of the contents, if there is one.

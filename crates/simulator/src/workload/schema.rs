@@ -1,5 +1,5 @@
-//! DDL that races DML: one client makes and drops an index and other tables. It also has all rows written again with a
-//! column of another type. Others insert, update and delete rows of the same table.
+//! DDL that races DML: one client makes and drops an index and other tables, some filled by a query. It also has all
+//! rows written again with a column of another type. Others insert, update and delete rows of the same table.
 
 use super::holders::Hold;
 use crate::client::{Action, Answer, Script};
@@ -96,7 +96,12 @@ impl SchemaChanger {
                 "DROP INDEX by_a ON sim.changing".to_owned()
             }]
         };
-        self.pending.push("CREATE TABLE sim.passing (x INT PRIMARY KEY)".to_owned());
+        self.pending.push(if self.left.is_multiple_of(2) {
+            "CREATE TABLE sim.passing (x INT PRIMARY KEY)".to_owned()
+        } else {
+            "CREATE TABLE sim.passing (x INT AUTO_INCREMENT PRIMARY KEY, KEY (id)) SELECT * FROM sim.changing"
+                .to_owned()
+        });
         self.pending.push("DROP TABLE sim.passing".to_owned());
         self.pending.reverse();
         self.go_on()

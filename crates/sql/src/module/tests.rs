@@ -3,11 +3,13 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind fails the test")]
 
 mod accounts;
+mod bad_input;
 mod changes;
 mod character_sets;
 mod clients;
 mod ddl;
 mod durable;
+mod explain;
 mod handover;
 mod harness;
 mod joins;
@@ -16,6 +18,7 @@ mod modes;
 mod queries;
 mod sets;
 mod statements;
+mod user_variables;
 mod views;
 mod virtual_tables;
 mod volatile;

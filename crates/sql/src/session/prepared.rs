@@ -11,8 +11,9 @@ use super::Session;
 use super::running::TextSource;
 use crate::environment::Environment;
 use crate::results;
+use crate::row_counts::LocalCounts;
 use crate::session_core::SessionCore;
-use crate::statement_cache::CachedStatement;
+use crate::statement_cache::{CachedStatement, NEVER, checked_for};
 use mysql_protocol::result::{RowFormat, StatementPrepared};
 use mysql_protocol::{
     ColumnDefinition, ColumnFlags, ColumnType, CommandError, Execute, LongData, ParameterType,
@@ -35,7 +36,7 @@ pub(super) struct PreparedStatement {
     long_data: LongData,
     bound: Option<Arc<CachedStatement>>,
     bound_types: Vec<ParameterType>,
-    /// The schema that `bound` is known to fit.
+    /// The schema that `bound` is known to fit; `NEVER` if it was chosen by row counts.
     bound_schema: SchemaVersion,
 }
 
@@ -367,11 +368,20 @@ impl PreparedStatement {
         {
             return Ok(Arc::clone(bound));
         }
+        if let Some(bound) = &self.bound
+            && self.bound_schema == NEVER
+            && self.bound_types == types
+            && bound.prepared.schema == schema
+            && !bound.prepared.reads_user_variables()
+            && bound.prepared.fits_rows(&LocalCounts(&env.module.site.map))
+        {
+            return Ok(Arc::clone(bound));
+        }
         let sql_types: Vec<SqlType> =
             types.iter().map(|parameter| type_of(*parameter, core.variables.collation)).collect();
         let planned = core.plan_of_prepared(env, &self.text, &sql_types).map_err(ExecuteError::Sql)?;
         self.bound_types = types.to_vec();
-        self.bound_schema = schema;
+        self.bound_schema = checked_for(&planned.prepared, schema);
         self.bound = Some(Arc::clone(&planned));
         Ok(planned)
     }

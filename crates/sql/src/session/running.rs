@@ -38,11 +38,13 @@ use super::client_memory::{LARGE_HOLDING, LARGE_TEXT};
 use super::control::Assigned;
 use super::kill::KillRun;
 use super::point::Answered;
+use crate::analyze::Analyze;
 use crate::ddl_job::DdlRun;
 use crate::environment::Environment;
 use crate::locks::lock_tables::LockTablesRun;
 use crate::locks::user_locks::UserLockRun;
 use crate::result_set::ResultSet;
+use crate::select_into::SelectInto;
 use crate::statement::Statement;
 use crate::statement_cache::CachedStatement;
 use durable::DurableWait;
@@ -81,6 +83,8 @@ pub(super) enum TextSource {
 
 enum Execution {
     Select(Box<ResultSet>),
+    SelectInto(Box<SelectInto>),
+    Analyze(Box<Analyze>),
     Insert(Box<InsertRun>),
     Modify(Box<ModifyRun>),
     Change(Box<ChangeRun>),
@@ -203,7 +207,11 @@ impl Running {
     /// The tables that it reads or changes; none while it waits until it may.
     pub(super) fn tables(&self) -> impl Iterator<Item = TableRef> {
         let plan = &self.statement.cached.prepared.plan;
-        let tables = if self.closed_until.is_some() { Vec::new() } else { plan.tables() };
+        let waits = match &self.stage {
+            Some(Stage::Execute(Execution::Ddl(run))) => !run.reads(),
+            _ => self.closed_until.is_some() || matches!(plan, Plan::Ddl(_)),
+        };
+        let tables = if waits { Vec::new() } else { plan.tables() };
         tables.into_iter().map(|table| table_ref(table))
     }
 
@@ -304,6 +312,7 @@ impl Session {
         let done = if calls_user_locks { None } else { self.control(env, &statement) };
         match done {
             Some(Ok(completion)) => {
+                self.keep_assigned(&statement);
                 self.reply_completion(env, &completion, &statement);
             }
             Some(Err(error)) => {
@@ -362,9 +371,12 @@ impl Session {
         }
         let variables = &self.core.variables;
         let is_volatile = cached.prepared.is_volatile;
-        let volatile = is_volatile.then(|| Box::new(env.module.volatile(env.now, variables.modes.is_strict)));
+        let volatile = is_volatile.then(|| {
+            let volatile = env.module.volatile(env.now, variables.modes.is_strict);
+            Box::new(volatile.with_variables(self.core.user_variables.of(&cached.prepared.assigned)))
+        });
         let table = if is_volatile { cached.prepared.plan.table().map(Arc::clone) } else { None };
-        let run = executor::Statement {
+        let mut run = executor::Statement {
             parameters,
             settings: Settings {
                 now_us: variables.timestamp.unwrap_or(env.now.wall.0),
@@ -380,7 +392,21 @@ impl Session {
             table,
             options: self.core.options(),
         };
+        if cached.prepared.plan.stores_query() {
+            run.settings = run.store_settings();
+        }
         Statement { cached, format, run }
+    }
+
+    /// Keeps the user variables that a statement has assigned, even if it failed.
+    fn keep_assigned(&mut self, statement: &Statement) {
+        let Some(volatile) = &statement.run.volatile else { return };
+        for (number, variable) in volatile.variables().take_assigned() {
+            if let Some(name) = statement.cached.prepared.assigned.get(number) {
+                // They were weighed when they were assigned.
+                let _ = self.core.user_variables.set(name, variable.value, variable.sql_type);
+            }
+        }
     }
 
     /// Runs the statement until it waits, its budget is spent, or it is answered; then those that follow it.
@@ -401,6 +427,7 @@ impl Session {
                     return;
                 }
                 Step::Finished => {
+                    self.keep_assigned(&running.statement);
                     self.core.client.end_statement();
                     if self.holding.bytes() > LARGE_HOLDING {
                         self.account_or_reject(env);
@@ -462,7 +489,7 @@ impl Session {
         }
         self.core.row_count = i64::try_from(completion.affected_rows).unwrap_or(i64::MAX);
         let last_insert_id = match &statement.cached.prepared.plan {
-            Plan::Insert(_) => completion.last_insert_id,
+            Plan::Insert(_) | Plan::Ddl(_) => completion.last_insert_id,
             _ => 0,
         };
         self.core.reply_ok(env, completion.affected_rows, last_insert_id, &completion.info);

@@ -5,6 +5,7 @@
 
 use super::SessionCore;
 use crate::environment::{Environment, ModuleState};
+use crate::row_counts::LocalCounts;
 use crate::statement_cache::{Bound, CachedStatement};
 use crate::variables;
 use catalogue::Authentication;
@@ -67,6 +68,7 @@ impl SessionCore {
             limits: &module.config.text_limits,
             modes: self.variables.modes.text,
             surroundings: &facts,
+            statistics: &LocalCounts(&module.site.map),
         })
     }
 
@@ -137,13 +139,15 @@ impl SessionCore {
     }
 
     fn cached(&self, env: &mut Environment<'_>, digest: u128, text: &str) -> Option<Arc<CachedStatement>> {
-        let schema = &env.module.site.map.schema;
+        let map = &env.module.site.map;
         let bound = Bound {
             database: self.database.as_deref(),
             bind_key: self.variables.bind_key,
             privileges: self.rights.number(),
         };
-        env.module.cache.get(digest, text, bound, schema)
+        env.module
+            .cache
+            .get(digest, text, bound, &map.schema, |prepared| prepared.fits_rows(&LocalCounts(map)))
     }
 
     fn cache(&self, env: &mut Environment<'_>, digest: u128, text: &str, statement: &Arc<CachedStatement>) {

@@ -488,7 +488,10 @@ fn dictionary_rows(context: &ShowContext<'_>, _: &Pruning<'_>) -> Vec<Vec<Value>
         let (kind, _) = table.kind.dictionary_type();
         let (parent_type, parent) = match table.kind {
             types::TableKind::UniqueIndex { base, .. } => (2, base.0.into()),
-            types::TableKind::User | types::TableKind::System | types::TableKind::Copy { .. } => (0, 0),
+            types::TableKind::User
+            | types::TableKind::System
+            | types::TableKind::Copy { .. }
+            | types::TableKind::New => (0, 0),
         };
         let numbers = [kind, table.id.0.into(), table.version.into(), ONLINE, parent_type, parent];
         rows.push(numbers.map(Value::UInt).into_iter().chain([text(&table.dictionary_name())]).collect());

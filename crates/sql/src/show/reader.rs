@@ -10,10 +10,8 @@
 
 use super::engine_status::EngineReader;
 use super::virtual_tables::{Respondents, Shape};
-use super::{
-    Diagnostic, Level, ShowContext, Status, VirtualRows, columns_of, estimated_row_count, rows, shape_of,
-    statement,
-};
+use super::{Diagnostic, Level, ShowContext, Status, VirtualRows, columns_of, rows, shape_of, statement};
+use crate::row_counts::estimated_row_count;
 use crate::statement::Cx;
 use executor::inbox::{Reply, RequestKind};
 use executor::select::{Operator, RowSource};

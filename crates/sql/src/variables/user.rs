@@ -5,11 +5,13 @@
 //!
 //! **Invariant.** A session keeps at most [`SIZE_MAX`] bytes, names included.
 //!
-//! Deliberately not here: assignment within an expression (`@a := 1`), which MySQL deprecates, and `SELECT … INTO @a`.
+//! A statement that assigns some in expressions (`@a := 1`) has copies of these ([`AssignedVariables`]), which come
+//! back when it has ended.
 
 #[cfg(test)]
 mod tests;
 
+use expression::{AssignedVariables, UserVariable};
 use protocol::SqlError;
 use std::collections::BTreeMap;
 use types::{SqlType, Value};
@@ -31,6 +33,19 @@ impl UserVariables {
     /// Its value and type; nothing if it was never set.
     pub(crate) fn get(&self, name: &str) -> Option<&(Value, SqlType)> {
         self.values.get(name)
+    }
+
+    /// Those of these names, for a statement that assigns them.
+    pub(crate) fn of(&self, names: &[String]) -> AssignedVariables {
+        let variable = |name: &String| {
+            let (value, sql_type) = self.get(name)?.clone();
+            Some(UserVariable { value, sql_type })
+        };
+        let named: Vec<UserVariable> =
+            names.iter().map(|name| variable(name).unwrap_or(UserVariable::UNSET)).collect();
+        let own: usize = names.iter().filter_map(|name| Some(size_of(name, &self.get(name)?.0))).sum();
+        let wanted: usize = names.iter().map(|name| size_of(name, &Value::Null)).sum();
+        AssignedVariables::new(named, (SIZE_MAX + own).saturating_sub(self.size + wanted))
     }
 
     /// Sets a variable.

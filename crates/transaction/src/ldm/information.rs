@@ -71,7 +71,10 @@ impl Ldm {
             let definition = &*self.map.table(place.0)?.definition;
             let parent = match definition.kind {
                 types::TableKind::UniqueIndex { base, .. } => self.map.table(base),
-                types::TableKind::User | types::TableKind::System | types::TableKind::Copy { .. } => None,
+                types::TableKind::User
+                | types::TableKind::System
+                | types::TableKind::Copy { .. }
+                | types::TableKind::New => None,
             };
             let parent = parent.map(|info| info.definition.dictionary_name());
             let mut row = vec![

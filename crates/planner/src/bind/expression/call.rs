@@ -109,7 +109,7 @@ impl Binder<'_> {
         function: VolatileFunction,
         arguments: Vec<Expression>,
     ) -> Result<Expression, SqlError> {
-        let is_possible = match (self.volatile_place, function) {
+        let is_possible = match (self.volatile.place, function) {
             (VolatilePlace::Session, _) => true,
             (VolatilePlace::Restless, function) => function != VolatileFunction::Sleep,
             (VolatilePlace::Rows, VolatileFunction::Uuid) => true,
@@ -122,8 +122,8 @@ impl Binder<'_> {
             let seed = if arguments.is_empty() { "" } else { "n" };
             return Err(SqlError::unsupported(&format!("{}({seed}) here", function.name())));
         }
-        let call = self.volatile_calls;
-        self.volatile_calls = call
+        let call = self.volatile.calls;
+        self.volatile.calls = call
             .checked_add(1)
             .ok_or_else(|| SqlError::unsupported("so many calls of RAND() and its like"))?;
         let called = Expression::volatile(function, arguments, call);
@@ -298,9 +298,9 @@ impl Binder<'_> {
         let Some(aggregates) = place.aggregates.take() else { return Err(invalid_use()) };
         let aliases = place.aliases.take();
         let windows = std::mem::replace(&mut place.windows, WindowPlace::Nowhere);
-        let volatile_place = std::mem::replace(&mut self.volatile_place, VolatilePlace::Restless);
+        let volatile_place = std::mem::replace(&mut self.volatile.place, VolatilePlace::Restless);
         let call = self.aggregate_call(function, list, place);
-        self.volatile_place = volatile_place;
+        self.volatile.place = volatile_place;
         (place.aliases, place.windows) = (aliases, windows);
         let placed = call.and_then(|call| {
             if self.is_of_outer(&call.arguments) {

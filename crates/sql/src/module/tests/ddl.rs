@@ -8,7 +8,8 @@ use mysql_protocol::client::Response;
 use protocol::program::{LockWait, OperationResult, Refusal};
 use protocol::signal::{CommitOutcome, InfoTable, ReadRequest, RequestId, TableUsers};
 use protocol::{Address, Signal};
-use types::{NodeId, SchemaVersion, TableId, Value};
+use std::sync::Arc;
+use types::{NodeId, SchemaVersion, TableDefinition, TableId, Value};
 
 const DATA_NODE: NodeId = NodeId(2);
 /// The node under test.
@@ -104,6 +105,32 @@ fn nobody_locks_rows_of_the_catalogue() {
     }
     harness.query(client, "PREPARE held FROM 'SELECT * FROM latsdb.ddl_lock FOR UPDATE'");
     assert_eq!(errno(harness.response(client)), 3554);
+}
+
+/// While an ALTER TABLE writes its rows into a copy, those that want to change or lock one wait, but not for ever.
+#[test]
+fn writers_wait_for_a_copy_as_long_as_their_session_says() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.query(client, "SET SESSION lock_wait_timeout = 2");
+    harness.response(client);
+    harness.change_schema(|schema| {
+        let table = schema.table("test", "t").expect("the table").as_ref().clone();
+        let closed = TableDefinition { version: table.version + 1, copied_to: Some(TableId(200)), ..table };
+        schema.put_table(Arc::new(closed));
+    });
+    for statement in [
+        "INSERT INTO test.t VALUES (1, 1)",
+        "UPDATE test.t SET v = 2 WHERE id = 1",
+        "SELECT v FROM test.t WHERE id = 1 FOR UPDATE",
+    ] {
+        harness.query(client, statement);
+        harness.advance_ms(1_900);
+        assert!(harness.no_response(client), "{statement} waits");
+        harness.advance_ms(200);
+        assert_eq!(errno(harness.response(client)), 1205, "{statement}");
+        assert!(harness.signals().is_empty(), "{statement} asks nobody for anything");
+    }
 }
 
 // ---- users of a statement's tables ----------------------------------------------------------------------------------

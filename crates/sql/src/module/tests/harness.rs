@@ -47,6 +47,8 @@ pub(super) struct Harness {
     map: Arc<NodeMap>,
     sent: Vec<(Address, Signal)>,
     memory: Arc<MemoryManager>,
+    slice_ms: u64,
+    slices: u64,
 }
 
 /// `test.t (id INT PRIMARY KEY, v INT NOT NULL)`.
@@ -107,6 +109,8 @@ impl Harness {
             now: Now { monotonic: Instant(1_000_000_000), wall: WallTime(1_700_000_000_000_000) },
             map: Arc::clone(&map),
             sent: Vec::new(),
+            slice_ms: 0,
+            slices: 0,
             memory,
         };
         harness.handle(Input::Start { seed: [7; 32] });
@@ -131,6 +135,8 @@ impl Harness {
             for envelope in signals {
                 assert_eq!(envelope.from, SQL);
                 if envelope.to == SQL {
+                    self.now.monotonic = self.now.monotonic + Duration::from_millis(self.slice_ms);
+                    self.slices += 1;
                     let mut budget = Budget { rows: 64 };
                     self.module.handle(self.now, Input::Signal(envelope), &mut budget, &mut self.outputs);
                 } else {
@@ -529,6 +535,16 @@ impl Harness {
     /// Nothing runs.
     pub(super) fn is_idle(&self) -> bool {
         self.module.is_idle()
+    }
+
+    /// Each slice of a statement behind its first one takes so long from now on.
+    pub(super) fn let_slices_take_ms(&mut self, milliseconds: u64) {
+        self.slice_ms = milliseconds;
+    }
+
+    /// Slices so far.
+    pub(super) fn slices(&self) -> u64 {
+        self.slices
     }
 
     /// Time passes; the module is called when it asked for that.

@@ -2,10 +2,13 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "plans that are not named are not counted")]
 
 use super::{ATTEMPT_INTERVAL, After, AfterCommit, Execution, NAP_MAX, Nap, Running, Stage, Step};
+use crate::analyze::{Analyze, Analyzed};
 use crate::ddl_job::DdlRun;
 use crate::environment::Environment;
 use crate::locks::lock_tables::LockTablesRun;
 use crate::locks::user_locks::{Called, UserLockRun};
+use crate::row_counts::LocalCounts;
+use crate::select_into::SelectInto;
 use crate::session::Session;
 use crate::session::control::is_asleep;
 use crate::session::kill::KillRun;
@@ -19,7 +22,9 @@ use executor::modify::ModifyRun;
 use executor::select::{Operator, SelectRun, lend};
 use executor::{Completion, Failure, Progress, Retry, lock_wait_timeout};
 use expression::Woken;
-use planner::plan::{ChangePlan, ChangeVerb, InsertPlan, Plan, SessionValue, TransactionStatement};
+use planner::plan::{
+    ChangePlan, ChangeVerb, InsertPlan, Plan, SelectPlan, SessionValue, TransactionStatement,
+};
 use std::sync::Arc;
 use stdx::Duration;
 
@@ -112,6 +117,7 @@ impl Session {
         }
         running.closed_until = None;
         running.nap = None;
+        running.statement.run.volatile.as_ref().inspect(|volatile| volatile.variables().restart());
         if let Err(error) = self.enter_transaction(&running.statement) {
             return self.report(env, &error);
         }
@@ -186,6 +192,12 @@ impl Session {
             }
         }
         Ok(match &prepared.plan {
+            Plan::Select(plan) if prepared.analyzes => {
+                Execution::Analyze(Box::new(Analyze::new(plan, &mut cx)?))
+            }
+            Plan::Select(plan) if !prepared.into.is_empty() => {
+                Execution::SelectInto(Box::new(SelectInto::new(SelectRun::new(plan, &mut cx.executor())?)))
+            }
             Plan::Select(plan) => Execution::select(SelectRun::new(plan, &mut cx.executor())?),
             Plan::Insert(plan) => {
                 Execution::Insert(Box::new(InsertRun::new(plan, running.draws, &mut cx.executor())?))
@@ -193,15 +205,16 @@ impl Session {
             Plan::Update(plan) => Execution::Modify(Box::new(ModifyRun::update(plan, &mut cx.executor())?)),
             Plan::Delete(plan) => Execution::Modify(Box::new(ModifyRun::delete(plan, &mut cx.executor())?)),
             Plan::Change(plan) => Execution::Change(Box::new(ChangeRun::new(plan, &mut cx.executor())?)),
-            Plan::Ddl(request) => {
-                Execution::Ddl(Box::new(DdlRun::new(Some(request)).in_context_of(&statement.run)))
+            Plan::Ddl(ddl) => {
+                let run = DdlRun::new(Some(&ddl.request)).in_context_of(&statement.run);
+                Execution::Ddl(Box::new(run.filled_by(ddl.fill.as_deref(), prepared.schema)))
             }
             Plan::Show(plan) => {
                 let operator = crate::show::operator_of(plan, &mut cx)?;
                 Execution::select(SelectRun::of_operator(operator))
             }
             Plan::Explain { plan, format } => {
-                let rows = planner::explain::rows(plan, *format);
+                let rows = planner::explain::rows(plan, *format, &LocalCounts(&cx.env.module.site.map));
                 Execution::select(SelectRun::of_operator(Operator::rows(rows)))
             }
             Plan::Kill { connection, query_only } => {
@@ -251,6 +264,15 @@ impl Session {
         let mut cx = Cx { env, core: &mut self.core, statement: &statement.run };
         let progress = match &mut execution {
             Execution::Select(run) => run.step(&statement.cached, statement.format, &mut cx),
+            Execution::SelectInto(run) => run.step(&statement.cached.prepared.into, &mut cx),
+            Execution::Analyze(run) => match run.step(select_plan(statement), &mut cx) {
+                Ok(Analyzed::Runs(progress)) => Ok(progress),
+                Ok(Analyzed::Row(run)) => {
+                    running.stage = Some(Stage::Execute(Execution::select(run)));
+                    return None;
+                }
+                Err(failure) => Err(failure),
+            },
             Execution::Insert(run) => run.step(insert_plan(statement), &mut cx.executor()),
             Execution::Modify(run) => run.step(&mut cx.executor()),
             Execution::Change(run) => run.step(change_plan(statement), &mut cx.executor()),
@@ -321,6 +343,17 @@ impl Session {
             env.module.site.wakes.register(nap.alarm_at, self.core.client.id);
         }
         true
+    }
+}
+
+/// The plan of a running SELECT.
+fn select_plan(statement: &Statement) -> &SelectPlan {
+    match &statement.cached.prepared.plan {
+        Plan::Select(plan) => plan,
+        other => {
+            stdx::require!(false, "a SELECT runs with the plan of another statement: {other:?}");
+            unreachable!("required above")
+        }
     }
 }
 
