@@ -81,6 +81,37 @@ pub(super) fn of_pytest(output: &str) -> Outcomes {
     outcomes
 }
 
+/// The output of Python's `unittest` with `--verbosity=2`. The name of a test stands on a line of its own if it has a
+/// description; what failed, and which parts, is told again behind all of them.
+pub(super) fn of_unittest(output: &str) -> Outcomes {
+    let mut outcomes = Outcomes::default();
+    let mut current = "";
+    for line in output.lines() {
+        if let Some((_, failed)) = line.split_once(": ").filter(|(word, _)| matches!(*word, "FAIL" | "ERROR"))
+        {
+            outcomes.failed.extend(test_id(failed).map(ToOwned::to_owned));
+            continue;
+        }
+        current = test_id(line).unwrap_or(current);
+        let Some((_, end)) = line.rsplit_once(" ... ") else { continue };
+        let names = match end.split(' ').next() {
+            Some("ok") => &mut outcomes.passed,
+            Some("skipped" | "expected") => &mut outcomes.skipped,
+            _ => continue,
+        };
+        names.insert(current.to_owned());
+    }
+    outcomes.passed.retain(|name| !outcomes.failed.contains(name));
+    outcomes
+}
+
+/// `module.Class.test` of a line that begins with `test (module.Class.test)`.
+fn test_id(line: &str) -> Option<&str> {
+    let (test, rest) = line.split_once(" (")?;
+    let (id, _) = rest.split_once(')')?;
+    (!test.contains(' ') && id.ends_with(test)).then_some(id)
+}
+
 impl Outcomes {
     /// Leaves out a failed test of which a part has failed.
     fn without_wholes(mut self) -> Self {

@@ -1,4 +1,4 @@
-use super::outcomes::{Outcomes, of_go_test, of_pytest};
+use super::outcomes::{Outcomes, of_go_test, of_pytest, of_unittest};
 use super::{CHECKS, SUITES, listed, one_line};
 use std::collections::BTreeSet;
 
@@ -28,9 +28,20 @@ FAILED a/b.py::T::test_c - As...\nXFAIL a/b.py::T::test_d - reason\nSKIPPED [1] 
 }
 
 #[test]
+fn the_output_of_unittest() {
+    let output = "test_a (m.tests.T.test_a) ... ok\ntest_b (m.tests.T.test_b)\nWhat it is for. ... FAIL\n\
+                  test_c (m.tests.T.test_c)\nIts purpose (told). ... skipped 'no'\ntest_d (m.tests.T.test_d) ... \n  \
+                  test_d (m.tests.T.test_d) (part='x y') ... ERROR\ntest_e (m.tests.T.test_e) ... expected failure\n\
+                  ======\nFAIL: test_b (m.tests.T.test_b)\nTraceback: no test\n\
+                  ERROR: test_d (m.tests.T.test_d) (part='x y')\nRan 5 tests in 1s\nFAILED (failures=1)\n";
+    let failed = names(&["m.tests.T.test_b", "m.tests.T.test_d"]);
+    let skipped = names(&["m.tests.T.test_c", "m.tests.T.test_e"]);
+    assert_eq!(of_unittest(output), Outcomes { passed: names(&["m.tests.T.test_a"]), failed, skipped });
+}
+
+#[test]
 fn what_is_not_as_listed_is_named() {
-    let list =
-        "# a comment\nTestOld/default LOAD DATA\nTestGone   joins\nTestKnown JSON\nTestSkipped UNION\n";
+    let list = "# a comment\nTestOld/default LOAD DATA\nTestGone   procedures\nTestKnown JSON\nTestSkipped row order\n";
     let listed = listed(list).expect("the list is well-formed");
     let outcomes = Outcomes {
         passed: names(&["TestOld/default"]),
@@ -41,9 +52,9 @@ fn what_is_not_as_listed_is_named() {
         outcomes.unlike(&listed),
         [
             "TestNew fails, and is not listed",
-            "TestGone is not there, and is listed as failing for joins",
+            "TestGone is not there, and is listed as failing for procedures",
             "TestOld/default passes, and is listed as failing for LOAD DATA",
-            "TestSkipped is skipped, and is listed as failing for UNION",
+            "TestSkipped is skipped, and is listed as failing for row order",
         ]
     );
 }
@@ -51,7 +62,7 @@ fn what_is_not_as_listed_is_named() {
 #[test]
 fn a_list_gives_a_known_reason_for_each_test_once() {
     assert!(listed("TestA").is_err_and(|error| error.contains("gives no reason")));
-    assert!(listed("TestA it was late").is_err_and(|error| error.contains("the reasons are joins")));
+    assert!(listed("TestA it was late").is_err_and(|error| error.contains("the reasons are procedures")));
     assert!(listed("TestA JSON\nTestA JSON").is_err_and(|error| error.contains("twice")));
 }
 
