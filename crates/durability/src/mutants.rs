@@ -17,10 +17,12 @@ pub enum Mutant {
     LeftBehindReturns,
     /// A node that has joined forgets what it held before, though it is not restorable yet.
     JoinedForgetsBefore,
+    /// A sync that failed is tried again, and believed the second time.
+    FailedSyncRetried,
 }
 
 /// All of them; each has a test.
-pub const ALL: [Mutant; 7] = [
+pub const ALL: [Mutant; 8] = [
     Mutant::SyncSkipped,
     Mutant::TornEndIsDamage,
     Mutant::DamageIsTornEnd,
@@ -28,6 +30,7 @@ pub const ALL: [Mutant; 7] = [
     Mutant::NeededFileRecycled,
     Mutant::LeftBehindReturns,
     Mutant::JoinedForgetsBefore,
+    Mutant::FailedSyncRetried,
 ];
 
 #[cfg(feature = "mutants")]

@@ -164,8 +164,10 @@ struct Files {
     ready: Option<(FileName, u64)>,
     /// The ticket of the file that is being made.
     making: Option<u64>,
-    /// The disk had no room for another file.
+    /// The disk had no room for another file, and none is there since.
     is_refused: bool,
+    /// It is asked again all the same: there may be room.
+    is_tried_again: bool,
     /// Blocks below this are not needed.
     released: Position,
 }
@@ -199,6 +201,7 @@ impl Writer {
                 ready: end.spare.map(|name| (name, size.file)),
                 making: None,
                 is_refused: false,
+                is_tried_again: false,
                 released: Position(0),
             },
             is_wanted: false,
@@ -241,14 +244,34 @@ impl Writer {
     /// Blocks below the position are not needed any more.
     pub fn release(&mut self, below: Position) {
         self.files.released = self.files.released.max(below);
-        self.files.is_refused = false;
+        self.files.is_tried_again = true;
         self.make_ready();
     }
 
     /// There may be room on the disk again.
     pub fn retry(&mut self) {
-        self.files.is_refused = false;
+        self.files.is_tried_again = true;
         self.make_ready();
+    }
+
+    /// The space that there is: less than was configured where the disk has less room.
+    pub fn set_space(&mut self, space: u64) {
+        self.size.space = space;
+    }
+
+    /// Bytes of all files of the log, needed or not.
+    #[must_use]
+    pub fn file_bytes(&self) -> u64 {
+        let files = &self.files;
+        let current = files.current.as_ref().map_or(0, |current| current.file.size);
+        let ready = files.ready.as_ref().map_or(0, |(_, size)| *size);
+        files.full.iter().map(|file| file.size).sum::<u64>() + current + ready
+    }
+
+    /// The disk had no room for another file of the log, and none is there since.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.files.is_refused
     }
 
     /// The next request to the disk, if there is one. Tickets are the writer's own.
@@ -261,11 +284,18 @@ impl Writer {
         if self.files.making == Some(ticket) {
             self.files.making = None;
             match result {
-                Ok(_) => self.files.ready = Some((self.spare_name(), self.size.file)),
+                Ok(_) => {
+                    self.files.ready = Some((self.spare_name(), self.size.file));
+                    self.files.is_refused = false;
+                }
                 Err(DiskError::Full) => self.files.is_refused = true,
                 Err(error) => return Err(LogFailure(error.to_string())),
             }
             self.advance();
+            return Ok(());
+        }
+        if mutants::is(Mutant::FailedSyncRetried) && result.is_err() {
+            self.sync_again();
             return Ok(());
         }
         result.map_err(|error| LogFailure(error.to_string()))?;
@@ -292,6 +322,12 @@ impl Writer {
     #[must_use]
     pub fn flushed_epoch(&self) -> Epoch {
         self.flushed_epoch
+    }
+
+    /// Whether a flush that was asked for is not done.
+    #[must_use]
+    pub fn is_flushing(&self) -> bool {
+        self.is_flushing || self.is_wanted
     }
 
     /// The position of the next block.
@@ -358,6 +394,15 @@ impl Writer {
         ticket
     }
 
+    /// A planted bug: what failed is asked for again.
+    #[cold]
+    fn sync_again(&mut self) {
+        let current = self.files.current.as_ref().map(|current| FileName::Redo(current.file.number));
+        if let (Some(file), Some((_, bytes, pending))) = (current, self.in_flight.pop_front()) {
+            self.step(DiskOperation::Sync { file }, bytes, pending);
+        }
+    }
+
     fn step(&mut self, operation: DiskOperation, bytes: usize, pending: Pending) {
         let ticket = self.request(DiskLane::Redo, operation);
         self.in_flight.push_back((ticket, bytes, pending));
@@ -377,11 +422,13 @@ impl Writer {
         {
             if free.size == self.size.file {
                 self.files.ready = Some((FileName::Redo(free.number), free.size));
+                self.files.is_refused = false;
                 return;
             }
             self.step(DiskOperation::Remove { file: FileName::Redo(free.number) }, 0, Pending::Step);
         }
-        if !self.files.is_refused {
+        let is_tried_again = std::mem::take(&mut self.files.is_tried_again);
+        if !self.files.is_refused || is_tried_again {
             let operation = DiskOperation::Prepare { file: self.spare_name(), size: self.size.file };
             self.files.making = Some(self.request(DiskLane::Bulk, operation));
         }

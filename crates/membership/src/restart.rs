@@ -9,7 +9,8 @@
 //! ```
 //! A *candidate* of a group is a disk whose lineage the last view calls restorable there, and that holds all that was
 //! ever said to be durable. *D\** is the highest such epoch that any claim knows. The *cut* is the highest epoch that a
-//! candidate of each group can be brought to, or up to [`CUT_SLACK_US`] lower if more candidates can then.
+//! candidate of each group can be brought to, or up to [`CUT_SLACK_US`] lower if more candidates can then. A disk that
+//! has lost something it had flushed does not lower it.
 //!
 //! Invariants:
 //! - I11: the cut is at least D\*, because every candidate holds D\* and the cut is where one of them ends.
@@ -101,6 +102,8 @@ struct Candidate {
     group: usize,
     low: Epoch,
     point: ClaimPoint,
+    /// It has lost something that it had flushed.
+    is_damaged: bool,
 }
 
 impl Candidate {
@@ -219,8 +222,8 @@ fn candidates(state: &ControlState, there: &[NodeId], durable: Epoch) -> Vec<Can
         for node in at.replicas.iter().filter(|node| there.contains(node)) {
             let Some((point, claim)) = named_point(state, at, *node) else { continue };
             if point.flushed >= durable {
-                let low = claim.low.max(point.low);
-                found.push(Candidate { node: *node, group, low, point });
+                let (low, is_damaged) = (claim.low.max(point.low), claim.is_damaged);
+                found.push(Candidate { node: *node, group, low, point, is_damaged });
             }
         }
     }
@@ -246,7 +249,9 @@ fn cut(candidates: &[Candidate], groups: &[usize]) -> Option<Epoch> {
         *cut == highest
             || marked_at(*cut).is_some_and(|at| at > 0 && newest.saturating_sub(at) <= CUT_SLACK_US)
     };
-    let lower = ends().filter(|end| *end <= highest && is_cut(*end)).filter(is_near);
+    // What a damaged disk has lost may have been durable, and no claim may know it yet.
+    let whole = candidates.iter().filter(|disk| !disk.is_damaged).map(|disk| disk.point.flushed);
+    let lower = whole.filter(|end| *end <= highest && is_cut(*end)).filter(is_near);
     // As many as can; of those, the highest.
     lower
         .max_by_key(|end| (candidates.iter().filter(|disk| disk.reaches(*end)).count(), *end))

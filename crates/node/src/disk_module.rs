@@ -36,9 +36,9 @@ use durability::{
 use marks::Marks;
 use memory::MemoryManager;
 use protocol::control::GroupId;
-use protocol::disk::{DiskAnswer, DiskError, DiskOperation, FileName};
+use protocol::disk::{DiskAnswer, DiskError, DiskLane, DiskOperation, DiskRequest, FileName};
 use protocol::epoch::NodeEpoch;
-use protocol::module::EXIT_DISK;
+use protocol::module::{Counts, EXIT_DISK};
 use protocol::redo_room::RedoRoom;
 use protocol::restart::RestoreOrder;
 use protocol::{
@@ -53,6 +53,13 @@ use types::{Epoch, Incarnation, NodeId};
 
 /// How soon a disk that was full is tried again.
 const RETRY: Duration = Duration::from_secs(1);
+/// A flush that takes longer is told, so often. A second later the node asks to leave (`membership::laggards`).
+const FLUSH_MAX: Duration = Duration::from_secs(2);
+const SAY_INTERVAL: Duration = Duration::from_millis(250);
+/// How often a node that writes asks how much room its disk has.
+const SPACE_INTERVAL: Duration = Duration::from_secs(1);
+/// The ticket of that question: no writer comes so far, and checkpoints begin behind it.
+const SPACE_TICKET: u64 = checkpoint::FIRST_TICKET - 1;
 
 /// The facts that `disk` must know to start.
 pub struct DiskConfig {
@@ -183,7 +190,32 @@ pub struct DiskModule {
     retry_at: Option<Instant>,
     checkpoints: Checkpoints,
     marks: Marks,
+    room: DiskRoom,
+    stall: Stall,
     has_failed: bool,
+}
+
+/// The flush that the log waits for.
+#[derive(Clone, Copy, Default)]
+struct Stall {
+    /// Blocks below were flushed when it was looked at last.
+    flushed: Position,
+    /// Since when nothing more has been.
+    since: Option<Instant>,
+    /// When it is said next that this takes long.
+    say_at: Option<Instant>,
+}
+
+/// The room on the disk.
+#[derive(Clone, Copy, Default)]
+struct DiskRoom {
+    /// It was said that there is none.
+    is_said: bool,
+    /// How often there was none.
+    full_count: u64,
+    /// When it is asked for next, and how much of the log was pushed when it was asked for last.
+    ask_at: Option<Instant>,
+    asked_bytes: u64,
 }
 
 impl DiskModule {
@@ -221,6 +253,8 @@ impl DiskModule {
             flush_at: None,
             retry_at: None,
             marks: Marks::default(),
+            room: DiskRoom::default(),
+            stall: Stall::default(),
             has_failed: false,
         }
     }
@@ -232,8 +266,21 @@ impl DiskModule {
     /// When the log is flushed next.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        let of_log = earlier(self.flush_at, self.retry_at);
+        let of_log = earlier(earlier(self.flush_at, self.retry_at), self.stall.say_at);
         earlier(of_log, self.checkpoints.deadline()).filter(|_| !self.has_failed)
+    }
+
+    /// Counts of this life: bytes that went to the log and to checkpoints, bytes of the log that are needed now, and how
+    /// often there was no room.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let of_log = |count: fn(&Writer) -> u64| self.writer.as_ref().map_or(0, count);
+        vec![
+            ("REDO_BYTES_WRITTEN", of_log(Writer::pushed_bytes)),
+            ("REDO_BYTES_HELD", of_log(Writer::held_bytes)),
+            ("CHECKPOINT_BYTES_WRITTEN", self.checkpoints.written_bytes()),
+            ("DISK_FULL", self.room.full_count),
+        ]
     }
 
     /// Handles everything but signals and shared objects.
@@ -322,6 +369,7 @@ impl DiskModule {
     /// Requests of the writer go to the disk, and epochs that are on disk are told.
     fn end_call(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
         self.tell_progress(now, outputs);
+        self.ask_space(now, outputs);
         let Some(writer) = &mut self.writer else { return };
         self.checkpoints.go_on(now, self.is_joining, writer, outputs);
         // Writes wait soon, and a flush lets them go on.
@@ -331,6 +379,8 @@ impl DiskModule {
         while let Some(request) = writer.poll() {
             outputs.disk(request);
         }
+        self.look_for_stall(now, outputs);
+        let Some(writer) = &mut self.writer else { return };
         let (buffered, room) = (writer.buffered_bytes() as u64, &self.config.room);
         if buffered > self.marks.counted {
             room.add(buffered - self.marks.counted);
@@ -343,7 +393,11 @@ impl DiskModule {
         if writer.level() == LogLevel::Exhausted && self.retry_at.is_none() {
             self.retry_at = Some(now.monotonic + RETRY);
         }
+        let is_full = writer.is_refused() || self.checkpoints.is_refused();
         let (flushed, position) = (writer.flushed_epoch(), writer.flushed());
+        if self.room.is_said != is_full {
+            self.say_full(is_full, outputs);
+        }
         if flushed > self.told {
             self.told = flushed;
             let told = Signal::Flushed { epoch: flushed };
@@ -355,6 +409,73 @@ impl DiskModule {
         {
             self.is_restored_told = true;
             outputs.send(self.me(), Address::membership(self.config.node), Signal::Restored(order));
+        }
+    }
+
+    /// Whether the log waits for its disk for long, which is said. One that is full is no disk that stands still.
+    fn look_for_stall(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
+        let Some(writer) = &self.writer else { return };
+        let stall = &mut self.stall;
+        if !writer.is_flushing() || writer.is_refused() {
+            (stall.since, stall.say_at) = (None, None);
+            return;
+        }
+        let at = now.monotonic;
+        if stall.since.is_none() || writer.flushed() > stall.flushed {
+            stall.flushed = writer.flushed();
+            (stall.since, stall.say_at) = (Some(at), Some(at + FLUSH_MAX));
+        }
+        if let (Some(since), Some(say_at)) = (stall.since, stall.say_at)
+            && say_at <= at
+        {
+            stall.say_at = Some(at + SAY_INTERVAL);
+            let milliseconds = u32::try_from(at.since(since).as_millis()).unwrap_or(u32::MAX);
+            let node = self.config.node;
+            let told = Signal::ReplicaLags { node, milliseconds };
+            outputs.send(self.me(), Address::membership(node), told);
+        }
+    }
+
+    /// The disk has no room, or has some again.
+    #[cold]
+    fn say_full(&mut self, is_full: bool, outputs: &mut Outputs<Shared>) {
+        let node = self.config.node;
+        self.room.is_said = is_full;
+        self.room.full_count += u64::from(is_full);
+        let text = if is_full {
+            let mib = self.config.redo.file_size.div_ceil(1 << 20);
+            format!(
+                "node {node}: its disk is full: there is no room for a checkpoint or for the next {mib} MiB of the redo log. Writes go on \
+                 until the log is full, then they are refused with 1297; make room"
+            )
+        } else {
+            format!("node {node}: its disk has room again")
+        };
+        outputs.event(if is_full { Severity::Error } else { Severity::Info }, text);
+    }
+
+    /// Asks how much room the disk has, if anything was logged since the last time.
+    fn ask_space(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
+        let Some(writer) = self.writer.as_ref().filter(|_| matches!(self.phase, Phase::Running)) else {
+            return;
+        };
+        let is_due = self.room.ask_at.is_none_or(|at| at <= now.monotonic);
+        if is_due && writer.pushed_bytes() > self.room.asked_bytes {
+            self.room.ask_at = Some(now.monotonic + SPACE_INTERVAL);
+            self.room.asked_bytes = writer.pushed_bytes();
+            let (ticket, operation) = (SPACE_TICKET, DiskOperation::Space);
+            outputs.disk(DiskRequest { ticket, lane: DiskLane::Bulk, operation });
+        }
+    }
+
+    /// The log may grow into what is free, as far as it was configured. So it counts as full, and checkpoints make room
+    /// in it, before the disk is.
+    fn on_space(&mut self, result: &Result<DiskAnswer, DiskError>) {
+        if let (Ok(DiskAnswer::Space { free, .. }), Some(writer)) = (result, &mut self.writer) {
+            let configured = self.config.redo.file_size * self.config.redo.file_count;
+            let space = configured.min(writer.file_bytes().saturating_add(*free));
+            writer.set_space(space);
+            self.checkpoints.set_space(space);
         }
     }
 

@@ -291,7 +291,9 @@ impl NodeModule {
             Block::Sql(sql) => sql.counts(),
             Block::Membership(membership) => membership.counts(),
             Block::Main(main) => main.counts(),
-            Block::Tc(_) | Block::Ldm(_) | Block::Query(_) | Block::Disk(_) => Counts::new(),
+            Block::Ldm(ldm) => ldm.counts(),
+            Block::Disk(disk) => disk.counts(),
+            Block::Tc(_) | Block::Query(_) => Counts::new(),
         });
         counts
     }

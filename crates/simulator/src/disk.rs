@@ -244,6 +244,11 @@ impl Disk {
         self.troubles.push_back((lane, trouble));
     }
 
+    /// Troubles that no change has suffered yet go; how many.
+    pub fn forget_troubles(&mut self) -> usize {
+        std::mem::take(&mut self.troubles).len()
+    }
+
     /// The files may have so many bytes together; none: there is room for all.
     pub fn set_quota(&mut self, quota: Option<u64>) {
         self.quota = quota;
@@ -289,6 +294,14 @@ impl Disk {
     /// Another, empty disk is in its place.
     pub fn lose_all(&mut self) {
         *self = Self::default();
+    }
+
+    /// All files but the control log are those of an older copy of this disk.
+    pub fn replace_rows(&mut self, older: &Self) {
+        self.files.retain(|name, _| *name == FileName::ControlLog);
+        let rows = older.files.iter().filter(|(name, _)| **name != FileName::ControlLog);
+        self.files.extend(rows.map(|(name, file)| (*name, file.clone())));
+        self.renamed.clear();
     }
 
     /// The names of all files.

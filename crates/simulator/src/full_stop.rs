@@ -5,7 +5,8 @@
 //! The checks after a restart, whose cut is known:
 //! - every row whose newest version was not above the cut is there with that version;
 //! - no row has a version above the cut, but for what was written since;
-//! - the cut is not below what was committed long before the stop: it was flushed;
+//! - the cut is not below what was committed long before the stop: it was flushed. Nor is it below any epoch that was
+//!   ever said to be durable (I11);
 //! - nothing at all is lost if an ordered stop came so far that it is to be recorded. If no node was killed, all disks
 //!   count: no node is copied to;
 //! - everything that was acknowledged as durable is there, tables that were made among it, and no more is lost than
@@ -17,6 +18,7 @@
 use crate::check::cluster::{self, Contents};
 use crate::client::Client;
 use crate::scenario::{Outcome, Scenario, run_statements, scripts, text_of_panic};
+use crate::shadow;
 use crate::workload::bank::{ACCOUNT_COUNT, Bank, FIRST_BALANCE};
 use crate::workload::lists::Lists;
 use crate::workload::numbers::Numbers;
@@ -198,11 +200,15 @@ fn drive(world: &mut World, prng: &mut Prng) -> Result<(), String> {
     let first = begin_work(world)?;
     let mut kept = Kept::default();
     for _ in 0..1 + prng.below(3) {
-        world.run_until(prng.below(1_500), |_| false);
+        let watched = |world: &mut World, milliseconds| {
+            shadow::run_watched(world, milliseconds, &BTreeSet::new(), |_| false)
+        };
+        watched(world, prng.below(1_500))?;
         let flushed = newest(&versions(world));
-        world.run_until(FLUSHED_MS + prng.below(200), |_| false);
+        watched(world, FLUSHED_MS + prng.below(200))?;
         let moment = Moment::ALL[prng.index(Moment::ALL.len())];
         world.run_until(MOMENT_MS, |world| world.is_at(DiskLane::Bulk, |operation| moment.is(operation)));
+        shadow::check(world, shadow::Moment::Busy, &BTreeSet::new())?;
         let stopped_at = stop_and_come_back(world, prng, flushed)?;
         kept.check(world, stopped_at)?;
     }
@@ -246,7 +252,8 @@ pub(crate) fn end_work(world: &mut World, first: usize) -> Result<(), String> {
     }
     check_bank(world)?;
     world.run_until(FLUSHED_MS, |_| false);
-    cluster::check(world)
+    cluster::check(world)?;
+    shadow::check(world, shadow::Moment::Quiet, &BTreeSet::new())
 }
 
 /// How a cluster stops.
@@ -322,7 +329,7 @@ pub(crate) fn stop_and_come_back(world: &mut World, prng: &mut Prng, flushed: Ep
     let stopped_at = world.now();
     let flushed = if is_lossless { newest(&before) } else { flushed };
     world.run_until(1 + prng.below(3_000), |_| false);
-    let copies = world.count_of("copied");
+    let (copies, promised) = (world.count_of("copied"), world.promised());
     world.start_all(1 + prng.below(2_000_000_000));
     if !world.run_until(START_MS, |world| world.is_open()) {
         return Err("the cluster did not come back".to_owned());
@@ -334,6 +341,9 @@ pub(crate) fn stop_and_come_back(world: &mut World, prng: &mut Prng, flushed: Ep
     let restart = restart.ok_or("there is no ldm")?;
     if restart.cut < flushed {
         return Err(format!("epoch {flushed} was committed long ago, the cut is {}", restart.cut));
+    }
+    if restart.cut < promised {
+        return Err(format!("epoch {promised} was said to be durable, the cut is {}", restart.cut));
     }
     compare(&before, &versions(world), (restart.cut, restart.first))?;
     Ok(stopped_at)
@@ -439,7 +449,11 @@ pub(crate) fn newest(versions: &Versions) -> Epoch {
 }
 
 /// Holds what came back against what was there.
-fn compare(before: &Versions, after: &Versions, (cut, first): (Epoch, Epoch)) -> Result<(), String> {
+pub(crate) fn compare(
+    before: &Versions,
+    after: &Versions,
+    (cut, first): (Epoch, Epoch),
+) -> Result<(), String> {
     for (row, (epoch, hash)) in before.iter().filter(|(_, (epoch, _))| *epoch <= cut) {
         let now = after.get(row);
         let is_kept = now.is_some_and(|(now, is)| {

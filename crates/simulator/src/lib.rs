@@ -9,6 +9,7 @@
 //! - `control`: a world of its own, of control logs only.
 //! - `detect`: and one of failure detectors only.
 //! - `full_stop`: clusters with redo logs of which all nodes stop at once.
+//! - `shadow`: copies of disks that are restored aside, and held against the memory of their nodes.
 //! - `returning`: data nodes with redo logs that come back one at a time.
 //! - `mutants`: deliberate bugs, and the seeds that catch them.
 //! - `exhaustive`: worlds so small that everything in them is tried.
@@ -29,6 +30,7 @@ pub mod full_stop;
 pub mod mutants;
 pub mod returning;
 pub mod scenario;
+pub mod shadow;
 mod timed;
 pub mod transcript;
 pub mod workload;

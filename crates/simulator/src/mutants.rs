@@ -184,8 +184,9 @@ impl Bug {
     pub fn is_directed(self) -> bool {
         match self {
             Self::Transaction(mutant) => {
-                use transaction::mutants::{BY_OWN_TEST, DIRECTED};
-                DIRECTED.contains(&mutant) || BY_OWN_TEST.contains(&mutant)
+                use transaction::mutants::{BY_FULL_LOG, BY_OWN_TEST, DIRECTED};
+                let lists = [&DIRECTED[..], &BY_OWN_TEST, &BY_FULL_LOG];
+                lists.iter().any(|list| list.contains(&mutant))
             }
             Self::Membership(mutant) => mutant.place().is_some_and(|(_, catch)| catch == Catch::Directed),
             Self::Node(mutant) => node::mutants::DIRECTED.contains(&mutant),

@@ -8,9 +8,11 @@ use crate::full_stop::{
     versions,
 };
 use crate::scenario::{Outcome, run_statements};
+use crate::shadow;
 use crate::world::World;
 use protocol::disk::{DiskLane, FileName};
 use protocol::{GroupView, View};
+use std::collections::BTreeSet;
 use stdx::{Prng, hash64};
 use types::{Incarnation, NodeId};
 
@@ -37,12 +39,12 @@ pub fn run_return_seed(seed: u64, lines: usize) -> Outcome {
 fn return_again_and_again(world: &mut World, prng: &mut Prng) -> Result<(), String> {
     let first = begin_work(world)?;
     for _ in 0..LOSSES {
-        world.run_until(prng.below(1_500), |_| false);
+        shadow::run_watched(world, prng.below(1_500), &BTreeSet::new(), |_| false)?;
         let Some(data_nodes) = all(world).map(|all| all.replicas.clone()) else { continue };
         let node = data_nodes[prng.index(data_nodes.len())];
         let before = life(world, node);
         lose(world, prng, node);
-        world.run_until(prng.below(1_500), |_| false);
+        shadow::run_watched(world, prng.below(1_500), &BTreeSet::new(), |_| false)?;
         world.start_later(node, 1 + prng.below(100_000_000));
         if prng.chance(1, 3) {
             let is_back = |world: &World| life(world, node) > before;
@@ -55,12 +57,12 @@ fn return_again_and_again(world: &mut World, prng: &mut Prng) -> Result<(), Stri
         await_that(world, "all nodes to be in sync", is_whole)?;
     }
     let flushed = newest(&versions(world));
-    world.run_until(FLUSHED_MS + prng.below(200), |_| false);
+    shadow::run_watched(world, FLUSHED_MS + prng.below(200), &BTreeSet::new(), |_| false)?;
     stop_and_come_back(world, prng, flushed)?;
     end_work(world, first)
 }
 
-fn lose(world: &mut World, prng: &mut Prng, node: NodeId) {
+pub(crate) fn lose(world: &mut World, prng: &mut Prng, node: NodeId) {
     if prng.chance(1, 2) {
         world.crash(node);
     } else {
@@ -149,7 +151,7 @@ fn await_that(world: &mut World, what: &str, mut is_so: impl FnMut(&World) -> bo
 }
 
 /// The newest view that an ldm is in.
-fn view(world: &World) -> Option<&View> {
+pub(crate) fn view(world: &World) -> Option<&View> {
     world.ldms().map(transaction::Ldm::view).max_by_key(|view| view.number)
 }
 

@@ -122,6 +122,8 @@ struct Node {
     is_open: bool,
     /// Tells its process start apart from others.
     start: u64,
+    /// The newest epoch that its module `disk` has said to be flushed.
+    flushed: Epoch,
     clock: Clock,
     slots: BTreeMap<Address, Slot>,
 }
@@ -216,6 +218,15 @@ pub struct Link {
     pub connection: ConnectionId,
 }
 
+/// The disks of all machines, and what they promise.
+struct Disks {
+    of: BTreeMap<NodeId, Disk>,
+    /// Says what they keep when a process or the power is gone.
+    prng: Prng,
+    /// The highest epoch that was ever said to be durable.
+    promised: Epoch,
+}
+
 /// A simulated cluster with its clients.
 pub struct World {
     /// All choices come from here.
@@ -234,9 +245,7 @@ pub struct World {
     /// The client at the other end of a server connection.
     peers: BTreeMap<Link, (usize, u32)>,
     next_connection: u32,
-    disks: BTreeMap<NodeId, Disk>,
-    /// Says what disks keep when a process or the power is gone.
-    disk_prng: Prng,
+    disks: Disks,
     /// How often each node was started.
     lives: BTreeMap<NodeId, u32>,
     faults: Faults,
@@ -267,8 +276,7 @@ impl World {
             clients: Vec::new(),
             peers: BTreeMap::new(),
             next_connection: 0,
-            disks: BTreeMap::new(),
-            disk_prng: Prng::new(seed ^ DISKS),
+            disks: Disks { of: BTreeMap::new(), prng: Prng::new(seed ^ DISKS), promised: Epoch(0) },
             lives: BTreeMap::new(),
             faults: Faults::default(),
             stopping: BTreeSet::new(),
@@ -351,6 +359,19 @@ impl World {
     /// All local data managers that are alive, for checks.
     pub fn ldms(&self) -> impl Iterator<Item = &transaction::Ldm> {
         self.nodes.values().flat_map(|node| node.slots.values()).filter_map(|slot| slot.module.as_ldm())
+    }
+
+    /// Those of a node.
+    pub fn ldms_of(&self, node: NodeId) -> impl Iterator<Item = &transaction::Ldm> {
+        let slots = self.nodes.get(&node).into_iter().flat_map(|node| node.slots.values());
+        slots.filter_map(|slot| slot.module.as_ldm())
+    }
+
+    /// The data nodes that run, and the newest epoch that each has said to be on its disk in this life.
+    #[must_use]
+    pub fn flushed(&self) -> Vec<(NodeId, Epoch)> {
+        let data = self.nodes.iter().filter(|(_, node)| node.role == NodeRole::Data);
+        data.map(|(id, node)| (*id, node.flushed)).collect()
     }
 
     /// All coordinators that are alive, for checks.
@@ -524,7 +545,7 @@ impl World {
                 keeps_rows: self.shape.redo.is_some(),
                 start_partial_timeout: START_PARTIAL_TIMEOUT,
             },
-            control_log: self.disks.entry(node).or_default().begin_process(),
+            control_log: self.disks.of.entry(node).or_default().begin_process(),
             version: "simulated".to_owned(),
         };
         let mut slots = BTreeMap::new();
@@ -542,7 +563,8 @@ impl World {
             slots.insert(address, slot);
         }
         let clock = Clock::drawn(start);
-        self.nodes.insert(node, Node { role, is_open: false, start, clock, slots });
+        let flushed = Epoch(0);
+        self.nodes.insert(node, Node { role, is_open: false, start, flushed, clock, slots });
     }
 
     /// The system variables that config.ini says.
@@ -724,6 +746,15 @@ impl World {
             if let Signal::EpochClosed { epoch, .. } = envelope.signal {
                 self.check_closed(envelope.view, epoch);
             }
+            if let Signal::Flushed { epoch } = envelope.signal
+                && let Some(node) = self.nodes.get_mut(&address.node)
+            {
+                node.flushed = epoch;
+            }
+            if let Signal::EpochDurable { flushed, durable, .. } = envelope.signal {
+                self.check_durable(address.node, envelope.view, flushed);
+                self.disks.promised = self.disks.promised.max(durable);
+            }
             if let Signal::EpochWhole { epoch } = envelope.signal {
                 self.check_whole(address, epoch);
             }
@@ -787,11 +818,44 @@ impl World {
         stdx::require!(is_whole, "epoch {whole} is whole at {address}, and one of {lowest:?} is undecided");
     }
 
+    /// All members in sync have flushed what is said to be so (I10), those that are gone aside.
+    fn check_durable(&self, master: NodeId, said_in: ViewNumber, flushed: Epoch) {
+        let view = self.ldms_of(master).map(transaction::Ldm::view).find(|view| view.number == said_in);
+        let Some(view) = view else { return };
+        let in_sync = view.groups.iter().flat_map(|group| &group.in_sync);
+        for member in in_sync.filter_map(|node| Some((node, self.nodes.get(node)?))) {
+            let (node, Node { flushed: own, .. }) = member;
+            let is_of_view = self.ldms_of(*node).all(|ldm| ldm.view().number == said_in);
+            stdx::require!(
+                *own >= flushed || !is_of_view,
+                "epoch {flushed} is said to be flushed, and node {node} has flushed {own}"
+            );
+        }
+    }
+
+    /// The highest epoch that was ever said to be durable.
+    #[must_use]
+    pub fn promised(&self) -> Epoch {
+        self.disks.promised
+    }
+
     // ---- disks ------------------------------------------------------------------------------------------------------
 
     /// The disk of a node, alive or not: scenarios give it faults.
     pub fn disk_mut(&mut self, node: NodeId) -> &mut Disk {
-        self.disks.entry(node).or_default()
+        self.disks.of.entry(node).or_default()
+    }
+
+    /// It, as it is.
+    #[must_use]
+    pub fn disk(&self, node: NodeId) -> Option<&Disk> {
+        self.disks.of.get(&node)
+    }
+
+    /// The size of a file of the redo log.
+    #[must_use]
+    pub fn redo_file_size(&self) -> Option<u64> {
+        self.shape.redo.as_ref().map(|redo| redo.file_size)
     }
 
     /// Whether some disk is doing such an operation now.
@@ -799,7 +863,7 @@ impl World {
     pub fn is_at(&self, lane: DiskLane, is_meant: impl Fn(&DiskOperation) -> bool) -> bool {
         let under_way =
             |disk: &Disk| disk.under_way(lane).is_some_and(|request| is_meant(&request.operation));
-        self.disks.values().any(under_way)
+        self.disks.of.values().any(under_way)
     }
 
     /// The disk of a node does nothing in a lane for so many nanoseconds.

@@ -96,7 +96,7 @@ fn ddl_waits_for_users_of_its_own_tables_and_gives_way() {
 /// so small that only checkpoints keep them within their space.
 #[test]
 fn a_full_stop_loses_nothing_that_was_flushed() {
-    let mut counts = [("promises", 0), ("figures", 0), ("log trimmed", 0)];
+    let mut counts = [("promises", 0), ("figures", 0), ("log trimmed", 0), ("disks restored aside", 0)];
     for seed in 0..FULL_STOPS {
         let outcome = simulator::full_stop::run_full_stop_seed(seed, LINES);
         assert_eq!(outcome.failure, None, "full stop {seed}\n{}", outcome.tail);

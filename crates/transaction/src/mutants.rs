@@ -167,10 +167,12 @@ pub enum Mutant {
     SameEpochOutOfOrder,
     /// A delete is not logged again behind an older entry of its row.
     EntryNotRepeated,
+    /// A write looks for room in the redo log when it is committed, and has its stamp by then.
+    SpaceAfterStamp,
 }
 
 /// All of them.
-pub const ALL: [Mutant; 80] = [
+pub const ALL: [Mutant; 81] = [
     Mutant::OwnerByOwnLayout,
     Mutant::TableLeavesSlot,
     Mutant::AckBeforeBackup,
@@ -251,10 +253,14 @@ pub const ALL: [Mutant; 80] = [
     Mutant::LostOperationsUnnoticed,
     Mutant::SameEpochOutOfOrder,
     Mutant::EntryNotRepeated,
+    Mutant::SpaceAfterStamp,
 ];
 
 /// Those that a test of their own file catches: `ldm/redo/tests.rs`.
 pub const BY_OWN_TEST: [Mutant; 2] = [Mutant::SameEpochOutOfOrder, Mutant::EntryNotRepeated];
+
+/// Those that a test of a full redo log catches: `tests/full_log.rs`.
+pub const BY_FULL_LOG: [Mutant; 1] = [Mutant::SpaceAfterStamp];
 
 /// Those that no seed catches soon, and a schedule that is written down does: `tests/protocol/directed.rs`.
 pub const DIRECTED: [Mutant; 29] = [

@@ -235,3 +235,18 @@ fn a_statement_that_is_undone_waits_no_longer() {
     primary.pass(WAIT_MAX * 2);
     assert_eq!(primary.answers(), []);
 }
+
+#[cfg(feature = "mutants")]
+mod bugs {
+    use super::what_is_staged_is_committed_however_full_the_log_is;
+    use stdx::planted::survivors;
+    use transaction::mutants::{BY_FULL_LOG, Mutant, activate};
+
+    #[test]
+    fn every_listed_bug_fails_its_test() {
+        let tests: [(Mutant, fn()); 1] =
+            [(Mutant::SpaceAfterStamp, what_is_staged_is_committed_however_full_the_log_is)];
+        assert_eq!(tests.map(|(mutant, _)| mutant), BY_FULL_LOG);
+        assert_eq!(survivors(&tests, activate), []);
+    }
+}

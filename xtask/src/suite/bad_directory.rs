@@ -41,6 +41,7 @@ const CASES: &[Case] = &[
         spoil: exchange,
         says: "control.log on this disk belongs to node",
     },
+    Case { what: "rows of another node", spoil: exchange_rows, says: "belongs to node" },
     Case {
         what: "another cluster's",
         spoil: rename_cluster,
@@ -138,6 +139,17 @@ fn rows_on_disk(directory: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>, Failure>
 
 fn exchange(directory: &Path) -> Result<Spoiled, Failure> {
     let (first, second, aside) = (directory.join("node2"), directory.join("node3"), directory.join("aside"));
+    let renamed = fs::rename(&first, &aside)
+        .and_then(|()| fs::rename(&second, &first))
+        .and_then(|()| fs::rename(&aside, &second));
+    renamed.map_err(Failure::while_doing(first.display()))?;
+    Ok(Spoiled::Files)
+}
+
+/// The nodes keep their control logs.
+fn exchange_rows(directory: &Path) -> Result<Spoiled, Failure> {
+    let (first, second, aside) =
+        (directory.join("node2/redo"), directory.join("node3/redo"), directory.join("aside"));
     let renamed = fs::rename(&first, &aside)
         .and_then(|()| fs::rename(&second, &first))
         .and_then(|()| fs::rename(&aside, &second));

@@ -29,6 +29,10 @@
 //! If a link closes then, the end that other members call late is the one to leave (`cover`). Heartbeats say which one
 //! that is.
 //!
+//! **A disk that stands still.** A node whose redo log waits for its disk for long says so itself (module `disk`), and
+//! asks for a view without itself by the same rules. Two that share a disk do not both leave: the second one has nobody
+//! who keeps its rows.
+//!
 //! Invariants:
 //! - one that joins is spared for a while when a member in sync is late: it may wait for that one itself;
 //! - a node that does not run well itself, or is not in the newest view, blames nobody. Nobody is blamed for silence:
@@ -209,7 +213,10 @@ impl Membership {
         (node, milliseconds): (NodeId, u32),
         outputs: &mut Outputs<S>,
     ) {
-        if node == self.config.node || !self.view.is_member(node) || !self.is_in_view() {
+        if node == self.config.node {
+            return self.on_own_disk(now, milliseconds, outputs);
+        }
+        if !self.view.is_member(node) || !self.is_in_view() {
             return;
         }
         // A member that has not come to the newest view waits for something of this node, and those that have do not
@@ -246,6 +253,31 @@ impl Membership {
         self.propose(now, next, outputs);
     }
 
+    /// The disk of this node has not brought a flush to its end for so long. Nothing is durable meanwhile, and whoever
+    /// waits for that waits. So the node leaves like a late member, if a restart could begin from the others alone.
+    fn on_own_disk<S>(&mut self, now: Now, milliseconds: u32, outputs: &mut Outputs<S>) {
+        let node = self.config.node;
+        if !self.is_in_view() || !is_in_sync(&self.view, node) || !self.hears_majority(now) {
+            return self.laggards.on_doubt(node);
+        }
+        if !self.laggards.on_report(now.monotonic, &self.view, node, Blame::OneSided) {
+            return;
+        }
+        let Some(next) = without_laggard(&self.view, node).filter(View::keeps_durable) else { return };
+        if self.laggards.on_asked(now.monotonic, node) {
+            let text = format!(
+                "asks for a view without itself: its disk has not ended a flush for {milliseconds} ms, and the others can go on without it"
+            );
+            outputs.event(Severity::Warning, text);
+        }
+        self.want.begin(now.monotonic);
+        for other in self.up.clone() {
+            let told = Signal::ReplicaLags { node, milliseconds };
+            outputs.send(self.me(), Address::membership(other), told);
+        }
+        self.propose(now, next, outputs);
+    }
+
     /// Another node asks for a view without a member: the log of the management node, and of that member, should say
     /// why.
     pub(crate) fn on_laggard_elsewhere<S>(
@@ -261,6 +293,12 @@ impl Membership {
         }
         let is_concerned = node == self.config.node || self.config.join.role == NodeRole::Management;
         if self.laggards.on_asked(now.monotonic, node) && is_concerned {
+            if from == node {
+                let text = format!(
+                    "node {node} asks for a view without itself: its disk has not ended a flush for {milliseconds} ms"
+                );
+                return outputs.event(Severity::Warning, text);
+            }
             let text = format!(
                 "node {from} asks for a view without node {node}, which owes it answers for {milliseconds} ms, though its heartbeats come"
             );

@@ -95,6 +95,19 @@ pub(crate) fn the_cut_is_what_a_disk_of_each_group_holds() {
     assert_eq!(standing(&state, |_| true), Standing::Runs);
 }
 
+/// Node 3 has lost the end of its log, in which there was something durable that its own claim does not know any more.
+#[test]
+fn a_damaged_disk_does_not_lower_the_cut() {
+    let mut state = running();
+    make_restorable(&mut state, &ALL);
+    for (node, flushed) in ALL.into_iter().zip([71, 71, 70, 71]) {
+        let left = claim(50, &[point(&state, node, flushed)]);
+        join(&mut state, node, Some(Claim { is_damaged: flushed == 70, ..left }));
+    }
+    let planned = plan(&state, &ALL).unwrap();
+    assert_eq!((planned.restart.cut, nodes(&planned)), (Epoch(71), [1, 2, 4].map(NodeId).to_vec()));
+}
+
 /// Node 1 was copied to, and has nothing of epochs below 60 by themselves.
 #[test]
 fn a_disk_that_was_copied_to_is_not_brought_below_that() {

@@ -172,6 +172,10 @@ pub(super) struct Checkpoints {
     found: BTreeSet<SlotId>,
     next_file: u64,
     next_query: usize,
+    /// Bytes of all pieces of this life.
+    written: u64,
+    /// The last job found the disk full.
+    is_refused: bool,
     /// F and D.
     flushed: Epoch,
     durable: Epoch,
@@ -198,6 +202,8 @@ impl Checkpoints {
             found: BTreeSet::new(),
             next_file: 1,
             next_query: 0,
+            written: 0,
+            is_refused: false,
             flushed: Epoch(0),
             durable: Epoch(0),
         }
@@ -306,6 +312,21 @@ impl Checkpoints {
         let read_for = now.monotonic.since(since);
         self.speed =
             Speed { piece: size, read_for, read_until: now.monotonic, ..std::mem::take(&mut self.speed) };
+    }
+
+    /// The space of the log.
+    pub(super) fn set_space(&mut self, space: u64) {
+        self.config.space = space;
+    }
+
+    /// Bytes of the pieces that this life has written.
+    pub(super) fn written_bytes(&self) -> u64 {
+        self.written
+    }
+
+    /// The last job found the disk full.
+    pub(super) fn is_refused(&self) -> bool {
+        self.is_refused
     }
 
     /// Whether a ticket belongs to checkpoints.
@@ -524,6 +545,7 @@ impl Checkpoints {
             PiecePlace { founding: self.founding, node: self.config.node, file: self.job.file, offset };
         let bytes = piece.finish(&place);
         self.job.offset += bytes.len() as u64;
+        self.written += bytes.len() as u64;
         self.job.unsynced += bytes.len() as u64;
         let sync = self.job.unsynced >= UNSYNCED_MAX;
         if sync {
@@ -572,7 +594,10 @@ impl Checkpoints {
 
     /// Everything is on disk: nothing that was read or omitted is newer than the epoch of the node now.
     fn await_epoch(&mut self, writer: &mut Writer, outputs: &mut Outputs<Shared>) -> bool {
-        let epoch = self.config.node_epoch.current();
+        let mut epoch = self.config.node_epoch.current();
+        if mutants::is(Mutant::EpochOfRowsOnly) {
+            epoch = self.job.done.iter().map(|(_, read, _)| read.epoch).max().unwrap_or(Epoch(0));
+        }
         for (slot, checkpoint, commits) in &self.job.done {
             self.fragments.put(*slot, *checkpoint, *commits);
         }
@@ -650,6 +675,7 @@ impl Checkpoints {
         for manifest in std::mem::take(&mut self.manifests) {
             self.fragments.end_to_write(&manifest);
         }
+        self.is_refused = false;
         let is_gone = |file: &u64| !self.fragments.is_on_disk(*file) && !self.fragments.is_current(*file);
         for file in self.files.extract_if(.., |file| is_gone(file)) {
             self.left.push_back(DiskOperation::Remove { file: FileName::Piece(file) });
@@ -673,6 +699,7 @@ impl Checkpoints {
     /// The disk is full: the job's file goes, unless a manifest may name it, and it is tried again later.
     fn give_up(&mut self, now: Now) {
         let file = self.job.file;
+        self.is_refused = true;
         self.left.clear();
         self.manifests.clear();
         self.job = Job::default();

@@ -15,7 +15,7 @@
 
 use super::checkpoint::Checkpoints;
 use super::restore::{GoesOn, Restore, Restored, Trouble};
-use super::{Aim, DiskConfig, DiskModule, NextLog, Phase};
+use super::{Aim, DiskConfig, DiskModule, NextLog, Phase, SPACE_TICKET};
 use durability::{Found, LogReader, ManifestScan, Mark, Point, Scan, ScanError};
 use protocol::disk::{DiskAnswer, DiskError, DiskLane, DiskOperation, DiskRequest, FileName};
 use protocol::module::{EXIT_CANNOT_JOIN, EXIT_CANNOT_START, EXIT_DISK, EXIT_LEFT_OUT};
@@ -42,6 +42,9 @@ impl DiskModule {
         result: Result<DiskAnswer, DiskError>,
         outputs: &mut Outputs<Shared>,
     ) {
+        if ticket == SPACE_TICKET {
+            return self.on_space(&result);
+        }
         if Checkpoints::is_own(ticket) {
             return self.on_checkpoint_done(now, ticket, result, outputs);
         }

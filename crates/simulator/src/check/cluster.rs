@@ -32,8 +32,13 @@ impl Contents {
     /// Everything that is in the world's data nodes.
     #[must_use]
     pub fn of(world: &World) -> Self {
+        Self::of_ldms(world.ldms())
+    }
+
+    /// Everything that these ldms have.
+    pub fn of_ldms<'a>(ldms: impl Iterator<Item = &'a transaction::Ldm>) -> Self {
         let mut contents = Self::default();
-        for ldm in world.ldms() {
+        for ldm in ldms {
             for (table, slot) in ldm.fragments() {
                 let request = ChecksumRequest {
                     request: RequestId(0),

@@ -8,8 +8,9 @@
 //! Invariant: every fault ends by itself, so that a cluster that is left alone is whole again, but for the nodes that
 //! have died.
 
-use super::{Delivery, Link, Node, World};
+use super::{Delivery, Disks, Link, Node, World};
 use crate::timed::Timed;
+use protocol::disk::DiskLane;
 use protocol::signal::LeaveStep;
 use protocol::{Address, Envelope, Input, ModuleKind, NodeRole, Signal};
 use std::cmp::Reverse;
@@ -23,6 +24,8 @@ const SILENCE_MAX: u64 = 3_000_000_000;
 /// `Limits::link_silence_timeout`.
 pub const CHOKED_AFTER_MS: u64 = 8_000;
 
+/// A report of a disk that stood still may be under way for so long.
+const DISK_SETTLED: u64 = 1_000_000_000;
 /// How long it takes at most until everybody knows what a broken connection has cost.
 const RESET_SETTLED: u64 = 100_000_000;
 
@@ -225,11 +228,23 @@ impl World {
         &self.faults.left_well
     }
 
+    /// A node asks to leave because its disk stands still: it does.
+    fn check_own_disk(&mut self, node: NodeId) {
+        self.count("asked to leave for its disk");
+        let lane = DiskLane::Redo as usize;
+        if self.disk(node).is_none_or(|disk| disk.stalled_until[lane] + DISK_SETTLED < self.now) {
+            self.suspicion.get_or_insert_with(|| format!("node {node} blames its disk, which works"));
+        }
+    }
+
     /// Nobody may ask for a view without a node because of its late answers that has never hung.
     pub(super) fn check_laggard(&mut self, envelope: &Envelope) {
         if let Signal::ReplicaLags { node, .. } = envelope.signal
             && envelope.from.kind == ModuleKind::Membership
         {
+            if envelope.from.node == node {
+                return self.check_own_disk(node);
+            }
             self.count("asked to leave for late answers");
             if !self.faults.has_hung.contains_key(&node) {
                 let from = envelope.from;
@@ -382,14 +397,16 @@ impl World {
 
     /// A disk is left without power; no process runs there.
     fn take_power(&mut self, node: NodeId) {
-        self.disks.entry(node).or_default().lose_power(&mut self.disk_prng);
+        let Disks { of, prng, .. } = &mut self.disks;
+        of.entry(node).or_default().lose_power(prng);
     }
 
     /// A node dies at once: its process is killed, or its machine loses power.
     pub fn crash(&mut self, node: NodeId) {
         let Some(gone) = self.nodes.remove(&node) else { return };
         self.stopping.remove(&node);
-        self.disks.entry(node).or_default().end_process(&mut self.disk_prng);
+        let Disks { of, prng, .. } = &mut self.disks;
+        of.entry(node).or_default().end_process(prng);
         let is_silent = gone.role == NodeRole::Data && self.prng.chance(1, 4);
         let has_angel = !is_silent && self.prng.chance(2, 3);
         self.transcript.push(format!("{} crash of node {node}, silent: {is_silent}", self.now));

@@ -14,6 +14,7 @@ use super::slot::Slot;
 use super::slot::lock_wait::{Run, implicit_owner, milliseconds};
 use super::slot::transaction::{Held, HeldStage, Operation};
 use crate::locks::LockKey;
+use protocol::module::Counts;
 use protocol::program::{LockMode, WriteOperation};
 use protocol::signal::{INFO_ROWS_MAX, InfoSource, InfoTable, LdmTable, RequestId};
 use protocol::{Address, Outputs, Signal};
@@ -27,6 +28,12 @@ use types::{SlotId, TableDefinition, TableId, TransactionId, Value};
 const KEY_SHOWN_MAX: usize = 255;
 
 impl Ldm {
+    /// Counts of this module since its start.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.copying.counts()
+    }
+
     pub(super) fn on_info(
         &self,
         from: Address,

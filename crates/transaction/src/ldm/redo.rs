@@ -112,6 +112,11 @@ impl Redo {
         log.room.of_write(is_last)
     }
 
+    /// Whether the log has room for any write.
+    pub(super) fn has_room(&self) -> bool {
+        self.log.as_ref().is_none_or(|log| log.room.of_write(false) == Room::Free)
+    }
+
     /// How long a write waits for room before it is refused.
     pub(super) fn wait_max(&self) -> Duration {
         self.log.as_ref().map_or(Duration::ZERO, |log| log.room.wait_max())

@@ -76,6 +76,46 @@ fn durable() -> World {
     world
 }
 
+impl World {
+    /// The disks of these nodes stand still for as long as a node is believed; those that have ended.
+    fn stall(&mut self, nodes: &[NodeId]) -> Vec<NodeId> {
+        for _ in 0..8 {
+            for id in nodes.iter().filter(|id| self.node(**id).exit.is_none()).copied().collect::<Vec<_>>() {
+                let from = Address::disk(id);
+                let signal = Signal::ReplicaLags { node: id, milliseconds: 2_000 };
+                let envelope = Envelope::unstamped(from, Address::membership(id), signal);
+                self.input(id, |block, now, outputs| block.on_signal(now, envelope, outputs));
+            }
+            self.run(250);
+        }
+        let ended = self.nodes.iter().filter(|(_, node)| node.exit.is_some());
+        ended.map(|(id, _)| *id).collect()
+    }
+}
+
+#[test]
+fn a_node_whose_disk_stands_still_leaves_to_others_that_keep_its_rows() {
+    let mut world = durable();
+    assert_eq!(world.stall(&[DATA]), [], "nobody has to leave so soon after the start");
+    world.run(12_000);
+    // Both have the same disk: one of them goes, and the other one is the last.
+    assert_eq!(world.stall(&DATA_NODES).len(), 1);
+    world.run(12_000);
+    assert_eq!(world.stall(&DATA_NODES).len(), 1);
+}
+
+#[test]
+fn a_node_whose_disk_stands_still_stays_without_another_disk_that_counts() {
+    let mut world = World::start_with(1, Some(Claim::default()));
+    world.run(2_000);
+    world.count_disk(DATA, false);
+    world.run(12_000);
+    assert_eq!(world.stall(&[DATA]), []);
+    world.count_disk(OTHER, false);
+    world.run(12_000);
+    assert_eq!(world.stall(&[DATA]), [DATA]);
+}
+
 #[test]
 fn a_node_joins_when_it_knows_what_its_disk_holds() {
     let mut world = founded(1);

@@ -145,7 +145,7 @@ mod bugs {
     use stdx::planted::survivors;
 
     #[test]
-    fn every_bug_of_the_order_fails_a_test() {
+    fn every_listed_bug_fails_its_test() {
         let tests: [(Mutant, fn()); 2] = [
             (Mutant::SameEpochOutOfOrder, a_replay_has_the_newest_version_whatever_was_decided_first),
             (Mutant::EntryNotRepeated, a_delete_that_was_logged_first_is_logged_again_behind_an_older_row),

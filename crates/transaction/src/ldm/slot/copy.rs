@@ -55,7 +55,7 @@ use crate::ldm::{Job, Work};
 use crate::mutants::{self, Mutant};
 use memory::{MIB, RegionFull};
 use piece::{Plan, Position, Share};
-use protocol::module::EXIT_CANNOT_JOIN;
+use protocol::module::{Counts, EXIT_CANNOT_JOIN};
 use protocol::signal::{CopiedOutcome, CopiedRow, CopyBounds, CopyPiece, Outcome};
 use protocol::{Address, Budget, RequestToRuntime, Severity, Signal};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -77,6 +77,8 @@ const QUIET_ROUND: Duration = Duration::from_micros(20);
 /// The part of a round that counts at most. On a machine that others keep busy rounds are long without work, and the
 /// copy has to come to an end all the same.
 const ROUND_MAX: Duration = Duration::from_micros(500);
+/// Bytes of a copied row, or of a range, beside its keys and its row.
+const OVERHEAD: usize = 20;
 /// Nobody's: it puts copied rows where they belong.
 const COPIER: TransactionId = TransactionId(0);
 
@@ -171,9 +173,22 @@ impl CopyIn {
     }
 }
 
+/// What the copies to this node have cost since it started, and what they were for.
+#[derive(Clone, Copy, Debug, Default)]
+struct CopyTally {
+    /// Bytes of rows, entries of indexes and ranges that came.
+    received: u64,
+    /// Bytes of those rows that this node had in another version, or not at all, and keys of rows that it removed.
+    changed: u64,
+    /// Ranges that were compared, and those in which it had other rows.
+    compared: u64,
+    differing: u64,
+}
+
 /// The copying that is to do in this thread, and how far its turn is.
 #[derive(Debug, Default)]
 pub(in crate::ldm) struct Copying {
+    tally: CopyTally,
     turns: VecDeque<Turn>,
     /// Indexes that the rows of this node's disk do not have yet. They come first.
     fills: VecDeque<Fill>,
@@ -185,6 +200,17 @@ impl Copying {
     /// Pieces of older views are void.
     pub(in crate::ldm) fn begin_view(&mut self) {
         self.turns.clear();
+    }
+
+    /// Counts since the start of the node.
+    pub(in crate::ldm) fn counts(&self) -> Counts {
+        let CopyTally { received, changed, compared, differing } = self.tally;
+        vec![
+            ("COPY_BYTES_RECEIVED", received),
+            ("COPY_BYTES_CHANGED", changed),
+            ("COPY_RANGES_COMPARED", compared),
+            ("COPY_RANGES_DIFFERING", differing),
+        ]
     }
 
     /// Nothing is to be done, and nothing is being done.
@@ -232,6 +258,25 @@ enum Taken {
     Done,
     /// Memory is full, and some of it is coming.
     Waits,
+}
+
+/// Bytes of a row on its way: ids, epoch and lengths take about as many.
+fn size_of_row(row: &CopiedRow) -> u64 {
+    (row.key.len() + row.row.len() + OVERHEAD) as u64
+}
+
+impl CopyTally {
+    /// A piece was applied, in which so many ranges differed.
+    fn note(&mut self, piece: &CopyPiece, differing: usize) {
+        let entries = piece.entries.iter().flat_map(|copied| &copied.keys);
+        let bound = |bound: &Option<Box<[u8]>>| bound.as_ref().map_or(0, |key| key.len());
+        let ranges = piece.ranges.iter().map(|range| bound(&range.bounds.after) + bound(&range.bounds.to));
+        self.received += piece.rows.iter().map(size_of_row).sum::<u64>();
+        self.received += entries.map(|key| key.len() as u64).sum::<u64>();
+        self.received += ranges.map(|keys| (keys + OVERHEAD) as u64).sum::<u64>();
+        self.compared += piece.ranges.iter().filter(|range| !range.is_exact).count() as u64;
+        self.differing += differing as u64;
+    }
 }
 
 /// A step of copying.
@@ -552,6 +597,7 @@ impl Slot {
             context.reclaim.note(place);
             copied.keys.iter().try_for_each(|key| fragment.add_copied_entry(copied.index, key))?;
         }
+        context.copying.tally.note(piece, differing.len());
         let Some(copy) = &mut self.copy_in else { return Ok(Applied::Wholly) };
         copy.note_asked(piece, &differing);
         copy.has_last |= piece.is_last;
@@ -626,6 +672,7 @@ impl Slot {
                 log.put(place, &copied, row.epoch);
             }
             fragment.commit(handle, COPIER, row.epoch);
+            context.copying.tally.changed += size_of_row(row);
             copy.lacks_entries |= !later.is_empty();
             context.reclaim.note(place);
         }

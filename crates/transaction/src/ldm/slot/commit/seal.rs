@@ -131,6 +131,9 @@ impl Slot {
                 self.stream.pending.insert(sequence, pending);
             }
             None => {
+                if mutants::is(Mutant::SpaceAfterStamp) && !context.redo.has_room() {
+                    return;
+                }
                 let after = After::Answer { reply, sequence: None, refusal: None };
                 self.finish(transaction, Some(epoch), after, context);
             }

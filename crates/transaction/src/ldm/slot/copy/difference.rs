@@ -18,7 +18,7 @@
 //!
 //! Deliberately not here: which ranges there are (`piece`).
 
-use super::{Applied, COPIER, CopyIn, Copying, Fill};
+use super::{Applied, COPIER, CopyIn, Copying, Fill, OVERHEAD};
 use crate::ldm::Context;
 use crate::ldm::slot::Slot;
 use crate::mutants::{self, Mutant};
@@ -180,6 +180,7 @@ impl Slot {
                     log.put(place, &removed, base);
                 }
                 fragment.commit(handle, COPIER, base);
+                context.copying.tally.changed += (key.len() + OVERHEAD) as u64;
                 context.reclaim.note(place);
             }
             Some(VersionState::Committed(_)) | None => {}
