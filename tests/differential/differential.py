@@ -174,7 +174,11 @@ class Campaign:
             self.statement(f'{seed}/{number}', generator.statement(number))
         joins = JoinStatements(seed)
         for number in range(self.options.count // 3):
+            # Right rows may be looked up or gathered: by how many left rows come, or always the same way.
+            switch = ('', 'hash_join=off', 'batched_key_access=off')[number % 3]
+            self.latsdb.must(f"SET optimizer_switch = '{switch}'")
             self.statement(f'{seed}/joins/{number}', joins.statement())
+        self.latsdb.must("SET optimizer_switch = DEFAULT")
         sets = SetStatements(seed)
         for number in range(self.options.count // 3):
             self.statement(f'{seed}/sets/{number}', sets.statement())

@@ -142,9 +142,15 @@ class JoinStatements:
         column = self.column(relations, kind)
         if column is None:
             return self.query(outer, kind, aggregate)
-        if self.chance(.7):
+        if outer and self.chance(.4):
+            # Such as can be joined: equal to something of the row around it.
+            kinds = [kind for kind in 'nnsd' if self.column(relations, kind) and self.column(outer, kind)]
+            for kind in self.random.sample(kinds, min(len(kinds), self.pick(1, 1, 2))):
+                sides = [self.column(relations, kind), self.column(outer, kind)]
+                conditions.append(' = '.join(self.random.sample(sides, 2)))
+        elif self.chance(.7):
             conditions.append(self.condition(relations, outer if self.chance(.7) else ()))
-        item = self.pick(f'MAX({column})', f'MIN({column})', f'COUNT({column})', 'COUNT(*)') if aggregate else column
+        item = self.pick(f'MAX({column})', f'MIN({column})', f'COUNT({column})', 'COUNT(*)', f'SUM({column})', f'COUNT(*) + MAX({column})', f'COALESCE(MIN({column}), -1)') if aggregate else column
         return f'(SELECT {item} FROM {text}{self.where(conditions)})'
 
     def subquery_condition(self, relations):
@@ -156,6 +162,8 @@ class JoinStatements:
         made = self.pick(
             lambda: f"{column} {self.pick('IN', 'IN', 'NOT IN')} {self.query(relations, kind)}",
             lambda: f"{self.pick('', 'NOT ')}EXISTS {self.query(relations, kind)}",
+            lambda: f"{self.pick('', 'NOT ')}EXISTS {self.query(relations, kind)[:-1]} LIMIT {self.pick(1, 1, 0)})",
+            lambda: f"{self.small(relations[0])} = {self.query(self.pick((), relations), 'n', True)}",
             lambda: f"{self.column(relations, 'n') or '1'} {self.pick('=', '<', '>=', '<>')} {self.query(relations, 'n', True)}",
             lambda: f"{column} {self.pick('=', '<', '>=', '<>', '>')} {self.pick('ANY', 'ALL')} {self.query(relations, kind)}")
         return f'({made}) {self.pick("IS NULL", "IS NOT TRUE", "IS TRUE")}' if self.chance(.15) else f'({made})' if self.chance(.3) else made
@@ -165,7 +173,7 @@ class JoinStatements:
         where = [*conditions, *([self.condition(relations)] if self.chance(.4) else [])]
         shape = self.random.random()
         if shape < .5:
-            where.append(self.subquery_condition(relations))
+            where.extend(self.subquery_condition(relations) for _ in range(self.pick(1, 1, 2)))
             if self.chance(.3):
                 where[-1] = f'({where[-1]} OR {self.condition(relations)})'
             return Statement(f'SELECT {self.items(relations)} FROM {text}{self.where(where)}')

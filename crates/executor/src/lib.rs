@@ -65,4 +65,4 @@ pub use measure::Measures;
 pub use outcome::{Completion, Failure, Progress, Pull, failure_of, lock_wait_timeout};
 pub use row::{Row, row_size};
 pub use site::{Environment, Retry, Site};
-pub use statement::{Options, Statement};
+pub use statement::{Joining, Options, Statement};

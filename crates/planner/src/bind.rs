@@ -30,6 +30,7 @@ mod scope;
 mod select;
 mod session;
 mod subquery;
+mod unnest;
 mod value_queries;
 mod variables;
 mod view;
@@ -43,7 +44,7 @@ pub(crate) use session::result_table;
 use super::statement::{FlushOption, Statement, TableName};
 use super::view_text::Names;
 use super::{BindContext, privileges};
-use crate::algebra::Subquery;
+use crate::algebra::{Block, Subquery};
 use crate::plan::{
     DdlPlan, ExplainFormat, Plan, Prepared, ResultColumn, Rows, SessionValue, SetTarget, Source,
     UserLockCall, UserLockFunction, VirtualRead, VirtualTable,
@@ -152,6 +153,10 @@ pub(crate) struct JoinState {
     pub(crate) relation_count: usize,
     /// The tables by whose rows joins were ordered.
     pub(crate) bands: Vec<Band>,
+    /// The query that is bound next is a subquery, whose parts are wanted beside its plan.
+    pub(crate) wants_block: bool,
+    /// They are here.
+    pub(crate) block: Option<Box<Block>>,
 }
 
 /// The binder's knowledge of views.

@@ -30,7 +30,7 @@ mod relation;
 mod window;
 
 pub use relation::{
-    Binding, Branch, CommonRead, CommonTable, Derived, FoundTable, HashForm, HashKey, Join, JoinKind,
+    Apply, Binding, Branch, CommonRead, CommonTable, Derived, FoundTable, HashForm, HashKey, Join, JoinKind,
     LockedQuery, Lookup, Reads, Recursion, Relation, Scan, SetOperation, SetStep, SetVerb, ValueRows,
     VirtualRead,
 };

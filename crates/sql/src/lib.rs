@@ -27,6 +27,7 @@ mod config;
 mod ddl_job;
 mod durable;
 mod environment;
+mod key_chain;
 mod locks;
 mod module;
 mod nonce;

@@ -27,6 +27,7 @@
 //! Invariants: replies are in the order of commands; the sequence number of the next packet is `core.sequence`; a
 //! statement is running only in `Ready`.
 
+mod chain;
 mod client_memory;
 mod commands;
 mod connection;

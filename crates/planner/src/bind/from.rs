@@ -165,13 +165,7 @@ impl Binder<'_> {
                 let width = definition.columns.len();
                 let number = self.common_number();
                 let read = VirtualRead { number, table, definition, alias, filter: None, known: None, reads };
-                Draft::Query {
-                    relation: Relation::Virtual(Arc::new(read)),
-                    width,
-                    first_slot,
-                    filter,
-                    outer: Vec::new(),
-                }
+                Draft::query(Relation::Virtual(Arc::new(read)), width, first_slot)
             }
         }
     }
@@ -205,7 +199,7 @@ impl Binder<'_> {
         let scope_table = query_table(&alias, &names, &columns, first_slot);
         let width = names.len();
         let relation = Relation::Derived(Arc::new(Derived { alias, names, plan }));
-        let draft = Draft::Query { relation, width, first_slot, filter: Vec::new(), outer };
+        let draft = Draft::Query { relation, width, first_slot, filter: Vec::new(), outer, apply: None };
         Ok(Part { draft, scope: Scope { tables: vec![scope_table], visible: Vec::new() } })
     }
 

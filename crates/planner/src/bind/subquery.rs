@@ -7,7 +7,9 @@ use super::expression::{Place, columns_wanted, tuple};
 use super::query::BoundQuery;
 use super::scope::{Scope, unknown_column};
 use super::{Binder, Clause, OuterColumn};
-use crate::algebra::{ITEM_SLOTS, Parameters, SUBQUERY_COUNT_MAX, SUBQUERY_SLOTS, Subquery, SubqueryPlace};
+use crate::algebra::{
+    Block, ITEM_SLOTS, Parameters, SUBQUERY_COUNT_MAX, SUBQUERY_SLOTS, Subquery, SubqueryPlace,
+};
 use crate::plan::{Derived, JoinKind, ResultColumn, SelectPlan};
 use expression::{ColumnSlot, Comparison, Expression, Node, UnaryOperator};
 use protocol::SqlError;
@@ -20,6 +22,7 @@ struct Inner {
     plan: SelectPlan,
     columns: Vec<ResultColumn>,
     outer: Vec<(u16, Expression)>,
+    block: Option<Box<Block>>,
 }
 
 impl Binder<'_> {
@@ -177,11 +180,15 @@ impl Binder<'_> {
             return Err(SqlError::unsupported("subqueries here"));
         }
         let volatile_calls = self.volatile.calls;
-        let ((plan, columns), outer) = self.query_seeing(query, place.scope)?;
+        self.joins.wants_block = true;
+        let bound = self.query_seeing(query, place.scope);
+        self.joins.wants_block = false;
+        let block = self.joins.block.take();
+        let ((plan, columns), outer) = bound?;
         if self.volatile.calls != volatile_calls {
             return Err(SqlError::unsupported("RAND(), := and their like in a subquery of an expression"));
         }
-        Ok(Inner { plan, columns, outer })
+        Ok(Inner { plan, columns, outer, block })
     }
 
     /// Binds a query that sees these names, and tells which of their columns it reads in which parameters.
@@ -228,7 +235,8 @@ impl Binder<'_> {
             _ if place.aggregates.is_none() => SubqueryPlace::Source,
             _ => SubqueryPlace::Items,
         };
-        let subquery = Subquery { kind, slot, derived, condition, outer: inner.outer, rows_max, place };
+        let Inner { outer, block, .. } = inner;
+        let subquery = Subquery { kind, slot, derived, condition, outer, rows_max, place, block };
         self.subqueries.get_or_insert_default().push(subquery);
     }
 }

@@ -86,11 +86,9 @@ impl Binder<'_> {
                 let (plan, columns) = self.in_view(view, |binder| binder.nested_query(&query))?;
                 let alias = alias.to_owned();
                 let derived = Derived { alias, names: names.clone(), plan };
-                let (width, filter) = (names.len(), Vec::new());
-                let first_slot = take_slots(next_slot, width)?;
+                let first_slot = take_slots(next_slot, names.len())?;
                 let relation = Relation::Derived(Arc::new(derived));
-                let outer = Vec::new();
-                (Draft::Query { relation, width, first_slot, filter, outer }, columns, None)
+                (Draft::query(relation, names.len(), first_slot), columns, None)
             }
         };
         if names.len() != columns.len() {

@@ -256,7 +256,7 @@ impl Binder<'_> {
         let table = query_table(&alias, names, columns, first_slot);
         let read = CommonRead { number: scope.number, alias, names: names.clone() };
         let relation = Relation::Common(Arc::new(read));
-        let draft = Draft::Query { relation, width, first_slot, filter: Vec::new(), outer: Vec::new() };
+        let draft = Draft::query(relation, width, first_slot);
         Ok(Part { draft, scope: Scope { tables: vec![table], visible: Vec::new() } })
     }
 

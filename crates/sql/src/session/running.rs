@@ -260,7 +260,7 @@ impl Running {
 }
 
 impl Session {
-    /// Answers a point select at once; false if the statement must be begun.
+    /// Answers a point select or a chain of keys at once; false if the statement must be begun.
     pub(super) fn try_point(
         &mut self,
         env: &mut Environment<'_>,
@@ -268,11 +268,8 @@ impl Session {
         parameters: &[Value],
         format: RowFormat,
     ) -> bool {
-        let Some(point) = &cached.point else { return false };
-        if self.core.client.transaction.is_marked() {
-            return false;
-        }
-        if !self.core.variables.autocommit && !self.core.client.transaction.is_open() {
+        let Some(point) = &cached.point else { return self.try_chain(env, cached, parameters, format) };
+        if !self.may_answer_at_once() {
             return false;
         }
         match point.run(cached, parameters, format, &mut self.core, env) {
@@ -280,6 +277,27 @@ impl Session {
             // The executor meets the same failure and reports it.
             Err(_) => false,
         }
+    }
+
+    /// Whether reads may be answered without a transaction being begun or ended.
+    #[inline]
+    fn may_answer_at_once(&self) -> bool {
+        let is_open = self.core.client.transaction.is_open();
+        !self.core.client.transaction.is_marked() && (self.core.variables.autocommit || is_open)
+    }
+
+    /// The same for a chain of keys.
+    fn try_chain(
+        &mut self,
+        env: &mut Environment<'_>,
+        cached: &CachedStatement,
+        parameters: &[Value],
+        format: RowFormat,
+    ) -> bool {
+        let Some(chain) = cached.chain.as_ref().filter(|_| self.may_answer_at_once()) else { return false };
+        // The executor meets the same failure and reports it.
+        let answered = chain.run(cached, parameters, format, &mut self.core, env);
+        answered.is_ok_and(|answered| answered == Answered::Yes)
     }
 
     /// Begins a statement.
