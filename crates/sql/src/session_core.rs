@@ -98,7 +98,7 @@ impl SessionCore {
             select_limit: self.variables.limits.select,
             recursion_depth_max: self.variables.limits.recursion_depth,
             reads_stale: self.variables.reads_stale,
-            joining: self.variables.joining,
+            joining: self.variables.limits.joining,
             zero_draws: !self.variables.modes.no_auto_value_on_zero,
             counts_found: self.capabilities.contains(Capabilities::FOUND_ROWS),
         }

@@ -69,8 +69,6 @@ pub(crate) struct SessionVariables {
     /// latsdb_stale_reads: where no view can follow any more, rows of this node are read though others may have changed
     /// them.
     pub(crate) reads_stale: bool,
-    /// optimizer_switch, the part that is about joins.
-    pub(crate) joining: Joining,
     /// durability: commits are answered when they are durable.
     pub(crate) awaits_durable: bool,
     /// A fixed `timestamp`, microseconds since 1970.
@@ -127,6 +125,8 @@ pub(crate) struct Limits {
     pub(crate) select: u64,
     /// cte_max_recursion_depth.
     pub(crate) recursion_depth: u32,
+    /// optimizer_switch, the part that is about joins.
+    pub(crate) joining: Joining,
 }
 
 /// The modes that sql_mode names.
@@ -164,10 +164,9 @@ impl Default for SessionVariables {
 
             max_allowed_packet: 64 << 20,
 
-            limits: Limits { select: u64::MAX, recursion_depth: 1_000 },
+            limits: Limits { select: u64::MAX, recursion_depth: 1_000, joining: Joining::Chosen },
             is_read_only: false,
             reads_stale: false,
-            joining: Joining::Chosen,
             awaits_durable: false,
             timestamp: None,
             collation: Collation::Utf8mb40900AiCi,
@@ -572,7 +571,7 @@ impl SessionVariables {
             "transaction_read_only" | "tx_read_only" => self.is_read_only = bool_of(value) == Some(true),
             "durability" => self.awaits_durable = shown(value) != "memory" && !self.is_diskless(),
             "latsdb_stale_reads" => self.reads_stale = bool_of(value) == Some(true),
-            "optimizer_switch" => self.joining = joining(&shown(value)),
+            "optimizer_switch" => self.limits.joining = joining(&shown(value)),
             "sql_mode" => self.modes = Modes::of(&shown(value)),
             "group_concat_max_len" => self.group_concat_size_max = narrow(integer()),
             "timestamp" => self.timestamp = fixed_timestamp(value),

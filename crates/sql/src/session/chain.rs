@@ -18,7 +18,7 @@ use query::NodeMap;
 use storage::{Lookup, Visibility};
 use types::{Value, ValueRef};
 
-/// What became of the next table.
+/// The outcome of the search for a row of the next table.
 enum Found {
     /// Its columns, or their NULLs, are behind the row.
     Row,
@@ -28,7 +28,7 @@ enum Found {
     Unknown,
 }
 
-/// What a chain reads with.
+/// The means by which a chain reads.
 struct Reading<'a, 'c> {
     map: &'a NodeMap,
     guard: &'a Guard,
