@@ -234,7 +234,6 @@ const CHECKS: &[(&str, &str, Check)] = &[
         "what programs send when they start and make their tables: tests/clients/python/startup.sql",
         startup,
     ),
-    ("metadata", "Connector/J's DatabaseMetaData: tests/clients/java/Metadata.java", metadata),
     (
         "dumps",
         "mariadb-dump from MariaDB into LatsDB and back: tests/dumps/schema.sql",
@@ -244,11 +243,6 @@ const CHECKS: &[(&str, &str, Check)] = &[
 
 fn startup(workspace: &Workspace, cluster: &Cluster) -> Result<(), Failure> {
     suite::client(cluster, suite::python_program(workspace, "startup.py")?)
-}
-
-fn metadata(workspace: &Workspace, cluster: &Cluster) -> Result<(), Failure> {
-    let program = workspace.root.join("tests/clients/java/Metadata.java");
-    suite::client(cluster, tools::java_program(workspace, &program)?)
 }
 
 /// `cargo xtask suites`.
