@@ -764,7 +764,8 @@ pub enum InsertConflict {
     Ignore,
     /// REPLACE: the rows in the way are deleted.
     Replace,
-    /// ON DUPLICATE KEY UPDATE: slots behind the table's columns are the new row's (VALUES(c), alias.c).
+    /// ON DUPLICATE KEY UPDATE: slots behind the table's columns are the new row's (VALUES(c), alias.c). Behind these are
+    /// the items of the query that have no column of the table.
     Update(Vec<ColumnAssignment>),
     /// The same with IGNORE: a row that can't get its new keys stays as it is, with a warning.
     UpdateIgnoring(Vec<ColumnAssignment>),
@@ -834,9 +835,11 @@ impl DeletePlan {
 pub struct ChangePlan {
     /// UPDATE or DELETE.
     pub verb: ChangeVerb,
+    /// UPDATE IGNORE: values are made to fit, and a row whose new keys others have stays, with a warning.
+    pub ignore: bool,
     /// Finds them: its items are what the targets name.
     pub query: SelectPlan,
-    /// The tables that are changed, each once.
+    /// The tables that are changed; one may be there under several names.
     pub targets: Vec<Target>,
 }
 
@@ -1034,10 +1037,15 @@ pub enum Show {
     },
     /// SHOW STATUS.
     Status,
-    /// SHOW WARNINGS.
-    Warnings,
-    /// SHOW ERRORS.
-    Errors,
+    /// SHOW WARNINGS, SHOW ERRORS.
+    Diagnostics {
+        /// Which.
+        which: Diagnosed,
+        /// LIMIT.
+        window: Window,
+    },
+    /// SHOW COUNT(*) WARNINGS, SHOW COUNT(*) ERRORS.
+    DiagnosticsCount(Diagnosed),
     /// SHOW ENGINES.
     Engines,
     /// SHOW ENGINE … STATUS.
@@ -1074,8 +1082,28 @@ pub enum Show {
     /// SHOW MASTER STATUS and other things that are empty here.
     Nothing {
         /// Names of the columns of the empty result.
-        columns: Vec<String>,
+        columns: &'static [&'static str],
         /// One of these privileges is needed to ask; none if everybody may.
         privilege: Privileges,
+        /// The database in which they would be, where one is meant.
+        database: Option<String>,
     },
+}
+
+/// Diagnostics by their level.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Diagnosed {
+    /// Notes, warnings and errors.
+    All,
+    /// Errors.
+    Errors,
+}
+
+/// The rows of a result that are wanted.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Window {
+    /// So many are passed over.
+    pub offset: u64,
+    /// So many at most.
+    pub count: Option<u64>,
 }

@@ -477,6 +477,7 @@ impl Needs<'_> {
             Show::Nothing { privilege, .. } if !privilege.is_empty() => {
                 vec![Requirement::Global(privilege.with(Privileges::SUPER), DynamicPrivileges::NONE)]
             }
+            Show::Nothing { database: Some(database), .. } => in_database(database),
             Show::EngineStatus(_) => {
                 vec![Requirement::Global(
                     Privileges::PROCESS.with(Privileges::SUPER),
@@ -487,8 +488,8 @@ impl Needs<'_> {
             Show::Databases
             | Show::Variables { .. }
             | Show::Status
-            | Show::Warnings
-            | Show::Errors
+            | Show::Diagnostics { .. }
+            | Show::DiagnosticsCount(_)
             | Show::Engines
             | Show::CharacterSets
             | Show::Collations

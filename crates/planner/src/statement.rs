@@ -175,6 +175,8 @@ pub(crate) struct ChangeStatement {
     pub(crate) deleted: Option<Vec<TableName>>,
     pub(crate) assignments: Vec<Assignment>,
     pub(crate) selection: Option<Expr>,
+    /// UPDATE IGNORE.
+    pub(crate) ignore: bool,
 }
 
 /// SHOW.

@@ -166,12 +166,13 @@ fn shown_database(what: &mut Show) -> Option<&mut String> {
         | Show::CreateTable { database, .. }
         | Show::CreateView { database, .. }
         | Show::CreateDatabase { database }
-        | Show::TableStatus { database } => Some(database),
+        | Show::TableStatus { database }
+        | Show::Nothing { database: Some(database), .. } => Some(database),
         Show::Databases
         | Show::Variables { .. }
         | Show::Status
-        | Show::Warnings
-        | Show::Errors
+        | Show::Diagnostics { .. }
+        | Show::DiagnosticsCount(_)
         | Show::Engines
         | Show::EngineStatus(_)
         | Show::CharacterSets
@@ -182,7 +183,7 @@ fn shown_database(what: &mut Show) -> Option<&mut String> {
         | Show::Privileges
         | Show::Plugins
         | Show::Maintenance { .. }
-        | Show::Nothing { .. } => None,
+        | Show::Nothing { database: None, .. } => None,
     }
 }
 

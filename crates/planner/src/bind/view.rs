@@ -16,7 +16,7 @@ use super::from::{Part, names_of, query_table, take_slots};
 use super::query::BoundQuery;
 use super::scope::{Scope, ScopeTable};
 use super::session::{result_column, table_of_columns};
-use super::{Binder, Clause};
+use super::{Binder, Clause, OuterBlock};
 use crate::algebra::Draft;
 use crate::bind::expression::{Aggregates, Place, WindowPlace};
 use crate::plan::{Derived, Relation, ResultColumn, Show};
@@ -185,8 +185,9 @@ impl Binder<'_> {
             reads: Vec::new(),
             subqueries: None,
             windows: None,
-            outer_scopes: vec![Arc::default(); self.outer_scopes.len()],
+            outer_blocks: vec![OuterBlock::default(); self.outer_blocks.len()],
             outer_columns: Vec::new(),
+            inserted: None,
             common: Vec::new(),
             common_count: self.common_count,
             virtual_reads: std::mem::take(&mut self.virtual_reads),

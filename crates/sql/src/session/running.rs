@@ -295,7 +295,7 @@ impl Session {
         if let Plan::Named(statement) = &cached.prepared.plan {
             return self.named_statement(env, statement);
         }
-        let keeps_diagnostics = matches!(&cached.prepared.plan, Plan::Show(plan) if matches!(plan.what, Show::Warnings | Show::Errors));
+        let keeps_diagnostics = matches!(&cached.prepared.plan, Plan::Show(plan) if matches!(plan.what, Show::Diagnostics { .. } | Show::DiagnosticsCount(_)));
         let is_count = |value: &SessionValue| matches!(value, SessionValue::Variable(name) if name == "warning_count" || name == "error_count");
         let asks_for_diagnostics = cached.prepared.session_values.iter().any(is_count);
         let statement = self.statement_of(env, cached, parameters, format);
