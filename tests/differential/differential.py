@@ -7,7 +7,7 @@ Run:  python3 tests/differential/differential.py --latsdb 127.0.0.1:3306 --oracl
 Of every statement it compares: rows, in order where the statement decides it; names and kinds of columns, and whole definitions of those
 that are plain columns; affected rows and insert id; warnings by level and number; the error's number and SQLSTATE. At the end, and
 after each difference, the contents of all tables. A seed decides the statements and the collation of the database; a quarter of the
-statements run prepared, over the binary protocol. Behind them come SELECTs of several tables (joins.py), queries made of queries and changes
+statements run prepared, over the binary protocol. A round of fewer statements follows in which most of the tables are temporary ones. Behind them come SELECTs of several tables (joins.py), queries made of queries and changes
 of rows that queries find (sets.py), window functions (windows.py), and a share of statements
 under each other sql_mode (modes.py).
 
@@ -33,6 +33,8 @@ from sets import ChangeStatements, SetStatements
 from windows import WindowStatements
 
 COLLATIONS = ['utf8mb4_bin', 'utf8mb4_general_ci', 'utf8mb4_0900_ai_ci', 'utf8mb4_unicode_ci']
+# Tables that are temporary in the second round of a seed, which has other statements.
+TEMPORARY, TEMPORARY_SEEDS = ('wide', 'texts', 'counted'), 100_000
 # The nearest that MariaDB has: newer UCA, the same rules.
 IN_MARIADB = {'utf8mb4_0900_ai_ci': 'utf8mb4_uca1400_nopad_ai_ci'}
 # MySQL 8's own default, and MariaDB's way to round where MySQL 8 always does.
@@ -66,13 +68,13 @@ class Side:
             sys.exit(f"{'MariaDB' if self.is_oracle else 'LatsDB'} refuses {text!r}: {answer}")
         return answer
 
-    def begin(self, collation):
+    def begin(self, collation, temporary=()):
         # MySQL's limit; and a HAVING that MariaDB makes a WHERE of warns of constants that nobody asked for. Its partial matches find
         # the least and the greatest value of an integer type NOT IN a list with NULL.
         alone = ['SET group_concat_max_len = 1024', 'SET max_error_count = 1024', "SET optimizer_switch = 'condition_pushdown_from_having=off,partial_match_rowid_merge=off,partial_match_table_scan=off'"] if self.is_oracle else []
         for text in [*alone, 'DROP DATABASE IF EXISTS differential', f'CREATE DATABASE differential CHARACTER SET utf8mb4 COLLATE {collation}', 'USE differential',
                      f'SET NAMES utf8mb4 COLLATE {collation}', "SET time_zone = '+00:00'",
-                     f"SET sql_mode = '{SQL_MODE}{',TIME_ROUND_FRACTIONAL' if self.is_oracle else ''}'", *definitions()]:
+                     f"SET sql_mode = '{SQL_MODE}{',TIME_ROUND_FRACTIONAL' if self.is_oracle else ''}'", *definitions(temporary)]:
             self.must(text)
 
     def mode(self, mode):
@@ -166,53 +168,59 @@ class Campaign:
         return self.latsdb, self.oracle
 
     def seed(self, seed):
+        self.round(seed, self.options.count, ())
+        self.round(seed + TEMPORARY_SEEDS, self.options.count // 4, TEMPORARY)
+        for side in self.sides():
+            side.must(f"DROP TABLE {', '.join(TEMPORARY)}")
+
+    def round(self, seed, count, temporary):
         collation = COLLATIONS[seed % len(COLLATIONS)]
         for side in self.sides():
-            side.begin(collation)
+            side.begin(collation, temporary)
         generator = Generator(seed, collation)
-        for number in range(self.options.count):
+        for number in range(count):
             self.statement(f'{seed}/{number}', generator.statement(number))
         joins = JoinStatements(seed)
-        for number in range(self.options.count // 3):
+        for number in range(count // 3):
             self.statement(f'{seed}/joins/{number}', joins.statement())
         sets = SetStatements(seed)
-        for number in range(self.options.count // 3):
+        for number in range(count // 3):
             self.statement(f'{seed}/sets/{number}', sets.statement())
         windows = WindowStatements(seed)
-        for number in range(self.options.count // 4):
+        for number in range(count // 4):
             self.statement(f'{seed}/windows/{number}', windows.statement())
         changes = ChangeStatements(seed)
-        for number in range(self.options.count // 10):
+        for number in range(count // 10):
             self.statement(f'{seed}/changes/{number}', changes.statement())
-        self.alters(seed)
+        self.alters(seed, count, bool(temporary))
         for mode in MODES:
-            self.mode(seed, mode, generator)
+            self.mode(seed, count, mode, generator)
         for side in self.sides():
             side.must('ROLLBACK')
         self.resynchronise('end')
 
-    def alters(self, seed):
+    def alters(self, seed, count, is_temporary):
         """A table that changes between writes and reads."""
         for side in self.sides():
             side.must('ROLLBACK')
         statements = AlterStatements(seed)
         for text in statements.begin():
             for side in self.sides():
-                side.must(text)
-        for number in range(self.options.count // 8):
+                side.must(text.replace('CREATE TABLE', 'CREATE TEMPORARY TABLE') if is_temporary else text)
+        for number in range(count // 8):
             statement = statements.statement()
             refused = self.statement(f'{seed}/alters/{number}', statement)
             statements.done(refused)
         for side in self.sides():
             side.must('DROP TABLE altered')
 
-    def mode(self, seed, mode, generator):
+    def mode(self, seed, count, mode, generator):
         """Some statements more, on the same rows, half of them such as the mode is about."""
         for side in self.sides():
             side.must('ROLLBACK')
             side.mode(mode)
         statements = ModeStatements(generator.random, mode)
-        for number in range(self.options.count // 20 * 2):
+        for number in range(count // 20 * 2):
             statement = generator.statement(number + 100) if number % 2 else statements.statement()
             # like-without-escapes
             if mode == 'NO_BACKSLASH_ESCAPES' and 'LIKE' in statement.text and '\\' in statement.text:

@@ -223,7 +223,7 @@ impl InsertRun {
                     if !self.count_ids(plan, cx)? {
                         return Ok(Progress::Spent);
                     }
-                    self.draw_ids(cx);
+                    self.draw_ids(cx)?;
                 }
                 Stage::AwaitIds(request) => match cx.client.inbox.take(*request) {
                     None => return Ok(Progress::Wait),
@@ -279,26 +279,33 @@ impl InsertRun {
         Ok(true)
     }
 
-    fn draw_ids(&mut self, cx: &mut Cx<'_>) {
+    fn draw_ids(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
         let range = &self.info.auto_increment;
-        let highest = self.wanted.highest_explicit;
+        let is_temporary = self.info.definition.id.is_temporary();
+        // The range of a temporary table has all values that can be drawn.
+        let highest_max = if is_temporary { u64::MAX - 1 } else { u64::MAX };
+        let highest = self.wanted.highest_explicit.min(highest_max);
         let raise = if highest > 0 && !range.pass(highest) { highest } else { 0 };
         self.stage = Stage::Build;
         let wanted = self.wanted.to_take();
         if raise == 0 {
             if wanted == 0 {
-                return;
+                return Ok(());
             }
             if let Some(first) = range.take(wanted) {
                 self.ids = DrawnIds { next: first + self.wanted.passed, left: self.wanted.count };
-                return;
+                return Ok(());
             }
+        }
+        if is_temporary {
+            return Err(Failure::Error(no_ids()));
         }
         let main = Address::main(cx.env.site.node());
         let request = cx.client.inbox.register(main, RequestKind::Other);
         let (table, count) = (self.info.definition.id, wanted.max(SEQUENCE_CHUNK));
         cx.env.send(main, Signal::SequenceRequest { request, table, count, at_least: raise });
         self.stage = Stage::AwaitIds(request);
+        Ok(())
     }
 
     fn on_ids(&mut self, reply: Reply) -> Result<(), Failure> {

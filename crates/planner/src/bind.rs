@@ -54,6 +54,7 @@ use ::expression::aggregate::GROUP_CONCAT_SIZE_MAX;
 use ::expression::{AggregateCall, Expression};
 use protocol::SqlError;
 use sqlparser::ast::{Expr, Query, Value as AstValue};
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use types::{
@@ -146,6 +147,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) views: ViewState,
     /// The user variables that it assigns.
     pub(crate) variables: variables::Variables,
+    /// It names a temporary table.
+    pub(crate) names_temporary: Cell<bool>,
 }
 
 /// The binder's knowledge of what is joined.
@@ -323,6 +326,7 @@ fn bind_once(
         stores_computed: false,
         views: ViewState::default(),
         variables,
+        names_temporary: Cell::new(false),
     };
     let bound = binder.statement(statement);
     let bound =
@@ -359,6 +363,7 @@ fn bind_once(
         assigned: variables.names(),
         into: variables.into.clone(),
         analyzes: matches!(statement, Statement::Analyze(_)),
+        names_temporary: binder.names_temporary.get(),
         warnings,
     };
     Ok((prepared, variables))
@@ -481,6 +486,14 @@ impl Binder<'_> {
             Some(database) => database.as_str(),
             None => self.current_database()?,
         };
+        if let Some(table) = self.context.temporary_table(database, &name.name) {
+            if self.views.names.is_some() {
+                let text = format!("View's SELECT refers to a temporary table '{}'", name.name);
+                return Err(SqlError::new(1352, text));
+            }
+            self.names_temporary.set(true);
+            return Ok(NamedTable::Stored(Arc::clone(table)));
+        }
         if let Some(table) = self.context.schema.table(database, &name.name) {
             return Ok(NamedTable::Stored(Arc::clone(table)));
         }
@@ -507,7 +520,8 @@ impl Binder<'_> {
     /// Whether a view has this name.
     pub(crate) fn is_view(&self, name: &TableName) -> bool {
         let database = name.database.as_deref().or(self.context.database).unwrap_or_default();
-        self.context.schema.view(database, &name.name).is_some()
+        self.context.temporary_table(database, &name.name).is_none()
+            && self.context.schema.view(database, &name.name).is_some()
     }
 
     /// A table that may be changed.

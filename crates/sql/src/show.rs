@@ -66,6 +66,8 @@ use virtual_tables::{Origin, Registry, Respondents, Shape};
 pub(crate) struct ShowContext<'a> {
     /// The catalogue.
     pub(crate) schema: &'a Schema,
+    /// The session's temporary tables: SHOW COLUMNS and its like show them, lists do not.
+    pub(crate) temporary: Option<&'a Schema>,
     /// The virtual tables that there are.
     pub(crate) virtual_tables: &'static Registry,
     /// The session's variables.

@@ -277,6 +277,7 @@ fn kind_of(plan: &Plan) -> Option<usize> {
         Plan::Change(_) => kind!("delete_multi"),
         Plan::Explain { .. } => kind!("explain_other"),
         Plan::Ddl(ddl) => kind_of_ddl(&ddl.request),
+        Plan::Temporary(ddl) => kind_of_ddl(&ddl.request),
         Plan::Transaction(transaction) => match transaction {
             TransactionStatement::Begin { .. } => kind!("begin"),
             TransactionStatement::Commit => kind!("commit"),

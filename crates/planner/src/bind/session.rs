@@ -52,6 +52,8 @@ impl Binder<'_> {
             names.push(name);
             let definitions = match self.named_table(&table.name)? {
                 NamedTable::Virtual(..) if *mode == LockMode::Shared => continue,
+                // Nobody else uses it.
+                NamedTable::Stored(table) if table.id.is_temporary() => continue,
                 NamedTable::View(view) => self.tables_of_view(&view)?,
                 NamedTable::Stored(_) | NamedTable::Virtual(..) => vec![self.stored_table(&table.name)?],
             };

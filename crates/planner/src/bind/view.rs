@@ -129,6 +129,8 @@ impl Binder<'_> {
         let mut typing = self.context.typing;
         typing.collation = view.collation;
         let context = BindContext {
+            // No view reads temporary tables.
+            temporary: None,
             database: Some(&view.table.database),
             user: if of_definer.is_some() { (name, host) } else { self.context.user },
             privileges: of_definer.as_ref().unwrap_or(self.context.privileges),
@@ -164,6 +166,7 @@ impl Binder<'_> {
         self.volatile.calls = inner.volatile.calls;
         self.views = inner.views;
         self.variables = inner.variables;
+        self.names_temporary.set(inner.names_temporary.get());
         let bound = bound?;
         inner.reads.iter().try_for_each(|(table, uses)| privileges::check_columns(table, uses, context))?;
         Ok(bound)
@@ -197,6 +200,7 @@ impl Binder<'_> {
             stores_computed: self.stores_computed,
             views: std::mem::take(&mut self.views),
             variables: std::mem::take(&mut self.variables),
+            names_temporary: self.names_temporary.clone(),
         })
     }
 

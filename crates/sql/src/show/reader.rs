@@ -15,6 +15,7 @@ use crate::row_counts::LocalCounts;
 use crate::statement::Cx;
 use executor::inbox::{Reply, RequestKind};
 use executor::select::{Operator, RowSource};
+use executor::temporary::TemporaryTables;
 use executor::{Failure, Pull, Row, row_size};
 use planner::plan::{Show, ShowPlan, VirtualRead};
 use protocol::signal::{INFO_ROWS_MAX, InfoTable, RequestId};
@@ -276,6 +277,7 @@ fn with_show_context<T>(cx: &Cx<'_, '_>, use_it: impl FnOnce(&ShowContext<'_>) -
         cx.core.client.diagnostics.conditions.iter().map(diagnostic).collect();
     use_it(&ShowContext {
         schema: &map.schema,
+        temporary: cx.core.client.transaction.own().map(TemporaryTables::named),
         virtual_tables: super::known_tables::registry(),
         variables: &cx.core.variables,
         user_variables: &cx.core.user_variables,

@@ -98,7 +98,9 @@ pub(crate) fn database_exists(schema: &Schema, name: &str) -> bool {
 
 /// A table by name.
 pub(super) fn table<'a>(context: &'a ShowContext<'_>, database: &str, name: &str) -> Option<ShownTable<'a>> {
-    let stored = context.schema.table(database, name).map(|table| ShownTable::stored(table));
+    let temporary = context.temporary.and_then(|temporary| temporary.table(database, name));
+    let stored = temporary.or_else(|| context.schema.table(database, name));
+    let stored = stored.map(|table| ShownTable::stored(table));
     let view = || context.schema.view(database, name).map(|view| ShownTable::view(view));
     let made = || {
         let known = context.virtual_tables.known(database, name);
@@ -131,7 +133,12 @@ impl ShownTable<'_> {
         if is_free(database, name) {
             return "select".to_owned();
         }
-        let held = context.privileges.on_column(database, name, column).of(Privileges::OF_COLUMN);
+        let is_own = self.definition.id.is_temporary();
+        let held = if is_own {
+            Privileges::OF_COLUMN
+        } else {
+            context.privileges.on_column(database, name, column).of(Privileges::OF_COLUMN)
+        };
         let held = if self.kind == ShownKind::Virtual { held.of(Privileges::SELECT) } else { held };
         held.names().map(str::to_ascii_lowercase).collect::<Vec<_>>().join(",")
     }
@@ -146,7 +153,8 @@ impl ShownTable<'_> {
     {
         let TableDefinition { database, name, .. } = self.definition;
         let is_seen = move |(_, column): &(ColumnIndex, &ColumnDefinition)| {
-            is_free(database, name) || context.privileges.sees_column(database, name, &column.name)
+            let is_own = self.definition.id.is_temporary();
+            is_own || is_free(database, name) || context.privileges.sees_column(database, name, &column.name)
         };
         self.definition.visible_columns().filter(is_seen)
     }

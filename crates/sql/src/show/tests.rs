@@ -156,6 +156,7 @@ fn with_context<R>(use_it: impl FnOnce(&ShowContext<'_>) -> R) -> R {
         Diagnostic { level: Level::Note, code: 1051, message: "Unknown table 'shop.x'" },
     ];
     let context = ShowContext {
+        temporary: None,
         schema: &schema,
         virtual_tables: registry(),
         variables: &variables,
