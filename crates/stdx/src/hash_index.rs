@@ -55,7 +55,7 @@ impl HashIndex {
     /// True if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.entries.len() == 0
+        self.entries.is_empty()
     }
 
     /// The memory it holds, in bytes.
@@ -75,7 +75,7 @@ impl HashIndex {
     #[inline]
     #[must_use]
     pub fn first(&self, hash: u64) -> Option<u32> {
-        if self.buckets.len() == 0 {
+        if self.buckets.is_empty() {
             return None;
         }
         let hash = cut(hash);
