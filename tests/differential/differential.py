@@ -143,7 +143,7 @@ def compared(answer, statement):
         return answer._replace(warnings=0) if ignores_keys(statement) else answer
     rows = [tuple(map(compared_value, row, answer.columns)) for row in answer.rows]
     # Columns of a table that the server makes on the way have lost what keys they are part of, or not.
-    is_plain = not any(word in statement.text for word in (' DISTINCT ', ' GROUP BY ', ' JOIN ', '(SELECT ', ' UNION ', ' INTERSECT ', ' EXCEPT ', 'WITH ', ' OVER '))
+    is_plain = not any(word in statement.text for word in (' DISTINCT ', ' GROUP BY ', ' JOIN ', '(SELECT ', ' UNION ', ' INTERSECT ', ' EXCEPT ', 'WITH ', ' OVER ')) and not re.search(' v\\d ', statement.text)
     columns = [compared_column(column, is_plain) for column in answer.columns]
     return columns, rows if ordered else sorted(rows, key=repr), answer.warnings > 0 and comparable_warnings(answer, statement)
 
