@@ -98,7 +98,6 @@ impl Prepared {
 
     /// Whether it names a table that one of these hides, as far as is known.
     #[must_use]
-    #[expect(clippy::wildcard_enum_match_arm, reason = "nothing else names tables and is kept")]
     pub fn may_name(&self, temporary: &Schema) -> bool {
         match (&self.plan, &self.tables) {
             (_, Some(tables)) => {

@@ -42,7 +42,7 @@ impl Binder<'_> {
         };
         let rows = if given.is_some() { &[][..] } else { insert.rows.as_slice() };
         let query = insert.source.as_ref().or(given.as_ref());
-        let (conflict, named) = self.conflict(insert, query, &scope)?;
+        let (conflict, named) = self.conflict(insert, query.map(AsRef::as_ref), &scope)?;
         let source = match query {
             Some(query) => {
                 columns.iter().try_for_each(|column| check_not_generated(*column, &table))?;
@@ -76,7 +76,7 @@ impl Binder<'_> {
     fn conflict(
         &mut self,
         insert: &InsertStatement,
-        query: Option<&Box<Query>>,
+        query: Option<&Query>,
         scope: &Scope,
     ) -> Result<(InsertConflict, Vec<(Expr, Expression)>), SqlError> {
         if insert.on_duplicate.is_empty() {
