@@ -289,7 +289,7 @@ fn with_show_context<T>(cx: &Cx<'_, '_>, use_it: impl FnOnce(&ShowContext<'_>) -
         mandatory_roles: &cx.core.mandatory_roles(),
         status: &status,
         diagnostics: &diagnostics,
-        statistics: &LocalCounts(map),
+        statistics: &LocalCounts::new(map, &cx.core.client),
     })
 }
 

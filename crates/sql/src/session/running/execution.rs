@@ -285,7 +285,7 @@ impl Session {
             Execution::Analyze(run) => match run.step(select_plan(statement), &mut cx) {
                 Ok(Analyzed::Runs(progress)) => Ok(progress),
                 Ok(Analyzed::Row(run)) => {
-                    running.stage = Some(Stage::Execute(Execution::select(run)));
+                    running.stage = Some(Stage::Execute(Execution::select(*run)));
                     return None;
                 }
                 Err(failure) => Err(failure),
