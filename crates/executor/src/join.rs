@@ -34,7 +34,7 @@ use protocol::program::KeyRange;
 use protocol::{Budget, SqlError};
 use query::RowSink;
 use std::sync::Arc;
-use stdx::FixedMap;
+use stdx::{HashIndex, Pages};
 use types::{Decimal, IntegerWidth, SqlType, Value, ValueRef};
 
 /// Left rows that are matched together.
@@ -521,31 +521,22 @@ struct RightRows {
     /// A row was not kept for a NULL.
     has_null: bool,
     rows: RowBuffer,
-    entries: Vec<Entry>,
-    /// The first and the last entry of each hash.
-    by_hash: FixedMap<u64, (u32, u32)>,
-}
-
-/// A row with its hash.
-struct Entry {
-    at: RowAt,
-    /// The next one with the same hash.
-    next: Candidate,
+    /// With hash keys: where each row is.
+    places: Pages<RowAt>,
+    entries: HashIndex,
 }
 
 impl RightRows {
     fn size(&self) -> usize {
-        self.rows.size()
-            + self.entries.capacity() * size_of::<Entry>()
-            + self.by_hash.capacity() * (size_of::<(u64, (u32, u32))>() + 1)
+        self.rows.size() + self.places.size() + self.entries.size()
     }
 
     fn clear(&mut self) {
         self.is_whole = false;
         self.has_null = false;
         self.rows.clear();
+        self.places.clear();
         self.entries.clear();
-        self.by_hash.clear();
     }
 
     /// Whether the first rows of a hash have one with these values: where only the existence of a match counts, such
@@ -566,14 +557,9 @@ impl RightRows {
     /// Keeps a row; `hash` is that of its keys, if there are any.
     fn push(&mut self, values: &[ValueRef<'_>], hash: Option<u64>) {
         let at = self.rows.push(values.iter().copied());
-        let Some(hash) = hash else { return };
-        let number = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
-        stdx::require!(number < u32::MAX, "fewer right rows than numbers of them");
-        self.entries.push(Entry { at, next: Candidate::None });
-        let (_, last) = self.by_hash.entry(hash).or_insert((number, number));
-        if *last != number {
-            self.entries[*last as usize].next = Candidate::Entry(number);
-            *last = number;
+        if let Some(hash) = hash {
+            self.places.push(at);
+            self.entries.push(hash);
         }
     }
 
@@ -595,15 +581,15 @@ impl RightRows {
         }
         let hash = hash_of(plan.keys.iter().map(|key| (&key.left, key.form)), left, context)?;
         let is_unknown = self.has_null || hash.is_none();
-        let first = hash.and_then(|hash| self.by_hash.get(&hash));
-        let candidate = first.map_or(Candidate::None, |(first, _)| Candidate::Entry(*first));
+        let first = hash.and_then(|hash| self.entries.first(hash));
+        let candidate = first.map_or(Candidate::None, Candidate::Entry);
         Ok((candidate, if is_unknown { Found::Unknown } else { Found::Nothing }))
     }
 
     fn row(&self, candidate: Candidate) -> Option<RowAt> {
         match candidate {
             Candidate::Row(at) => Some(at),
-            Candidate::Entry(number) => Some(self.entries[number as usize].at),
+            Candidate::Entry(number) => Some(*self.places.get(number as usize)),
             Candidate::None => None,
         }
     }
@@ -611,7 +597,7 @@ impl RightRows {
     fn behind(&self, candidate: Candidate) -> Candidate {
         match candidate {
             Candidate::Row(at) => self.rows.behind(at).map_or(Candidate::None, Candidate::Row),
-            Candidate::Entry(number) => self.entries[number as usize].next,
+            Candidate::Entry(number) => self.entries.next(number).map_or(Candidate::None, Candidate::Entry),
             Candidate::None => Candidate::None,
         }
     }

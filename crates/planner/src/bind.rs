@@ -21,6 +21,7 @@ mod from;
 mod grant;
 mod grouping;
 mod insert;
+mod inserted_columns;
 mod item_names;
 mod joined;
 mod lock;
@@ -50,10 +51,11 @@ use crate::plan::{
     UserLockCall, UserLockFunction, VirtualRead, VirtualTable,
 };
 use crate::statistics::Band;
-use ::expression::Expression;
 use ::expression::aggregate::GROUP_CONCAT_SIZE_MAX;
+use ::expression::{AggregateCall, Expression};
 use protocol::SqlError;
-use sqlparser::ast::{Expr, Value as AstValue};
+use sqlparser::ast::{Expr, Query, Value as AstValue};
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use types::{
@@ -122,10 +124,12 @@ pub(crate) struct Binder<'a> {
     pub(crate) subqueries: Option<Vec<Subquery>>,
     /// The window functions of the SELECT that is bound; None where none may stand.
     pub(crate) windows: Option<window::WindowsDraft>,
-    /// The names of the SELECTs around the one that is bound, the outermost first.
-    pub(crate) outer_scopes: Vec<Arc<scope::Scope>>,
+    /// The SELECTs around the one that is bound, the outermost first.
+    pub(crate) outer_blocks: Vec<OuterBlock>,
     /// The columns of those that were named from within.
     pub(crate) outer_columns: Vec<OuterColumn>,
+    /// The query of an INSERT whose ON DUPLICATE KEY UPDATE is bound, and its columns that were named there.
+    pub(crate) inserted: Option<InsertedQuery>,
     /// The common table expressions that are in sight, the innermost last.
     pub(crate) common: Vec<with::CommonScope>,
     /// Numbers given to such expressions, and to virtual tables.
@@ -144,6 +148,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) views: ViewState,
     /// The user variables that it assigns.
     pub(crate) variables: variables::Variables,
+    /// It names a temporary table.
+    pub(crate) names_temporary: Cell<bool>,
 }
 
 /// The binder's knowledge of what is joined.
@@ -172,6 +178,26 @@ pub(crate) struct ViewState {
     pub(crate) names: Option<Box<Names>>,
     /// Warnings of each execution, by number.
     pub(crate) warnings: Vec<(u16, String)>,
+}
+
+/// A query whose rows are inserted.
+#[derive(Clone, Debug)]
+pub(crate) struct InsertedQuery {
+    query: Query,
+    /// The slot of the first column that is named.
+    first_slot: u16,
+    /// The columns, as they are written.
+    named: Vec<(Expr, Expression)>,
+}
+
+/// A SELECT around the one that is bound.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OuterBlock {
+    /// Its names.
+    scope: Arc<scope::Scope>,
+    /// Its aggregates that were named from within, and the parameters in which their values stand; None: there may be
+    /// none where the query within stands.
+    calls: Option<Vec<(u16, AggregateCall)>>,
 }
 
 /// A column of a SELECT around the one that names it.
@@ -298,12 +324,14 @@ fn bind_once(
         joins: JoinState::default(),
         subqueries: None,
         windows: None,
-        outer_scopes: Vec::new(),
+        outer_blocks: Vec::new(),
         outer_columns: Vec::new(),
+        inserted: None,
         volatile: VolatileState { calls: 0, place: VolatilePlace::Session },
         stores_computed: false,
         views: ViewState::default(),
         variables,
+        names_temporary: Cell::new(false),
     };
     let bound = binder.statement(statement);
     let bound =
@@ -340,6 +368,7 @@ fn bind_once(
         assigned: variables.names(),
         into: variables.into.clone(),
         analyzes: matches!(statement, Statement::Analyze(_)),
+        names_temporary: binder.names_temporary.get(),
         warnings,
     };
     Ok((prepared, variables))
@@ -462,6 +491,14 @@ impl Binder<'_> {
             Some(database) => database.as_str(),
             None => self.current_database()?,
         };
+        if let Some(table) = self.context.temporary_table(database, &name.name) {
+            if self.views.names.is_some() {
+                let text = format!("View's SELECT refers to a temporary table '{}'", name.name);
+                return Err(SqlError::new(1352, text));
+            }
+            self.names_temporary.set(true);
+            return Ok(NamedTable::Stored(Arc::clone(table)));
+        }
         if let Some(table) = self.context.schema.table(database, &name.name) {
             return Ok(NamedTable::Stored(Arc::clone(table)));
         }
@@ -488,7 +525,8 @@ impl Binder<'_> {
     /// Whether a view has this name.
     pub(crate) fn is_view(&self, name: &TableName) -> bool {
         let database = name.database.as_deref().or(self.context.database).unwrap_or_default();
-        self.context.schema.view(database, &name.name).is_some()
+        self.context.temporary_table(database, &name.name).is_none()
+            && self.context.schema.view(database, &name.name).is_some()
     }
 
     /// A table that may be changed.

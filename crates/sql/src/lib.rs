@@ -45,6 +45,7 @@ mod show;
 mod statement;
 mod statement_cache;
 mod statement_counts;
+mod temporary_ddl;
 mod variables;
 
 pub use config::{INSTANCES_MAX, SqlConfig};

@@ -449,6 +449,7 @@ impl Session {
         } else {
             self.core.client.transaction.abort(&mut env.executor())
         }
+        self.core.client.transaction.drop_own();
         self.core.locks.release_all(env);
         // This comes behind the abort, which drops a request that has not begun: the rest is held at its primary.
         waive_outcome(env, under_way);

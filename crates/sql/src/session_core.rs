@@ -288,6 +288,7 @@ impl SessionCore {
     /// Resets the session for COM_RESET_CONNECTION and COM_CHANGE_USER: an open transaction is aborted.
     pub(crate) fn reset(&mut self, env: &mut Environment<'_>) {
         self.client.transaction.abort(&mut env.executor());
+        self.client.transaction.drop_own();
         self.locks.release_all(env);
         self.client.transaction.set_locked_tables(None);
         self.forget_requests(env);

@@ -160,7 +160,7 @@ impl Binder<'_> {
             NamedTable::View(_) => Draft::One,
             NamedTable::Stored(table) => Draft::Table { table, alias, first_slot, filter },
             NamedTable::Virtual(table, definition) => {
-                let is_read_again = !self.outer_scopes.is_empty() || self.rounds > 0;
+                let is_read_again = !self.outer_blocks.is_empty() || self.rounds > 0;
                 let reads = if is_read_again { Reads::Often } else { Reads::Once };
                 let width = definition.columns.len();
                 let number = self.common_number();
@@ -182,7 +182,7 @@ impl Binder<'_> {
         };
         let volatile_calls = self.volatile.calls;
         let ((plan, columns), mut outer) = match before {
-            Some(before) => self.query_seeing(subquery, before)?,
+            Some(before) => self.query_seeing(subquery, before, None)?,
             None => (self.nested_query(subquery)?, Vec::new()),
         };
         if !outer.is_empty() && self.volatile.calls != volatile_calls {

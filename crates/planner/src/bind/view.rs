@@ -16,7 +16,7 @@ use super::from::{Part, names_of, query_table, take_slots};
 use super::query::BoundQuery;
 use super::scope::{Scope, ScopeTable};
 use super::session::{result_column, table_of_columns};
-use super::{Binder, Clause};
+use super::{Binder, Clause, OuterBlock};
 use crate::algebra::Draft;
 use crate::bind::expression::{Aggregates, Place, WindowPlace};
 use crate::plan::{Derived, Relation, ResultColumn, Show};
@@ -127,6 +127,8 @@ impl Binder<'_> {
         let mut typing = self.context.typing;
         typing.collation = view.collation;
         let context = BindContext {
+            // No view reads temporary tables.
+            temporary: None,
             database: Some(&view.table.database),
             user: if of_definer.is_some() { (name, host) } else { self.context.user },
             privileges: of_definer.as_ref().unwrap_or(self.context.privileges),
@@ -162,6 +164,7 @@ impl Binder<'_> {
         self.volatile.calls = inner.volatile.calls;
         self.views = inner.views;
         self.variables = inner.variables;
+        self.names_temporary.set(inner.names_temporary.get());
         let bound = bound?;
         inner.reads.iter().try_for_each(|(table, uses)| privileges::check_columns(table, uses, context))?;
         Ok(bound)
@@ -183,8 +186,9 @@ impl Binder<'_> {
             reads: Vec::new(),
             subqueries: None,
             windows: None,
-            outer_scopes: vec![Arc::default(); self.outer_scopes.len()],
+            outer_blocks: vec![OuterBlock::default(); self.outer_blocks.len()],
             outer_columns: Vec::new(),
+            inserted: None,
             common: Vec::new(),
             common_count: self.common_count,
             virtual_reads: std::mem::take(&mut self.virtual_reads),
@@ -194,6 +198,7 @@ impl Binder<'_> {
             stores_computed: self.stores_computed,
             views: std::mem::take(&mut self.views),
             variables: std::mem::take(&mut self.variables),
+            names_temporary: self.names_temporary.clone(),
         })
     }
 

@@ -90,7 +90,7 @@ impl Binder<'_> {
             number: self.common_number(),
             columns,
             made: None,
-            place: (self.outer_scopes.len(), self.rounds),
+            place: (self.outer_blocks.len(), self.rounds),
             readers: 0,
             is_read_again: false,
         }
@@ -234,7 +234,7 @@ impl Binder<'_> {
         alias: Option<&str>,
         next_slot: &mut u16,
     ) -> Result<Part, SqlError> {
-        let place = (self.outer_scopes.len(), self.rounds);
+        let place = (self.outer_blocks.len(), self.rounds);
         let scope = &mut self.common[position];
         let Some((names, columns)) = &scope.columns else {
             let text = format!(

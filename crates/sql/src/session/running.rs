@@ -47,6 +47,7 @@ use crate::result_set::ResultSet;
 use crate::select_into::SelectInto;
 use crate::statement::Statement;
 use crate::statement_cache::CachedStatement;
+use crate::temporary_ddl::TemporaryRun;
 use durable::DurableWait;
 use executor::change::ChangeRun;
 use executor::commit::CommitRun;
@@ -89,6 +90,7 @@ enum Execution {
     Modify(Box<ModifyRun>),
     Change(Box<ChangeRun>),
     Ddl(Box<DdlRun>),
+    Temporary(Box<TemporaryRun>),
     LockTables(Box<LockTablesRun>),
     Kill(KillRun),
     /// There is nothing to do but to commit, roll back or undo.
@@ -313,7 +315,7 @@ impl Session {
         if let Plan::Named(statement) = &cached.prepared.plan {
             return self.named_statement(env, statement);
         }
-        let keeps_diagnostics = matches!(&cached.prepared.plan, Plan::Show(plan) if matches!(plan.what, Show::Warnings | Show::Errors));
+        let keeps_diagnostics = matches!(&cached.prepared.plan, Plan::Show(plan) if matches!(plan.what, Show::Diagnostics { .. } | Show::DiagnosticsCount(_)));
         let is_count = |value: &SessionValue| matches!(value, SessionValue::Variable(name) if name == "warning_count" || name == "error_count");
         let asks_for_diagnostics = cached.prepared.session_values.iter().any(is_count);
         let statement = self.statement_of(env, cached, parameters, format);
@@ -507,7 +509,7 @@ impl Session {
         }
         self.core.row_count = i64::try_from(completion.affected_rows).unwrap_or(i64::MAX);
         let last_insert_id = match &statement.cached.prepared.plan {
-            Plan::Insert(_) | Plan::Ddl(_) => completion.last_insert_id,
+            Plan::Insert(_) | Plan::Ddl(_) | Plan::Temporary(_) => completion.last_insert_id,
             _ => 0,
         };
         self.core.reply_ok(env, completion.affected_rows, last_insert_id, &completion.info);
