@@ -1,7 +1,7 @@
 //! Definitions of temporary tables: the same checks as for other tables, but for one session, and without jobs.
 //!
-//! The schema that a request is looked at with has all databases, and no tables but the temporary ones of the session:
-//! a temporary table may have the name of another table, and hides it.
+//! A request is looked at with a schema of its own: all databases, and of tables the temporary ones of the session
+//! only. A temporary table may have the name of another table, and hides it.
 //!
 //! Deliberately not here: rows.
 

@@ -75,7 +75,7 @@ struct SentRow {
     bytes: Box<[u8]>,
     /// The value that was drawn for its AUTO_INCREMENT column.
     generated: Option<u64>,
-    /// What happens if its key exists.
+    /// The changes of the row that has its key, if there is one.
     update: Option<Arc<UpdateProgram>>,
 }
 

@@ -542,8 +542,7 @@ impl RightRows {
     /// Whether the first rows of a hash have one with these values: where only the existence of a match counts, such
     /// a row says nothing new.
     fn has(&self, values: &[ValueRef<'_>], hash: u64) -> bool {
-        let mut entry =
-            self.by_hash.get(&hash).map_or(Candidate::None, |(first, _)| Candidate::Entry(*first));
+        let mut entry = self.entries.first(hash).map_or(Candidate::None, Candidate::Entry);
         for _ in 0..COMPARED_MAX {
             let Some(at) = self.row(entry) else { return false };
             if self.rows.values(at).eq(values.iter().copied()) {

@@ -34,7 +34,7 @@ use types::{Epoch, Schema, SchemaVersion, SlotTerms, TableDefinition, TableId, T
 
 /// The one that stages rows of temporary tables.
 const OWNER: TransactionId = TransactionId(0);
-/// What readers of them see.
+/// Readers of them see everything.
 pub const OWN: Visibility = Visibility::Transaction(OWNER);
 /// The epoch of rows of transactions that have ended.
 const ENDED: Epoch = Epoch(1);

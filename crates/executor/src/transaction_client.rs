@@ -390,7 +390,7 @@ impl TransactionClient {
         }
     }
 
-    /// What the transaction did to rows of temporary tables stays.
+    /// The transaction's changes of rows of temporary tables stay.
     fn publish_own(&mut self) {
         if let Some(own) = &mut self.own {
             own.publish();

@@ -124,18 +124,14 @@ pub(crate) struct Binder<'a> {
     pub(crate) subqueries: Option<Vec<Subquery>>,
     /// The window functions of the SELECT that is bound; None where none may stand.
     pub(crate) windows: Option<window::WindowsDraft>,
-    /// The SELECTs around the one that is bound, the outermost first.
-    pub(crate) outer_blocks: Vec<OuterBlock>,
-    /// The columns of those that were named from within.
-    pub(crate) outer_columns: Vec<OuterColumn>,
+    /// The SELECTs around the one that is bound.
+    pub(crate) outward: Outward,
     /// The query of an INSERT whose ON DUPLICATE KEY UPDATE is bound, and its columns that were named there.
     pub(crate) inserted: Option<InsertedQuery>,
     /// The common table expressions that are in sight, the innermost last.
     pub(crate) common: Vec<with::CommonScope>,
-    /// Numbers given to such expressions, and to virtual tables.
-    pub(crate) common_count: u32,
     /// The virtual tables that are read.
-    pub(crate) virtual_reads: Vec<Arc<VirtualRead>>,
+    pub(crate) virtuals: VirtualState,
     /// How many recursions the query that is bound is a part of.
     pub(crate) rounds: usize,
     /// Its FROM clauses so far.
@@ -150,6 +146,24 @@ pub(crate) struct Binder<'a> {
     pub(crate) variables: variables::Variables,
     /// It names a temporary table.
     pub(crate) names_temporary: Cell<bool>,
+}
+
+/// The binder's knowledge of the SELECTs around the one that is bound.
+#[derive(Default)]
+pub(crate) struct Outward {
+    /// They, the outermost first.
+    pub(crate) blocks: Vec<OuterBlock>,
+    /// Their columns that were named from within.
+    pub(crate) columns: Vec<OuterColumn>,
+}
+
+/// The binder's knowledge of virtual tables.
+#[derive(Default)]
+pub(crate) struct VirtualState {
+    /// Numbers given to common table expressions and to virtual tables.
+    pub(crate) count: u32,
+    /// Those that are read.
+    pub(crate) reads: Vec<Arc<VirtualRead>>,
 }
 
 /// The binder's knowledge of what is joined.
@@ -318,14 +332,12 @@ fn bind_once(
         uses: ColumnUse::default(),
         reads: Vec::new(),
         common: Vec::new(),
-        common_count: 0,
-        virtual_reads: Vec::new(),
+        virtuals: VirtualState::default(),
         rounds: 0,
         joins: JoinState::default(),
         subqueries: None,
         windows: None,
-        outer_blocks: Vec::new(),
-        outer_columns: Vec::new(),
+        outward: Outward::default(),
         inserted: None,
         volatile: VolatileState { calls: 0, place: VolatilePlace::Session },
         stores_computed: false,
@@ -350,7 +362,7 @@ fn bind_once(
         privileges::check_columns(table, &binder.uses, context)?;
     }
     // A plan is made of the texts of the views that it reads, too.
-    let depends_on_tables = binder.virtual_reads.is_empty() && !binder.views.was_met;
+    let depends_on_tables = binder.virtuals.reads.is_empty() && !binder.views.was_met;
     let mut warnings = ddl::deprecations(statement);
     warnings.append(&mut binder.views.warnings);
     let variables = binder.variables;
@@ -359,7 +371,7 @@ fn bind_once(
         schema: context.schema.version,
         tables: stored_tables_of(&bound.plan).filter(|_| depends_on_tables),
         bands: binder.joins.bands,
-        virtual_reads: binder.virtual_reads,
+        virtual_reads: binder.virtuals.reads,
         plan: bound.plan,
         parameters: parameter_types.to_vec(),
         session_values: binder.session_values,

@@ -445,7 +445,7 @@ pub struct DdlPlan {
 /// DDL of temporary tables.
 #[derive(Clone, Debug)]
 pub struct TemporaryPlan {
-    /// What is asked for: CREATE, CREATE … LIKE, DROP, TRUNCATE or ALTER TABLE.
+    /// The request: CREATE, CREATE … LIKE, DROP, TRUNCATE or ALTER TABLE.
     pub request: catalogue::DdlRequest,
     /// The rows of CREATE TABLE … SELECT.
     pub fill: Option<Box<FillPlan>>,
@@ -453,7 +453,7 @@ pub struct TemporaryPlan {
     pub like: Option<Arc<TableDefinition>>,
     /// Whether the statement ends the transaction that is open: all do but CREATE and DROP with the word TEMPORARY.
     pub commits: bool,
-    /// What is left of a DROP TABLE: the stored tables that it names, too.
+    /// The stored tables that a DROP TABLE names, too.
     pub rest: Option<catalogue::DdlRequest>,
 }
 
@@ -815,8 +815,8 @@ pub enum InsertConflict {
     Ignore,
     /// REPLACE: the rows in the way are deleted.
     Replace,
-    /// ON DUPLICATE KEY UPDATE: slots behind the table's columns are the new row's (VALUES(c), alias.c). Behind these are
-    /// the items of the query that have no column of the table.
+    /// ON DUPLICATE KEY UPDATE: slots behind the table's columns are the new row's (VALUES(c), alias.c). Behind these
+    /// are the items of the query that have no column of the table.
     Update(Vec<ColumnAssignment>),
     /// The same with IGNORE: a row that can't get its new keys stays as it is, with a warning.
     UpdateIgnoring(Vec<ColumnAssignment>),

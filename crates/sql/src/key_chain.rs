@@ -1,5 +1,5 @@
-//! Which plans are chains of keys: one row of each of two to four tables, by a whole primary key that is made of
-//! parameters and of columns of the tables before it. `SELECT … FROM a JOIN b ON b.id = a.b_id WHERE a.id = ?` is one.
+//! Tells which plans are chains of keys. They read one row of each of two to four tables, by a whole primary key. It is
+//! made of parameters and of columns of the tables before it: `SELECT … FROM a JOIN b ON b.id = a.b_id WHERE a.id = ?`.
 //!
 //! It is found once per plan; `session::chain` runs it. A chain has one row at most: ORDER BY and DISTINCT say nothing.
 

@@ -146,7 +146,7 @@ fn a_table_has_no_name_before_it_gets_one_and_a_failed_statement_drops_it() {
     assert!(tables.info(next).is_some() && tables.named().table_by_id(next).is_none());
     tables.undo_statement();
     assert!(tables.info(next).is_none());
-    // What was named stays, and no id comes twice.
+    // Named tables stay, and no id comes twice.
     assert!(tables.named().table("d", &format!("t{TABLE}")).is_some());
     assert!(tables.next_id() > next);
 }

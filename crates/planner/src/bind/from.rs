@@ -160,7 +160,7 @@ impl Binder<'_> {
             NamedTable::View(_) => Draft::One,
             NamedTable::Stored(table) => Draft::Table { table, alias, first_slot, filter },
             NamedTable::Virtual(table, definition) => {
-                let is_read_again = !self.outer_blocks.is_empty() || self.rounds > 0;
+                let is_read_again = !self.outward.blocks.is_empty() || self.rounds > 0;
                 let reads = if is_read_again { Reads::Often } else { Reads::Once };
                 let width = definition.columns.len();
                 let number = self.common_number();
@@ -434,7 +434,7 @@ impl Parameters for Binder<'_> {
     }
 
     fn add_virtual(&mut self, read: &Arc<VirtualRead>) {
-        self.virtual_reads.push(Arc::clone(read));
+        self.virtuals.reads.push(Arc::clone(read));
     }
 
     fn take_back(&mut self, count: usize) {

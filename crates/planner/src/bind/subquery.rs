@@ -46,8 +46,8 @@ impl Binder<'_> {
         {
             return Ok(column);
         }
-        for depth in (0..self.outer_blocks.len()).rev() {
-            let scope = Arc::clone(&self.outer_blocks[depth].scope);
+        for depth in (0..self.outward.blocks.len()).rev() {
+            let scope = Arc::clone(&self.outward.blocks[depth].scope);
             if let Some(column) = scope.find(qualifier, name, place.clause)? {
                 self.note_column(&column, &scope, first);
                 let column = self.read_column(column, &scope);
@@ -75,20 +75,20 @@ impl Binder<'_> {
 
     fn outer_column(&mut self, depth: usize, column: Expression) -> Result<Expression, SqlError> {
         let is_same = |known: &&OuterColumn| known.depth == depth && known.column == column;
-        let parameter = match self.outer_columns.iter().find(is_same) {
+        let parameter = match self.outward.columns.iter().find(is_same) {
             Some(known) => known.parameter,
             None => {
                 let parameter = self.add()?;
-                self.outer_columns.push(OuterColumn { depth, column: column.clone(), parameter });
+                self.outward.columns.push(OuterColumn { depth, column: column.clone(), parameter });
                 parameter
             }
         };
         Ok(Expression { node: Node::Parameter(parameter), ..column })
     }
 
-    /// An aggregate as a value of the SELECT that it belongs to, if that is one around this one: the innermost whose
-    /// columns it names, if there may be aggregates where this query stands in it. `known` outer columns were named
-    /// before the call.
+    /// An aggregate as a value of the SELECT that it belongs to, if that is one around this one. That is the innermost
+    /// whose columns it names, if there may be aggregates where this query stands in it. `known` outer columns were
+    /// named before the call.
     pub(super) fn aggregate_of_outer(
         &mut self,
         call: &AggregateCall,
@@ -104,7 +104,7 @@ impl Binder<'_> {
                 .visit(&mut |part| depth = depth.max(self.outer_column_of(part).map(|column| column.depth)));
         }
         let Some(depth) = depth else { return Ok(None) };
-        if self.outer_blocks[depth].calls.is_none() {
+        if self.outward.blocks[depth].calls.is_none() {
             return Ok(None);
         }
         let mut call = call.clone();
@@ -113,19 +113,19 @@ impl Binder<'_> {
             self.seen_from(depth, expression);
         }
         let mut number = 0;
-        self.outer_columns.retain(|column| {
+        self.outward.columns.retain(|column| {
             number += 1;
             number <= known || column.depth != depth
         });
         let parameter = self.add()?;
         let value = Expression::column(ColumnSlot(0), call.sql_type.clone(), call.nullable);
-        self.outer_blocks[depth].calls.get_or_insert_default().push((parameter, call));
+        self.outward.blocks[depth].calls.get_or_insert_default().push((parameter, call));
         Ok(Some(Expression { node: Node::Parameter(parameter), ..value }))
     }
 
     fn outer_column_of(&self, part: &Expression) -> Option<&OuterColumn> {
         let Node::Parameter(number) = part.node else { return None };
-        self.outer_columns.iter().find(|column| column.parameter == number)
+        self.outward.columns.iter().find(|column| column.parameter == number)
     }
 
     /// Puts the columns of the SELECT at this depth in the places of their parameters.
@@ -262,15 +262,15 @@ impl Binder<'_> {
         scope: &Scope,
         aggregates: Option<&mut Aggregates>,
     ) -> Result<(BoundQuery, Vec<(u16, Expression)>), SqlError> {
-        let depth = self.outer_blocks.len();
+        let depth = self.outward.blocks.len();
         let calls = aggregates.is_some().then(Vec::new);
-        self.outer_blocks.push(OuterBlock { scope: Arc::new(Scope::clone(scope)), calls });
+        self.outward.blocks.push(OuterBlock { scope: Arc::new(Scope::clone(scope)), calls });
         let bound = self.nested_query(query);
-        let calls = self.outer_blocks.drain(depth..).next().and_then(|block| block.calls);
+        let calls = self.outward.blocks.drain(depth..).next().and_then(|block| block.calls);
         let bound = bound?;
         let (own, others) =
-            std::mem::take(&mut self.outer_columns).into_iter().partition(|column| column.depth == depth);
-        self.outer_columns = others;
+            std::mem::take(&mut self.outward.columns).into_iter().partition(|column| column.depth == depth);
+        self.outward.columns = others;
         let own: Vec<OuterColumn> = own;
         let mut outer: Vec<(u16, Expression)> =
             own.into_iter().map(|column| (column.parameter, column.column)).collect();

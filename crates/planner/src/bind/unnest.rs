@@ -1,4 +1,5 @@
-//! Subqueries that become joins: the rows that a subquery reads are found together for many rows of the block around it.
+//! Subqueries that become joins: the rows that a subquery reads are found together for many rows of the block around
+//! it.
 //!
 //! ```text
 //! x IN (SELECT y FROM …), EXISTS (SELECT … WHERE y = x)       semi join
@@ -14,17 +15,17 @@
 //! own. It may run for each of the first rows with their values in parameters ([`Applied`]): few rows cost what they
 //! cost as a subquery, many what a hash join costs.
 //!
-//! *NULL.* A conjunct of WHERE passes rows for which IN is true, so a semi join needs no third value. `NOT IN` passes no
-//! row for which one comparison is unknown: its anti join matches what is not false. Without an equality beside it that
-//! cannot be hashed, and it stays a mark join, which can.
+//! *NULL.* A conjunct of WHERE passes rows for which IN is true, so a semi join needs no third value. `NOT IN` passes
+//! no row for which one comparison is unknown: its anti join matches what is not false. Without an equality beside it
+//! that cannot be hashed, and it stays a mark join, which can.
 //!
 //! *Groups.* An aggregate over nothing is NULL, and COUNT is 0. Groups are those of the comparison: a column whose own
 //! equality is that of the comparison, so that one group at most matches a row. Items are computed above the join.
 //!
 //! Invariant: the block has the rows that it has with its subqueries run for each row.
 //!
-//! Deliberately not here: subqueries with LIMIT (but EXISTS), window functions, HAVING, and those in OR, ON or of groups.
-//! Where user variables are assigned the order of rows is seen, and nothing is moved.
+//! Deliberately not here: subqueries with LIMIT (but EXISTS), window functions, HAVING, and those in OR, ON or of
+//! groups. Where user variables are assigned the order of rows is seen, and nothing is moved.
 
 use super::select::Body;
 use super::{Binder, NamedTable, computed_column};
@@ -61,6 +62,9 @@ struct Conditions {
     /// Over both sides; the outer columns stand in parameters.
     both: Vec<Expression>,
 }
+
+/// The join with a scalar subquery: its kind, right side and conditions, and the value above it.
+type JoinedValue = (JoinKind, Draft, Vec<Expression>, Expression);
 
 impl Binder<'_> {
     /// Makes joins of subqueries, as far as that is sure to give the same; the others are left. Slots from `first_free`
@@ -276,7 +280,7 @@ impl Binder<'_> {
         &mut self,
         outside: &Outside<'_>,
         subquery: &Subquery,
-    ) -> Result<Option<(JoinKind, Draft, Vec<Expression>, Expression)>, SqlError> {
+    ) -> Result<Option<JoinedValue>, SqlError> {
         let Some(mut block) = subquery.block.as_deref().cloned() else { return Ok(None) };
         let (Some(grouping), true) = (block.grouping.clone(), block.count.is_none()) else { return Ok(None) };
         let is_outer = |expression: &Expression| mentions(expression, &subquery.outer);
@@ -607,10 +611,7 @@ fn side_of_query(outside: &Outside<'_>, subquery: &Subquery) -> Option<(Draft, V
 }
 
 /// A scalar subquery that reads nothing of the row, and that something of the row is equal to: its value may be a key.
-fn key_of_one_row(
-    outside: &Outside<'_>,
-    subquery: &Subquery,
-) -> Option<(JoinKind, Draft, Vec<Expression>, Expression)> {
+fn key_of_one_row(outside: &Outside<'_>, subquery: &Subquery) -> Option<JoinedValue> {
     let is_value = |side: &Expression| side.as_column() == Some(subquery.slot);
     let is_key = |side: &Expression| {
         let columns = side.columns();

@@ -16,7 +16,7 @@ use super::from::{Part, names_of, query_table, take_slots};
 use super::query::BoundQuery;
 use super::scope::{Scope, ScopeTable};
 use super::session::{result_column, table_of_columns};
-use super::{Binder, Clause, OuterBlock};
+use super::{Binder, Clause, OuterBlock, Outward};
 use crate::algebra::Draft;
 use crate::bind::expression::{Aggregates, Place, WindowPlace};
 use crate::plan::{Derived, Relation, ResultColumn, Show};
@@ -158,8 +158,7 @@ impl Binder<'_> {
         let bound = bind(&mut inner);
         self.session_values = inner.session_values;
         self.substituted = inner.substituted;
-        self.common_count = inner.common_count;
-        self.virtual_reads = inner.virtual_reads;
+        self.virtuals = inner.virtuals;
         self.joins = inner.joins;
         self.volatile.calls = inner.volatile.calls;
         self.views = inner.views;
@@ -186,12 +185,13 @@ impl Binder<'_> {
             reads: Vec::new(),
             subqueries: None,
             windows: None,
-            outer_blocks: vec![OuterBlock::default(); self.outer_blocks.len()],
-            outer_columns: Vec::new(),
+            outward: Outward {
+                blocks: vec![OuterBlock::default(); self.outward.blocks.len()],
+                columns: Vec::new(),
+            },
             inserted: None,
             common: Vec::new(),
-            common_count: self.common_count,
-            virtual_reads: std::mem::take(&mut self.virtual_reads),
+            virtuals: std::mem::take(&mut self.virtuals),
             rounds: self.rounds,
             joins: std::mem::take(&mut self.joins),
             volatile: self.volatile,

@@ -1,7 +1,7 @@
 //! SHOW and DESCRIBE.
 //!
-//! Things that MySQL has and LatsDB does not (triggers, routines, events, binary logs, replicas) are shown with MySQL's
-//! columns and no rows, because tools ask for them before they know that there are none.
+//! MySQL has things that LatsDB has not: triggers, routines, events, binary logs, replicas. They are shown with MySQL's
+//! columns and no rows, because tools ask for them.
 
 use crate::cursor::Cursor;
 use crate::plan::{Diagnosed, EngineForm, Show, Window};

@@ -12,7 +12,7 @@
 //! *Joins* keep the order of their left side. The right side is gathered once for all, or for each batch of
 //! left rows: then a **lookup** finds the rows that the batch can match. The whole condition is tested on each pair
 //! of rows, so a lookup may find too much, never too little. **Hash keys** tell which pairs are worth the test.
-//! A lookup, or a query that runs for each left row (**apply**), may be right for few left rows only: the join counts
+//! A lookup, or a query that runs for each left row (**apply**), may be right for few left rows only. The join counts
 //! them, and gathers the right side once where they are more.
 //!
 //! Invariant: a pair for which the condition is true has equal hash keys and is found by the lookup.

@@ -1,7 +1,8 @@
 //! Chains of keys: a row of each of a few tables, found one by the other, in the call that decoded the command.
 //!
 //! Nothing is written to the client before all rows are found. A chain gives way to the general executor when it cannot
-//! answer at once: no replica here, own writes in a slot, an undecided row, another version of a table, a warning.
+//! answer at once. That is so without a replica here, and with own writes in a slot, an undecided row, another version
+//! of a table, or a warning.
 
 use super::point::Answered;
 use crate::environment::Environment;

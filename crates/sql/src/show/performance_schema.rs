@@ -1,4 +1,4 @@
-//! `performance_schema`: the tables that tools read variables, counters and sessions from. What has no rows here is in
+//! `performance_schema`: the tables that tools read variables, counters and sessions from. Those without rows are in
 //! `instruments`.
 //!
 //! A session is one thread. Of its statement is known what the process list knows: counts are 0.

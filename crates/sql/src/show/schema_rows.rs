@@ -474,8 +474,8 @@ struct IndexPart {
     nullable: Value,
 }
 
-/// The columns of a table's indexes; `is_sampled`: how many values they have is looked up, where it does not follow from
-/// the number of rows.
+/// The columns of a table's indexes; `is_sampled`: how many values they have is looked up, where it does not follow
+/// from the number of rows.
 fn index_parts(table: ShownTable<'_>, context: &ShowContext<'_>, is_sampled: bool) -> Vec<IndexPart> {
     let definition = table.definition;
     let row_count = context.statistics.row_count(definition).filter(|_| table.is_stored());

@@ -296,10 +296,10 @@ impl Binder<'_> {
         let invalid_use = || SqlError::new(1111, "Invalid use of group function");
         // Taken out while the arguments are bound: aggregates do not nest.
         let aggregates = place.aggregates.take();
-        if aggregates.is_none() && self.outer_blocks.iter().all(|block| block.calls.is_none()) {
+        if aggregates.is_none() && self.outward.blocks.iter().all(|block| block.calls.is_none()) {
             return Err(invalid_use());
         }
-        let outer_columns = self.outer_columns.len();
+        let outer_columns = self.outward.columns.len();
         let aliases = place.aliases.take();
         let windows = std::mem::replace(&mut place.windows, WindowPlace::Nowhere);
         let volatile_place = std::mem::replace(&mut self.volatile.place, VolatilePlace::Restless);

@@ -223,7 +223,7 @@ fn making_and_dropping_them_commits_nothing_but_changing_them_does() {
         ("DROP TABLE b", "0"),
         ("ROLLBACK", "0"),
         ("SELECT COUNT(*) FROM a", "2"),
-        // What was staged in a table that is dropped goes with it.
+        // Rows that were staged in a table that is dropped go with it.
         ("BEGIN", "0"),
         ("INSERT INTO a VALUES (3)", "1"),
         ("SAVEPOINT s", "0"),
