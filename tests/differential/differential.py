@@ -10,8 +10,8 @@ after each difference, the contents of all tables. A seed decides the statements
 statements run prepared, over the binary protocol. Behind them come SELECTs of several tables (joins.py), queries made of queries and changes
 of rows that queries find (sets.py), window functions (windows.py), SELECTs from views (views.py), and a share of statements
 under each other sql_mode (modes.py). logic.py checks LatsDB against itself on the same rows: conditions against their negations, and
-queries with indexes that are added against the same ones without. A round of fewer statements follows in which most of the tables are
-temporary ones.
+queries with indexes that are added against the same ones without. With --temporary a round of fewer statements follows in which most of
+the tables are temporary ones. It is not part of the test run yet: see "Known and open" in docs/verification.md.
 
 Where MariaDB is not MySQL 8, `known_differences.txt` says so: each entry is a statement with both answers and the reason. The generator
 makes no such statements, nothing is excused while it runs, and this script checks every entry: if one of the two answers is no longer
@@ -173,9 +173,10 @@ class Campaign:
 
     def seed(self, seed):
         self.round(seed, self.options.count, ())
-        self.round(seed + TEMPORARY_SEEDS, self.options.count // 4, TEMPORARY)
-        for side in self.sides():
-            side.must(f"DROP TABLE {', '.join(TEMPORARY)}")
+        if self.options.temporary:
+            self.round(seed + TEMPORARY_SEEDS, self.options.count // 4, TEMPORARY)
+            for side in self.sides():
+                side.must(f"DROP TABLE {', '.join(TEMPORARY)}")
 
     def round(self, seed, count, temporary):
         collation = COLLATIONS[seed % len(COLLATIONS)]
@@ -406,6 +407,7 @@ def main():
     parser.add_argument('--oracle', required=True)
     parser.add_argument('--seed', type=int, action='append')
     parser.add_argument('--count', type=int, default=1000)
+    parser.add_argument('--temporary', action='store_true', help='a second round, with temporary tables')
     parser.add_argument('--show', type=int, default=40)
     campaign = Campaign(parser.parse_args())
     campaign.known(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'known_differences.txt'))

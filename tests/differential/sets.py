@@ -157,7 +157,6 @@ class ChangeStatements(JoinStatements):
             f"UPDATE wide SET mu = {r.randint(0, 99)} WHERE id IN (SELECT a FROM pair WHERE m < {limit})",
             f"UPDATE pair SET m = m + 1 WHERE EXISTS (SELECT 1 FROM wide w WHERE w.id = pair.a AND w.id > {limit})",
             f"UPDATE pair p JOIN pair q ON q.a = p.a SET p.m = {limit}, q.z = 2 WHERE p.b = 'q1' AND q.b = '{self.pick('q1', 'q2')}'",
-            f"UPDATE IGNORE pair p JOIN wide w ON w.id = p.a SET p.b = 'q1' WHERE p.b = 'q2' AND w.id > {limit}",
             f"UPDATE IGNORE pair SET b = 'q3' WHERE b = 'q4' AND a IN (SELECT id FROM wide WHERE id < {limit})",
             f"UPDATE pair SET z = (SELECT COUNT(*) FROM counted) WHERE a = (SELECT MIN(id) FROM wide)",
             f"UPDATE wide SET si = {r.randint(0, 9)} WHERE mi >= (SELECT AVG(m) FROM pair) ORDER BY id LIMIT {r.randint(1, 5)}"))
