@@ -153,7 +153,7 @@ class JoinStatements:
                 conditions.append(' = '.join(self.random.sample(sides, 2)))
         elif self.chance(.7):
             conditions.append(self.condition(relations, outer if self.chance(.7) else ()))
-        item = self.pick(f'MAX({column})', f'MIN({column})', f'COUNT({column})', 'COUNT(*)', f'SUM({column})', f'COUNT(*) + MAX({column})', f'COALESCE(MIN({column}), -1)') if aggregate else column
+        item = self.pick(f'MAX({column})', f'MIN({column})', f'COUNT({column})', 'COUNT(*)', f'SUM({column})', f'COUNT(*) + 0.5 + MAX({column})', f'COALESCE(MIN({column}), -1)') if aggregate else column
         return f'(SELECT {item} FROM {text}{self.where(conditions)})'
 
     def subquery_condition(self, relations):
