@@ -89,7 +89,7 @@ pub(super) const TABLES: &[Table] = &[
     },
 ];
 
-/// Of query 15.
+/// The view of query 15.
 const VIEW: &str = "CREATE VIEW revenue0 (supplier_no, total_revenue) AS
     SELECT l_suppkey, SUM(l_extendedprice * (1 - l_discount)) FROM lineitem
     WHERE l_shipdate >= DATE '1996-01-01' AND l_shipdate < DATE '1996-01-01' + INTERVAL '3' MONTH

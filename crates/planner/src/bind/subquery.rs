@@ -56,7 +56,7 @@ impl Binder<'_> {
                 if computed.as_column().is_some() {
                     return self.outer_column(depth, column);
                 }
-                // Of a merged view: the columns that it is computed from are outer ones.
+                // A column of a merged view: the columns that it is computed from are outer ones.
                 self.of_outer_columns(depth, &mut computed)?;
                 return Ok(computed);
             }

@@ -308,7 +308,7 @@ impl Binder<'_> {
                 Expression::column(slot_at(0, first + number), call.sql_type.clone(), call.nullable)
             })
         };
-        // Of one row the group is found by its conditions, and its keys are the values in parameters.
+        // For one row the group is found by conditions, and its keys are the values in parameters.
         let all = inner.iter().chain(&both).cloned().collect();
         let own = keys.iter().map(|key| key.outer.clone()).chain(results(0)).collect();
         let applied = self.block_plan(&block, all, Some(grouping.clone()), own)?;
