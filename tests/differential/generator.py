@@ -41,9 +41,9 @@ KEYS = {'wide': ['id'], 'pair': ['a', 'b'], 'texts': ['k'], 'counted': ['id']}
 UNIQUE = {'wide': ['id'], 'pair': ['a', 'b', 'n'], 'texts': ['k', 'q', 'w'], 'counted': ['id', 'p']}
 
 
-def definitions():
+def definitions(temporary=()):
     """The tables, before any row."""
-    return [f"CREATE TABLE {table} ({', '.join(f'{name} {kind}' for name, kind, _ in columns)}{INDEXES[table]})"
+    return [f"CREATE {'TEMPORARY ' if table in temporary else ''}TABLE {table} ({', '.join(f'{name} {kind}' for name, kind, _ in columns)}{INDEXES[table]})"
             for table, columns in TABLES.items()]
 
 

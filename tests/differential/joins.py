@@ -24,6 +24,9 @@ class JoinStatements:
     def __init__(self, seed):
         self.random = random.Random(f'joins {seed}')
         self.names = 0
+        # The columns of relations, by relation.
+        self.columns = {table: [name for name, _, _ in columns] for table, columns in TABLES.items()}
+        self.compared, self.smalls, self.tellers, self.shown = COMPARED, SMALL, KEYS, SHOWN
 
     def pick(self, *options):
         chosen = self.random.choice(options)
@@ -41,11 +44,11 @@ class JoinStatements:
 
     def column(self, relations, kind):
         """A column of one of the relations: (alias, table)."""
-        found = [f'{alias}.{column}' for alias, table in relations for column in COMPARED[kind][table]]
+        found = [f'{alias}.{column}' for alias, table in relations for column in self.compared[kind][table]]
         return self.random.choice(found) if found else None
 
     def small(self, relation):
-        return f'{relation[0]}.{self.random.choice(SMALL[relation[1]])}'
+        return f'{relation[0]}.{self.random.choice(self.smalls[relation[1]])}'
 
     def literal(self, kind):
         r = self.random
@@ -95,7 +98,7 @@ class JoinStatements:
             return f'{table} {alias}', [(alias, table)]
         inner = self.alias()
         where = f' WHERE {self.condition([(inner, table)])}' if self.chance(.7) else ''
-        columns = ', '.join(f'{inner}.{name}' for name, _, _ in TABLES[table])
+        columns = ', '.join(f'{inner}.{name}' for name in self.columns[table])
         return f'(SELECT {columns} FROM {table} {inner}{where}) {alias}', [(alias, table)]
 
     def from_clause(self, most=3):
@@ -117,7 +120,7 @@ class JoinStatements:
         if self.chance(.3):
             # A table that is worth to begin with, wherever it stands.
             alias, table = self.random.choice(relations)
-            conditions.append(f"{alias}.{KEYS[table]} {self.pick('=', '=', 'IN')} ({self.literal('n')})")
+            conditions.append(f"{alias}.{self.tellers[table]} {self.pick('=', '=', 'IN')} ({self.literal('n')})")
         return text, relations, conditions
 
     def nested(self):
@@ -130,7 +133,7 @@ class JoinStatements:
         return 'SELECT STRAIGHT_JOIN' if self.chance(.1) else 'SELECT'
 
     def items(self, relations):
-        shown = [f'{alias}.{column}' for alias, table in relations for column in SHOWN[table]]
+        shown = [f'{alias}.{column}' for alias, table in relations for column in self.shown[table]]
         return ', '.join(f'{item} AS c{number}' for number, item in enumerate(self.random.sample(shown, min(len(shown), self.random.randint(1, 4)))))
 
     def where(self, conditions):
@@ -142,9 +145,15 @@ class JoinStatements:
         column = self.column(relations, kind)
         if column is None:
             return self.query(outer, kind, aggregate)
-        if self.chance(.7):
+        if outer and self.chance(.4):
+            # Such as can be joined: equal to something of the row around it.
+            kinds = [kind for kind in 'nnsd' if self.column(relations, kind) and self.column(outer, kind)]
+            for kind in self.random.sample(kinds, min(len(kinds), self.pick(1, 1, 2))):
+                sides = [self.column(relations, kind), self.column(outer, kind)]
+                conditions.append(' = '.join(self.random.sample(sides, 2)))
+        elif self.chance(.7):
             conditions.append(self.condition(relations, outer if self.chance(.7) else ()))
-        item = self.pick(f'MAX({column})', f'MIN({column})', f'COUNT({column})', 'COUNT(*)') if aggregate else column
+        item = self.pick(f'MAX({column})', f'MIN({column})', f'COUNT({column})', 'COUNT(*)', f'SUM({column})', f'COUNT(*) + 0.5 + MAX({column})', f'COALESCE(MIN({column}), -1)') if aggregate else column
         return f'(SELECT {item} FROM {text}{self.where(conditions)})'
 
     def subquery_condition(self, relations):
@@ -156,6 +165,8 @@ class JoinStatements:
         made = self.pick(
             lambda: f"{column} {self.pick('IN', 'IN', 'NOT IN')} {self.query(relations, kind)}",
             lambda: f"{self.pick('', 'NOT ')}EXISTS {self.query(relations, kind)}",
+            lambda: f"{self.pick('', 'NOT ')}EXISTS {self.query(relations, kind)[:-1]} LIMIT {self.pick(1, 1, 0)})",
+            lambda: f"{self.small(relations[0])} = {self.query(self.pick((), relations), 'n', True)}",
             lambda: f"{self.column(relations, 'n') or '1'} {self.pick('=', '<', '>=', '<>')} {self.query(relations, 'n', True)}",
             lambda: f"{column} {self.pick('=', '<', '>=', '<>', '>')} {self.pick('ANY', 'ALL')} {self.query(relations, kind)}")
         return f'({made}) {self.pick("IS NULL", "IS NOT TRUE", "IS TRUE")}' if self.chance(.15) else f'({made})' if self.chance(.3) else made
@@ -165,7 +176,7 @@ class JoinStatements:
         where = [*conditions, *([self.condition(relations)] if self.chance(.4) else [])]
         shape = self.random.random()
         if shape < .5:
-            where.append(self.subquery_condition(relations))
+            where.extend(self.subquery_condition(relations) for _ in range(self.pick(1, 1, 2)))
             if self.chance(.3):
                 where[-1] = f'({where[-1]} OR {self.condition(relations)})'
             return Statement(f'SELECT {self.items(relations)} FROM {text}{self.where(where)}')
@@ -198,7 +209,7 @@ class JoinStatements:
             return Statement(f'SELECT {group} AS grp, COUNT(*) AS cnt, COUNT({counted}) AS k, MIN({counted}) AS low, SUM({counted}) AS total FROM {text}{where} GROUP BY {group}{having}')
         if shape < .9:
             first = relations[0]
-            keys = {'wide': 'id', 'pair': 'a', 'texts': 'k', 'counted': 'id'}[first[1]]
+            keys = {**self.tellers, 'texts': 'k'}[first[1]]
             return Statement(f'SELECT MAX({self.small(first)}) AS m, {first[0]}.{keys} AS k FROM {text}{where} GROUP BY {first[0]}.{keys} ORDER BY 2 DESC, 1')
         common = self.pick(('pair', 'texts', 'w'), ('texts', 'pair', 'z'), ('wide', 'counted', 'id'), ('counted', 'wide', 'id'))
         join = self.pick('JOIN {} USING ({})', 'LEFT JOIN {} USING ({})', 'RIGHT JOIN {} USING ({})').format(common[1], common[2])

@@ -107,9 +107,19 @@ class SetStatements(JoinStatements):
             return Statement(f'WITH RECURSIVE r (n, depth) AS ({first} {verb} {edges}) SELECT COUNT(*) AS cnt, SUM(n) AS total FROM r')
         return Statement(f'WITH RECURSIVE r (n, depth) AS ({first} {verb} SELECT {step}, depth + 1 FROM r WHERE depth < {rounds}) SELECT {what} FROM r')
 
+    def outer_aggregate(self):
+        """Aggregates in a subquery that are those of the query around it."""
+        limit = self.random.randint(1, 40)
+        return Statement(self.pick(
+            f"SELECT (SELECT SUM(w.id)) AS s FROM wide w WHERE w.id < {limit}",
+            f"SELECT w.ti AS t, (SELECT COUNT(*) FROM counted c WHERE c.id < MAX(w.id)) AS n FROM wide w GROUP BY w.ti",
+            f"SELECT w.ti AS t, (SELECT MAX(w.id) + MIN(c.id) FROM counted c) AS n FROM wide w WHERE w.id > {limit} GROUP BY w.ti",
+            f"SELECT p.a AS a FROM pair p GROUP BY p.a HAVING EXISTS (SELECT 1 FROM wide w WHERE w.id = COUNT(p.b) + {limit % 9})",
+            f"SELECT p.a AS a FROM pair p GROUP BY p.a ORDER BY (SELECT COUNT(*) FROM wide w WHERE w.id < SUM(p.m)), 1"))
+
     def statement(self):
         self.names = 0
-        return self.pick(self.set_statement, self.set_statement, self.with_statement, self.recursive_statement)
+        return self.pick(self.set_statement, self.set_statement, self.with_statement, self.recursive_statement, self.outer_aggregate)
 
 
 class ChangeStatements(JoinStatements):
@@ -129,6 +139,8 @@ class ChangeStatements(JoinStatements):
             f"SELECT w.id, '{key}', 2 FROM wide w JOIN counted c ON c.id = w.id WHERE c.id < {r.randint(1, 30)}",
             f"SELECT {r.randint(1, 50)}, '{key}', 3 UNION SELECT {r.randint(1, 50)}, '{key}', 4 ORDER BY 3",
             f"WITH s AS (SELECT id FROM wide WHERE id < {r.randint(1, 20)}) SELECT id, '{key}', 0 FROM s")
+        if self.chance(.2):
+            return Statement(f"INSERT INTO pair (a, b, z) SELECT w.id, '{key}', 1.5 FROM wide w WHERE w.id < {r.randint(1, 40)} ON DUPLICATE KEY UPDATE z = pair.z + w.id, m = w.id + VALUES(a)")
         if 'GROUP BY' in source and (tail or 'REPLACE' in verb or 'IGNORE' in verb):
             # Rows with one key would come in an order that is left open.
             return self.insert()
@@ -144,6 +156,8 @@ class ChangeStatements(JoinStatements):
             f"UPDATE wide SET mi = (SELECT COUNT(*) FROM pair p WHERE p.a = wide.id) WHERE id < {limit}",
             f"UPDATE wide SET mu = {r.randint(0, 99)} WHERE id IN (SELECT a FROM pair WHERE m < {limit})",
             f"UPDATE pair SET m = m + 1 WHERE EXISTS (SELECT 1 FROM wide w WHERE w.id = pair.a AND w.id > {limit})",
+            f"UPDATE pair p JOIN pair q ON q.a = p.a SET p.m = {limit}, q.z = 2 WHERE p.b = 'q1' AND q.b = '{self.pick('q1', 'q2')}'",
+            f"UPDATE IGNORE pair SET b = 'q3' WHERE b = 'q4' AND a IN (SELECT id FROM wide WHERE id < {limit})",
             f"UPDATE pair SET z = (SELECT COUNT(*) FROM counted) WHERE a = (SELECT MIN(id) FROM wide)",
             f"UPDATE wide SET si = {r.randint(0, 9)} WHERE mi >= (SELECT AVG(m) FROM pair) ORDER BY id LIMIT {r.randint(1, 5)}"))
 
@@ -154,6 +168,7 @@ class ChangeStatements(JoinStatements):
             f"DELETE FROM p USING pair p LEFT JOIN wide w ON w.id = p.a WHERE w.id IS NULL AND p.a > {limit}",
             f"DELETE FROM pair WHERE a IN (SELECT id FROM counted WHERE id > {limit})",
             f"DELETE FROM pair WHERE NOT EXISTS (SELECT 1 FROM wide w WHERE w.id = pair.a) AND a > {limit}",
+            f"DELETE p, q FROM pair p JOIN pair q ON q.a = p.a WHERE p.b = 'q1' AND q.b = '{self.pick('q1', 'q2')}' AND p.a > {limit}",
             f"DELETE w, p FROM wide w JOIN pair p ON p.a = w.id WHERE p.b = 'q{self.random.randint(0, 5)}' AND w.id > {limit}"))
 
     def statement(self):

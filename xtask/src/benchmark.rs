@@ -4,12 +4,14 @@
 //! medians are taken over rounds. CPU is what the kernel counts for all processes of a server during a run, divided by
 //! the queries of that run. Each run of sysbench is one line of `docs/benchmarks.jsonl`; the medians become the table
 //! in `docs/benchmarks.md`, between the two marks there. Text outside of the marks is written by people. `--tls` and
-//! `--durability` compare LatsDB with itself instead (`encrypted`, `durable`); `--restart` times starts after a kill.
+//! `--durability` compare LatsDB with itself instead (`encrypted`, `durable`); `--restart` times starts after a kill;
+//! `--tpch` and `--tpcc` run the drivers of crate `bench` (`tpc`).
 
 mod durable;
 mod encrypted;
 mod restart;
 mod tables;
+mod tpc;
 
 use crate::arguments::Arguments;
 use crate::cluster::{Cluster, Shape, sql};
@@ -21,7 +23,7 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
@@ -100,9 +102,25 @@ struct Options {
     rounds: usize,
     tables: u32,
     table_size: u32,
+    /// Of `--tpch`.
+    scale: f64,
+    /// Of `--tpcc`.
+    warehouses: u32,
+    clients: u32,
     binary: Option<PathBuf>,
     is_recorded: bool,
 }
+
+type Comparison = fn(&Path, &Options, &mut Recorder<'_>) -> Result<(), Failure>;
+
+/// Measurements other than the one by sysbench, with the flags that ask for them.
+const COMPARISONS: &[(&str, Comparison)] = &[
+    ("--tls", encrypted::measure),
+    ("--durability", durable::measure),
+    ("--restart", restart::measure),
+    ("--tpch", tpc::tpch),
+    ("--tpcc", tpc::tpcc),
+];
 
 /// `cargo xtask bench`.
 pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result<(), Failure> {
@@ -121,11 +139,13 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
         rounds: arguments.value_or("--rounds", 3)?,
         tables: arguments.value_or("--tables", 4)?,
         table_size: arguments.value_or("--table-size", 250_000)?,
+        scale: arguments.value_or("--scale", 0.1)?,
+        warehouses: arguments.value_or("--warehouses", 4)?,
+        clients: arguments.value_or("--clients", 8)?,
         binary: arguments.value("--binary")?,
         is_recorded: !arguments.flag("--no-record"),
     };
-    let (is_encrypted, is_durable) = (arguments.flag("--tls"), arguments.flag("--durability"));
-    let restarts = arguments.flag("--restart");
+    let comparison = COMPARISONS.iter().find(|(flag, _)| arguments.flag(flag));
     arguments.finish()?;
     let known = |name: &String| {
         [STANDING, tables::NAME].contains(&name.as_str())
@@ -142,14 +162,8 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
     let is_wanted =
         |name: &str| options.workloads.is_empty() || options.workloads.iter().any(|one| one == name);
     let mut recorder = Recorder { workspace, is_recorded: options.is_recorded };
-    if is_encrypted {
-        return encrypted::measure(&binary, &options, &mut recorder);
-    }
-    if is_durable {
-        return durable::measure(&binary, &options, &mut recorder);
-    }
-    if restarts {
-        return restart::measure(&binary, &options, &mut recorder);
+    if let Some((_, measure)) = comparison {
+        return measure(&binary, &options, &mut recorder);
     }
     let mut lines = Vec::new();
     if is_wanted(STANDING) {
@@ -376,11 +390,7 @@ fn line(workload: &Workload, runs: &[(Contestant, Run)]) -> Line {
 }
 
 /// An empty node's memory, an idle cluster's CPU, and the overhead of a row.
-fn standing(
-    workspace: &Workspace,
-    binary: &std::path::Path,
-    recorder: &mut Recorder<'_>,
-) -> Result<Vec<Line>, Failure> {
+fn standing(workspace: &Workspace, binary: &Path, recorder: &mut Recorder<'_>) -> Result<Vec<Line>, Failure> {
     const IDLE: Duration = Duration::from_secs(20);
     let cluster = Cluster::start(workspace, binary, "standing", &Shape::default())?;
     // The first seconds belong to starting.

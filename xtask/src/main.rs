@@ -96,10 +96,12 @@ const COMMANDS: &[(&str, &str)] = &[
     (
         "bench",
         "  bench [--workload NAME]... [--list] [--time SECONDS] [--rounds 3] [--tables 4] [--table-size 250000]
-        [--binary LATSDB] [--no-record] [--tls | --durability | --restart]
+        [--binary LATSDB] [--no-record] [--tls | --durability | --restart | --tpch | --tpcc]
+        [--scale 0.1] [--warehouses 4] [--clients 8]
                                       LatsDB, MariaDB and the floor in turn; writes docs/benchmarks.jsonl and .md. With --tls links
                                       with it beside links without; with --durability a redo log beside none, commits on disk;
-                                      with --restart the time until a server that was killed is ready
+                                      with --restart the time until a server that was killed is ready; with --tpch the queries
+                                      of TPC-H, their times and rows beside MariaDB's; with --tpcc the transactions of TPC-C
 ",
     ),
 ];

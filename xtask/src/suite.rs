@@ -12,6 +12,7 @@ mod full_stop;
 mod namespaces;
 mod recovery;
 mod rolling;
+mod tpc;
 
 use crate::arguments::Arguments;
 use crate::cluster::{Cluster, Links, Shape, sql, test_binary};
@@ -65,6 +66,8 @@ const STEPS: &[(&str, &str, Step)] = &[
         "generated statements, and statements of six accounts, have the same answers as on MariaDB",
         differential,
     ),
+    ("tpch", "queries of TPC-H have MariaDB's rows, on one replica group and on two", tpc::tpch),
+    ("tpcc", "the conditions of TPC-C hold after transactions, and a kill -9 of a data node", tpc::tpcc),
     ("bad-input", "no input makes a node die or disturbs others", bad_input),
     (
         "kill",

@@ -7,9 +7,15 @@
 //! **Invariants.** After [`Trouble::Lost`] the connection is not used again. An answer belongs to the one statement
 //! that is outstanding.
 //!
-//! **Deliberately not here**: TLS, prepared statements, several statements at once.
+//! Values of prepared statements come as binary; they are told as the text that they have in a text row, so that both
+//! protocols compare.
+//!
+//! **Deliberately not here**: TLS, several statements at once.
 
+use mysql_protocol::ParameterValue;
 use mysql_protocol::client::{ClientConnection, ClientOptions, Response, Value};
+use mysql_protocol::command::Cursor;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -67,6 +73,8 @@ pub struct Connection {
     stream: TcpStream,
     protocol: ClientConnection,
     received: Vec<u8>,
+    /// The server's numbers of what [`Connection::execute`] has prepared, by text.
+    prepared: BTreeMap<String, u32>,
 }
 
 impl Connection {
@@ -77,7 +85,8 @@ impl Connection {
         stream.set_read_timeout(Some(patience.connect))?;
         stream.set_write_timeout(Some(patience.statement))?;
         let protocol = ClientConnection::new(ClientOptions::new("root", ""));
-        let mut connection = Self { stream, protocol, received: vec![0; RECEIVE_SIZE] };
+        let mut connection =
+            Self { stream, protocol, received: vec![0; RECEIVE_SIZE], prepared: BTreeMap::new() };
         connection.answer()?;
         connection.stream.set_read_timeout(Some(patience.statement))?;
         Ok(connection)
@@ -89,13 +98,44 @@ impl Connection {
         self.answer()
     }
 
+    /// Runs a statement prepared. It is prepared when it is used for the first time.
+    pub fn execute(&mut self, text: &str, parameters: &[ParameterValue<'_>]) -> Result<Answer, Trouble> {
+        let statement = match self.prepared.get(text) {
+            Some(&statement) => statement,
+            None => {
+                let statement = self.prepare(text)?;
+                self.prepared.insert(text.to_owned(), statement);
+                statement
+            }
+        };
+        self.protocol.execute(statement, parameters, Cursor::None);
+        self.answer()
+    }
+
+    fn prepare(&mut self, text: &str) -> Result<u32, Trouble> {
+        self.protocol.prepare(text.as_bytes());
+        match self.response()? {
+            Response::Prepared(prepared) => Ok(prepared.statement_id),
+            Response::Error(error) => Err(Trouble::Refused(error.errno, error.message)),
+            Response::Connected
+            | Response::Ok(_)
+            | Response::ResultSet(_)
+            | Response::Fields(_)
+            | Response::Text(_) => Err(Trouble::Lost("an answer to another command".to_owned())),
+        }
+    }
+
     fn answer(&mut self) -> Result<Answer, Trouble> {
+        answer_of(self.response()?)
+    }
+
+    fn response(&mut self) -> Result<Response, Trouble> {
         loop {
             let output = self.protocol.take_output();
             self.stream.write_all(&output)?;
             match self.protocol.next_response() {
                 Err(error) => return Err(Trouble::Lost(error.to_string())),
-                Ok(Some(response)) => return answer_of(response),
+                Ok(Some(response)) => return Ok(response),
                 Ok(None) => {}
             }
             // The login is a dialogue: what `next_response` has read may have an answer of ours.
@@ -125,19 +165,42 @@ fn answer_of(response: Response) -> Result<Answer, Trouble> {
 }
 
 fn text_row(row: Vec<Value>) -> TextRow {
-    let text = |value| match value {
-        Value::Bytes(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
-        // Cells of text results are bytes or NULL.
-        Value::Null
-        | Value::Int(_)
-        | Value::UInt(_)
-        | Value::Float(_)
-        | Value::Double(_)
-        | Value::Date(_)
-        | Value::DateTime(_)
-        | Value::Time(_) => None,
-    };
-    row.into_iter().map(text).collect()
+    row.into_iter().map(text_of).collect()
+}
+
+/// A value as it stands in a text row, but for zeros behind the point of a moment's seconds.
+fn text_of(value: Value) -> Option<String> {
+    Some(match value {
+        Value::Null => return None,
+        Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Value::Int(value) => value.to_string(),
+        Value::UInt(value) => value.to_string(),
+        Value::Float(value) => value.to_string(),
+        Value::Double(value) => value.to_string(),
+        Value::Date(date) => format!("{:04}-{:02}-{:02}", date.year, date.month, date.day),
+        Value::DateTime(moment) => format!(
+            "{:04}-{:02}-{:02} {:02}:{:02}:{:02}{}",
+            moment.year,
+            moment.month,
+            moment.day,
+            moment.hour,
+            moment.minute,
+            moment.second,
+            fraction(moment.microsecond)
+        ),
+        Value::Time(time) => format!(
+            "{}{:02}:{:02}:{:02}{}",
+            if time.negative { "-" } else { "" },
+            time.days * 24 + u32::from(time.hours),
+            time.minutes,
+            time.seconds,
+            fraction(time.microseconds)
+        ),
+    })
+}
+
+fn fraction(microseconds: u32) -> String {
+    if microseconds == 0 { String::new() } else { format!(".{microseconds:06}") }
 }
 
 #[cfg(test)]

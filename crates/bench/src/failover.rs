@@ -22,7 +22,6 @@ use crate::clients::{self, Clients, Plan, Role, Stopped, prepare};
 use crate::connection::Patience;
 use crate::record::now;
 use crate::timeline::{Event, longest_gap, pace};
-use std::io::Write as _;
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::thread;
@@ -568,9 +567,8 @@ impl<'run> Life<'run> {
 
     fn note(&self, injection: &Injection) -> Result<(), String> {
         let Some(path) = &self.options.figures else { return Ok(()) };
-        let failed = |error: std::io::Error| format!("{}: {error}", path.display());
-        let mut file = std::fs::File::options().create(true).append(true).open(path).map_err(failed)?;
-        writeln!(file, "{}", injection.json(&self.options.cluster.name())).map_err(failed)
+        let line = format!("{}\n", injection.json(&self.options.cluster.name()));
+        crate::append(path, &line).map_err(|error| format!("{}: {error}", path.display()))
     }
 }
 

@@ -29,6 +29,8 @@
 mod columns;
 mod copy;
 
+pub(crate) use copy::Rewritten;
+
 use crate::job::Step;
 use crate::key::{self, check_index_name};
 use crate::plan::{Planned, changeable_table, check_free, move_table};
@@ -51,30 +53,36 @@ pub(crate) fn plan(
     ids: &mut TableIds,
 ) -> Result<Planned, SqlError> {
     let before = &**changeable_table(schema, name)?;
-    let mut change = Change::new(before);
-    for action in actions {
-        change.apply(schema, action)?;
-    }
-    if !actions.iter().any(is_change) {
-        return Ok(Planned::default());
-    }
-    // MySQL resolves new keys last: they may use new names of columns and names of dropped keys.
-    let keys = || {
-        actions
-            .iter()
-            .filter_map(|action| if let AlterAction::AddIndex(spec) = action { Some(spec) } else { None })
-    };
-    change.rewrites |= keys().any(|spec| change.is_over_new_column(spec));
+    let Some(mut change) = Change::of(before, schema, actions)? else { return Ok(Planned::default()) };
+    change.rewrites |= new_keys(actions).any(|spec| change.is_over_new_column(spec));
     if change.must_rewrite() {
-        // A primary key first: others may be over columns that it makes NOT NULL.
-        let (primary, others): (Vec<_>, Vec<_>) = keys().partition(|key| key.kind == KeySpecKind::Primary);
-        primary.into_iter().chain(others).try_for_each(|spec| change.add_key_of_copy(spec))?;
+        change.add_keys_of_copy(actions)?;
         return change.plan_copy(ids);
     }
-    keys().try_for_each(|spec| change.add_index(spec, ids))?;
+    new_keys(actions).try_for_each(|spec| change.add_index(spec, ids))?;
     key::check_auto_increment(&change.after)?;
     key::sort(&mut change.after);
     Ok(change.plan(schema))
+}
+
+/// The same where rows are always written again: a temporary table. None: nothing changes.
+pub(crate) fn rewritten(
+    schema: &Schema,
+    name: &TableName,
+    actions: &[AlterAction],
+    ids: &mut TableIds,
+) -> Result<Option<Rewritten>, SqlError> {
+    let before = &**changeable_table(schema, name)?;
+    let Some(mut change) = Change::of(before, schema, actions)? else { return Ok(None) };
+    change.add_keys_of_copy(actions)?;
+    change.rewritten(ids).map(Some)
+}
+
+/// The keys that are added. MySQL resolves them last: they may use new names of columns and names of dropped keys.
+fn new_keys(actions: &[AlterAction]) -> impl Iterator<Item = &KeySpec> {
+    actions
+        .iter()
+        .filter_map(|action| if let AlterAction::AddIndex(spec) = action { Some(spec) } else { None })
 }
 
 /// Whether an action asks for anything.
@@ -103,6 +111,27 @@ struct Change<'a> {
 }
 
 impl<'a> Change<'a> {
+    /// All but the new keys; None: nothing is asked for.
+    fn of(
+        before: &'a TableDefinition,
+        schema: &Schema,
+        actions: &[AlterAction],
+    ) -> Result<Option<Self>, SqlError> {
+        let mut change = Self::new(before);
+        for action in actions {
+            change.apply(schema, action)?;
+        }
+        Ok(actions.iter().any(is_change).then_some(change))
+    }
+
+    /// The new keys of a table whose rows are written again: a primary key first, for others may be over columns that
+    /// it makes NOT NULL.
+    fn add_keys_of_copy(&mut self, actions: &[AlterAction]) -> Result<(), SqlError> {
+        let (primary, others): (Vec<_>, Vec<_>) =
+            new_keys(actions).partition(|key| key.kind == KeySpecKind::Primary);
+        primary.into_iter().chain(others).try_for_each(|spec| self.add_key_of_copy(spec))
+    }
+
     fn new(before: &'a TableDefinition) -> Self {
         let origins = (0..).map(ColumnIndex).take(before.columns.len()).collect();
         Self {

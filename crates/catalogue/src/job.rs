@@ -321,7 +321,7 @@ impl DdlJob {
     #[must_use]
     pub fn tables_of(request: &DdlRequest, schema: &Schema) -> Vec<TableId> {
         // (Ids and slots of new tables do not matter here.)
-        let mut ids = TableIds { next: TableId(u32::MAX / 2), terms: ANY_SLOTS };
+        let mut ids = TableIds { next: TableId(u32::MAX / 4), terms: ANY_SLOTS };
         let Ok(Planned { steps, .. }) = plan::plan(request, schema, &mut ids) else { return Vec::new() };
         let changes = steps.iter().flat_map(Step::changes);
         let touched = changes.filter_map(|change| {

@@ -14,6 +14,7 @@
 //! | system.rs | the system tables, their codecs, and the first rows of a cluster |
 //! | grant.rs | GRANT, REVOKE, roles |
 //! | rows.rs | [`SchemaBuilder`]: rows → `Schema`; [`SchemaChange`]: a change of both |
+//! | temporary.rs | tables of one session, which are no part of any schema |
 //! | show.rs | SHOW CREATE TABLE and COLUMN_TYPE texts |
 //!
 //! Deliberately not here: SQL text, sessions, transactions, signals. The session that runs a job does what its steps
@@ -33,6 +34,7 @@ pub mod rows;
 pub mod show;
 pub mod system;
 mod table;
+pub mod temporary;
 
 pub use job::{DdlJob, Ids, JobName, JobOutcome, JobStep, Journal, StepWrite, TableCopy};
 pub use request::{

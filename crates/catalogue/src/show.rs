@@ -23,7 +23,8 @@ pub fn show_create_table(table: &TableDefinition) -> String {
     let keys = table.public_indexes().map(|index| key_text(table, index));
     let checks = table.checks.iter().map(check_text);
     let lines: Vec<String> = columns.chain(keys).chain(checks).map(|line| format!("  {line}")).collect();
-    let mut text = format!("CREATE TABLE {} (\n{}\n)", quoted_name(&table.name), lines.join(",\n"));
+    let kind = if table.id.is_temporary() { "TEMPORARY TABLE" } else { "TABLE" };
+    let mut text = format!("CREATE {kind} {} (\n{}\n)", quoted_name(&table.name), lines.join(",\n"));
     push(&mut text, format_args!(" ENGINE={ENGINE} DEFAULT CHARSET={}", table.collation.character_set()));
     if let Some(collation) = shown_collation(table.collation) {
         push(&mut text, format_args!(" COLLATE={collation}"));

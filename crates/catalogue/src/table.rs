@@ -50,6 +50,8 @@ impl TableIds {
     pub(crate) fn take(&mut self) -> TableId {
         let taken = self.next;
         stdx::require!(taken.0 < u32::MAX, "four thousand million tables were created");
+        let is_over = !taken.is_temporary() && TableId(taken.0 + 1).is_temporary();
+        stdx::require!(!is_over, "two thousand million tables were created");
         self.next = TableId(taken.0 + 1);
         taken
     }

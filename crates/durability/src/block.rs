@@ -111,6 +111,7 @@ pub struct SealedBlock {
     /// Header, payload, zeros.
     bytes: Vec<u8>,
     payload_checksum: u32,
+    highest: Epoch,
 }
 
 /// The block that an `ldm` adds entries to.
@@ -218,7 +219,7 @@ impl SealedBlock {
         put(&mut bytes, 64, &header.highest.0.to_le_bytes());
         put(&mut bytes, 72, &header.closed_at_us.to_le_bytes());
         bytes.resize(bytes.len().next_multiple_of(PAGE_SIZE), 0);
-        Self { bytes, payload_checksum }
+        Self { bytes, payload_checksum, highest: header.highest }
     }
 
     /// A mark.
@@ -240,10 +241,16 @@ impl SealedBlock {
         self.bytes.len()
     }
 
+    /// The highest epoch of its entries.
+    #[must_use]
+    pub fn highest(&self) -> Epoch {
+        self.highest
+    }
+
     /// The block as it is written, and its checksum.
     #[must_use]
     pub fn finish(self, heading: &Heading) -> (Vec<u8>, u32) {
-        let Self { mut bytes, payload_checksum } = self;
+        let Self { mut bytes, payload_checksum, .. } = self;
         put(&mut bytes, 16, &heading.founding.0.to_le_bytes());
         put(&mut bytes, 24, &heading.file.to_le_bytes());
         put(&mut bytes, 32, &heading.position.0.to_le_bytes());

@@ -6,12 +6,13 @@
 //! ```
 //! [`FoundRows`] sees that the query has read the newest row of every target, so no change is lost. Rows of tables that
 //! are only read are taken as they were read. A row that is found more than once is changed once, as it was found
-//! first.
+//! first. If its table is changed under several names, that is so for each name, one after the other.
 //!
 //! Invariant: nothing is written before everything is read and locked.
 
+use crate::conflicts::{Change, ConflictRun, RowOutcome};
 use crate::cx::Cx;
-use crate::found_rows::FoundRows;
+use crate::found_rows::{FoundRows, KEY_OVERHEAD, LockedTable};
 use crate::modify::update_program;
 use crate::outcome::{Completion, Failure, Progress};
 use crate::row_buffer::{RowAt, RowBuffer};
@@ -20,10 +21,11 @@ use crate::write_set::{
 };
 use expression::Expression;
 use expression::context::Warnings;
-use planner::plan::{ChangePlan, ChangeVerb, ColumnAssignment, FoundTable, Target};
+use planner::plan::{ChangePlan, ChangeVerb, ColumnAssignment, FoundTable, InsertConflict, Target};
 use protocol::program::{LockMode, Refusal};
 use query::{Evaluated, evaluate_update};
-use types::SqlType;
+use std::collections::BTreeMap;
+use types::{SqlType, TableId};
 
 /// Rows that are written at once.
 const BATCH_ROWS: usize = 256;
@@ -35,9 +37,14 @@ pub struct ChangeRun {
     indexes: Vec<HiddenIndexes>,
     stage: Stage,
     set: WriteSet,
+    /// The rows, as they have become, of tables that are changed again under another name.
+    changed_rows: BTreeMap<(TableId, Box<[u8]>), Vec<u8>>,
     matched: u64,
     changed: u64,
 }
+
+/// A table, a key, and the row that it has got.
+type ChangedRow = ((TableId, Box<[u8]>), Vec<u8>);
 
 enum Stage {
     Find,
@@ -45,6 +52,8 @@ enum Stage {
     Write(usize),
     /// With the rows of the batch that is on its way.
     AwaitWrites(usize, Vec<Vec<u8>>),
+    /// IGNORE: a row whose new keys may not be free, and what it becomes if they are.
+    Resolve(usize, Box<ConflictRun>, Option<ChangedRow>),
 }
 
 impl ChangeRun {
@@ -57,9 +66,11 @@ impl ChangeRun {
         }
         let lock = (LockMode::Exclusive, cx.lock_wait());
         let tables = plan.targets.iter().map(|target| (&target.found, lock));
-        let rows = FoundRows::new(&plan.query, tables, cx.statement.storing(), cx)?;
+        let storing = if plan.ignore { None } else { cx.statement.storing() };
+        let rows = FoundRows::new(&plan.query, tables, storing, cx)?;
         let set = WriteSet::default();
-        Ok(Self { rows, indexes, stage: Stage::Find, set, matched: 0, changed: 0 })
+        let changed_rows = BTreeMap::new();
+        Ok(Self { rows, indexes, stage: Stage::Find, set, changed_rows, matched: 0, changed: 0 })
     }
 
     /// Goes on with the statement that `plan` says.
@@ -93,13 +104,33 @@ impl ChangeRun {
                         self.stage = Stage::Write(number);
                     }
                 },
+                Stage::Resolve(number, mut run, changed) => {
+                    let parts = (&*self.rows.tables[number].info, &self.indexes[number]);
+                    let Some(outcome) = run.poll(&mut self.set, &InsertConflict::Ignore, None, parts, cx)?
+                    else {
+                        self.stage = Stage::Resolve(number, run, changed);
+                        return Ok(Progress::Wait);
+                    };
+                    if let RowOutcome::Ignored(error) = outcome {
+                        cx.client.diagnostics.warn(error.code, error.message);
+                    } else {
+                        self.changed += 1;
+                        self.changed_rows.extend(changed);
+                    }
+                    self.stage = Stage::Write(number);
+                }
             }
         }
     }
 
     /// Writes the next rows of a target.
     fn write(&mut self, plan: &ChangePlan, number: usize, cx: &mut Cx<'_>) -> Result<(), Failure> {
-        let (target, run) = (&plan.targets[number], &mut self.rows.tables[number]);
+        let (before, rest) = self.rows.tables.split_at_mut(number);
+        let Some((run, behind)) = rest.split_first_mut() else { return Ok(()) };
+        let target = &plan.targets[number];
+        let id = run.info.definition.id;
+        let is_same = |other: &LockedTable| other.info.definition.id == id;
+        let is_changed_again = behind.iter().any(is_same);
         let indexes = &self.indexes[number];
         let warnings = Warnings::default();
         let mut made = Vec::new();
@@ -108,23 +139,41 @@ impl ChangeRun {
         {
             cx.env.budget.spend(1);
             let Some(old) = run.locked.get(&key) else { continue };
+            let is_done = before.iter().any(|other| is_same(other) && other.locked.contains_key(&key));
             self.matched += 1;
             match plan.verb {
+                ChangeVerb::Delete if is_done => self.matched -= 1,
                 ChangeVerb::Delete => {
                     add_delete(&mut self.set, &run.info, indexes, old, made.len());
                     self.changed += 1;
                     made.push(old.clone());
                 }
                 ChangeVerb::Update => {
+                    let place = (id, key);
+                    let old = self.changed_rows.get(&place).unwrap_or(old);
                     let assignments = assignments_of(target, &self.rows.rows, at);
-                    let is_strict = cx.statement.is_strict;
+                    let is_strict = cx.statement.is_strict && !plan.ignore;
                     let program = update_program(&assignments, None, &run.info, is_strict, cx)?;
-                    if let Evaluated::Changed(new) = evaluate_update(&program, &run.info, old, &warnings)? {
-                        self.changed += 1;
-                        let change = (old.as_slice(), new.clone().into());
-                        add_change(&mut self.set, &run.info, indexes, change, made.len());
-                        made.push(new);
+                    let evaluated = evaluate_update(&program, &run.info, old, &warnings)?;
+                    let Evaluated::Changed(new) = evaluated else { continue };
+                    if is_changed_again {
+                        cx.client.memory.charge(new.len() + place.1.len() + KEY_OVERHEAD)?;
                     }
+                    if plan.ignore {
+                        let change = Change { old: old.as_slice().into(), new: new.clone().into() };
+                        let resolving = ConflictRun::start_change(0, change, &run.info, indexes, cx)?;
+                        cx.keep_raised(warnings.take_raised());
+                        let changed = is_changed_again.then_some((place, new));
+                        self.stage = Stage::Resolve(number, Box::new(resolving), changed);
+                        return Ok(());
+                    }
+                    self.changed += 1;
+                    let change = (old.as_slice(), new.clone().into());
+                    add_change(&mut self.set, &run.info, indexes, change, made.len());
+                    if is_changed_again {
+                        self.changed_rows.insert(place, new.clone());
+                    }
+                    made.push(new);
                 }
             }
         }

@@ -74,6 +74,11 @@ impl QueryMemory {
         Self { memory: Arc::clone(memory), ledger }
     }
 
+    /// The node's memory.
+    pub fn manager(&self) -> Arc<MemoryManager> {
+        Arc::clone(&self.memory)
+    }
+
     /// An account of its own for a part of the statement that gives everything back before the statement ends.
     pub(crate) fn beside(&self) -> Self {
         Self::new(&self.memory)

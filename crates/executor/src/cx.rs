@@ -1,7 +1,7 @@
 //! The context of every step of a statement: where rows are read, where changes go, and what is kept for the statement.
 
 use crate::client::Client;
-use crate::inbox::RequestKind;
+use crate::inbox::{Reply, RequestKind};
 use crate::outcome::{Failure, failure_of};
 use crate::site::{Environment, Retry};
 use crate::statement::Statement;
@@ -9,7 +9,7 @@ use expression::Context;
 use protocol::program::{
     Access, LockMode, LockWait, OnDuplicate, PROGRAM_SIZE_MAX, ReadProgram, Refusal, TableRef, WriteOperation,
 };
-use protocol::signal::{ReadRequest, RequestId, WriteRequest};
+use protocol::signal::{ReadRequest, RequestId, WriteFailure, WriteRequest};
 use protocol::{Address, Signal, SqlError};
 use query::TableAccessInfo;
 use std::sync::Arc;
@@ -34,6 +34,8 @@ pub struct Cx<'a> {
 pub enum Place {
     /// By this node's reader.
     Here,
+    /// In the session itself: a temporary table.
+    Own,
     /// By a signal to this module; with the transaction if it must see own rows.
     There(Address, Option<TransactionId>),
     /// Nowhere now.
@@ -50,19 +52,25 @@ impl Cx<'_> {
 
     /// The access info of a table, if it is the version that the statement was bound to.
     pub fn info(&self, table: &TableDefinition) -> Result<Arc<TableAccessInfo>, Failure> {
-        match self.env.site.map.table(table.id) {
-            Some(info) if info.definition.version == table.version => Ok(Arc::clone(info)),
-            _ => Err(Failure::WrongSchema),
-        }
+        let info = self.hidden_info(table.id)?;
+        if info.definition.version == table.version { Ok(info) } else { Err(Failure::WrongSchema) }
     }
 
     /// The access info of a table that the statement does not name: the hidden table of a unique index.
     pub fn hidden_info(&self, table: types::TableId) -> Result<Arc<TableAccessInfo>, Failure> {
-        self.env.site.map.table(table).map(Arc::clone).ok_or(Failure::WrongSchema)
+        let info = if table.is_temporary() {
+            self.client.transaction.own().and_then(|own| own.info(table))
+        } else {
+            self.env.site.map.table(table)
+        };
+        info.map(Arc::clone).ok_or(Failure::WrongSchema)
     }
 
     /// Where to read a slot of a table: not where it was `refused`.
     pub fn place(&self, table: types::TableId, slot: SlotId, refused: &[types::NodeId]) -> Place {
+        if slot == SlotId::SESSION {
+            return Place::Own;
+        }
         let map = &self.env.site.map;
         if self.client.transaction.has_written(slot) {
             return map
@@ -150,6 +158,9 @@ impl Cx<'_> {
         keys: Vec<Box<[u8]>>,
         lock: (LockMode, LockWait),
     ) -> Result<RequestId, Failure> {
+        if slot == SlotId::SESSION {
+            return Ok(self.read_own(program, Access::Keys(keys)));
+        }
         let to = self.primary(slot)?;
         let access = Access::Keys(keys);
         self.check_size(to, program, &access)?;
@@ -179,6 +190,9 @@ impl Cx<'_> {
         operations: Vec<WriteOperation>,
         is_alone: bool,
     ) -> Result<RequestId, Failure> {
+        if slot == SlotId::SESSION {
+            return Ok(self.write_own(table, &operations));
+        }
         let to = self.primary(slot)?;
         self.check_operation_size(to, &operations)?;
         self.client.transaction.note_use(table, self.env.now.monotonic);
@@ -197,6 +211,30 @@ impl Cx<'_> {
         Ok(request)
     }
 
+    /// Changes a temporary table: the answer is there at once.
+    fn write_own(&mut self, table: TableRef, operations: &[WriteOperation]) -> RequestId {
+        self.env.budget.spend(u32::try_from(operations.len()).unwrap_or(u32::MAX));
+        let result = match self.client.transaction.own_mut() {
+            Some(own) => own.write(table, operations),
+            None => Err(WriteFailure { operation: 0, refusal: Refusal::WrongSchema }),
+        };
+        self.answered(Reply::Write(result))
+    }
+
+    /// Reads rows of a temporary table by their keys: the answer is there at once.
+    fn read_own(&mut self, program: &Arc<ReadProgram>, access: Access) -> RequestId {
+        let own = self.client.transaction.own();
+        let result = own.map_or(Err(Refusal::WrongSchema), |own| own.read(program, access));
+        self.answered(Reply::Read(result))
+    }
+
+    /// A request that is answered already.
+    fn answered(&mut self, reply: Reply) -> RequestId {
+        let request = self.client.inbox.register(self.env.site.address, RequestKind::Other);
+        self.client.inbox.deliver(request, reply);
+        request
+    }
+
     /// How long to wait for locks.
     pub fn lock_wait(&self) -> LockWait {
         let session_ms = self.statement.options.lock_wait_timeout_s.saturating_mul(1000);
@@ -206,10 +244,12 @@ impl Cx<'_> {
         LockWait::Wait { timeout_ms }
     }
 
-    /// True if the statement is a transaction by itself that has asked for nothing yet: its only request may carry the
-    /// commit.
-    pub fn is_alone(&self) -> bool {
-        !self.client.transaction.is_open() && !self.client.transaction.has_participants()
+    /// True if the statement is a transaction by itself that has asked for nothing yet: its only request, to this slot,
+    /// may carry the commit.
+    pub fn is_alone(&self, slot: SlotId) -> bool {
+        slot != SlotId::SESSION
+            && !self.client.transaction.is_open()
+            && !self.client.transaction.has_participants()
     }
 
     /// When to try again after a lost node or an old view; an error after too many tries.

@@ -9,7 +9,7 @@ use crate::row_buffer::{RowAt, RowBuffer};
 use expression::context::TextWork;
 use expression::{compare_values, hash_value};
 use query::RowSink;
-use stdx::FixedMap;
+use stdx::{HashIndex, Pages};
 use types::{SqlType, ValueRef};
 
 /// Texts are hashed, and compared with one that is probably equal.
@@ -36,22 +36,14 @@ pub(crate) fn equal_rows<'l>(
     left.zip(right).zip(types).all(|((left, right), sql_type)| compare_values(&left, right, sql_type).is_eq())
 }
 
-/// A row that was seen.
-#[derive(Clone, Copy, Debug)]
-struct Seen {
-    at: RowAt,
-    /// Another one with the same hash.
-    next: Option<u32>,
-}
-
 /// Rows, each once.
 #[derive(Debug)]
 pub(crate) struct RowTable {
     types: Vec<SqlType>,
     rows: RowBuffer,
-    seen: Vec<Seen>,
-    /// The last row with a hash.
-    by_hash: FixedMap<u64, u32>,
+    /// Where each row is, by its position.
+    places: Pages<RowAt>,
+    positions: HashIndex,
     charged: usize,
     text_work: TextWork,
 }
@@ -62,17 +54,15 @@ impl RowTable {
         Self {
             types,
             rows: RowBuffer::default(),
-            seen: Vec::new(),
-            by_hash: FixedMap::default(),
+            places: Pages::default(),
+            positions: HashIndex::default(),
             charged: 0,
             text_work: TextWork::default(),
         }
     }
 
     fn size(&self) -> usize {
-        self.rows.size()
-            + self.seen.capacity() * size_of::<Seen>()
-            + self.by_hash.capacity() * (size_of::<(u64, u32)>() + 1)
+        self.rows.size() + self.places.size() + self.positions.size()
     }
 
     /// Pays for the rows that came.
@@ -104,16 +94,14 @@ impl RowTable {
         if let Some(position) = self.find_hashed(shown, hash) {
             return (position, false);
         }
-        let position = self.seen.len();
-        let next = self.by_hash.insert(hash, u32::try_from(position).unwrap_or(u32::MAX));
-        let at = self.rows.push(shown.iter().copied());
-        self.seen.push(Seen { at, next });
-        (position, true)
+        self.positions.push(hash);
+        self.places.push(self.rows.push(shown.iter().copied()));
+        (self.places.len() - 1, true)
     }
 
     /// Lends the row at a position.
     pub(crate) fn lend(&self, position: usize, take: impl FnOnce(&[ValueRef<'_>])) {
-        self.rows.lend(self.seen[position].at, take);
+        self.rows.lend(*self.places.get(position), take);
     }
 
     fn shown<'r, 'v>(&self, row: &'r [ValueRef<'v>]) -> &'r [ValueRef<'v>] {
@@ -121,15 +109,11 @@ impl RowTable {
     }
 
     fn find_hashed(&self, shown: &[ValueRef<'_>], hash: u64) -> Option<usize> {
-        let mut next = self.by_hash.get(&hash).copied();
-        while let Some(position) = next {
-            let seen = self.seen[position as usize];
-            if equal_rows(self.rows.values(seen.at), shown, &self.types) {
-                return Some(position as usize);
-            }
-            next = seen.next;
-        }
-        None
+        let same_hash =
+            std::iter::successors(self.positions.first(hash), |position| self.positions.next(*position));
+        let is_equal =
+            |position: &usize| equal_rows(self.rows.values(*self.places.get(*position)), shown, &self.types);
+        same_hash.map(|position| position as usize).find(is_equal)
     }
 }
 
@@ -181,7 +165,7 @@ impl RowSink for DistinctSink<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Distinct, hash_row};
+    use super::{Distinct, RowTable, hash_row};
     use types::{Collation, SqlType, ValueRef};
 
     #[test]
@@ -199,14 +183,11 @@ mod tests {
     fn rows_with_the_same_hash_are_told_apart() {
         let mut distinct = Distinct::new(vec![SqlType::Double]);
         let double = |number: f64| [ValueRef::Double(number)];
-        assert!(distinct.is_new(&double(3.0)));
-        // The row of 3.0 is found by the hash of 4.0, too.
-        let hash = hash_row(&double(4.0), &distinct.seen.types);
-        distinct.seen.by_hash.insert(hash, 0);
+        // The row of 3.0 is found by the hash of 4.0.
+        let RowTable { rows, places, positions, types, .. } = &mut distinct.seen;
+        positions.push(hash_row(&double(4.0), types));
+        places.push(rows.push(double(3.0)));
         assert!(distinct.is_new(&double(4.0)));
         assert!(!distinct.is_new(&double(4.0)));
-        let hash = hash_row(&double(3.0), &distinct.seen.types);
-        distinct.seen.by_hash.insert(hash, 1);
-        assert!(!distinct.is_new(&double(3.0)));
     }
 }

@@ -33,7 +33,7 @@ use types::ValueRef;
 /// Rows that are locked at once.
 const BATCH_ROWS: usize = 256;
 /// Bytes that a key in a map costs beside its own.
-const KEY_OVERHEAD: usize = 64;
+pub(crate) const KEY_OVERHEAD: usize = 64;
 
 /// The query, its rows and their locks.
 pub(crate) struct FoundRows {

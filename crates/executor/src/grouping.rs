@@ -10,27 +10,34 @@ use crate::cx::Cx;
 use crate::distinct::{equal_rows, hash_row, pass_texts};
 use crate::outcome::Failure;
 use crate::row::borrowed;
-use crate::row::{Row, UNCHARGED_MAX, row_size};
+use crate::row::{Row, UNCHARGED_MAX};
+use crate::row_buffer::{RowAt, RowBuffer};
 use crate::table_reader::malformed;
 use expression::aggregate::{AggregateCall, AggregateState};
-use expression::context::TextWork;
+use expression::context::{TEXT_WORK_PER_ROW, TextWork};
 use expression::{Context, Expression};
 use planner::plan::Grouping;
+use protocol::Budget;
 use query::RowSink;
-use stdx::FixedMap;
+use stdx::{HashIndex, Pages};
 use types::{SqlType, Value, ValueRef};
 
-/// A group's values and what its aggregates have seen.
-type Group = (Vec<Value>, Vec<AggregateState>);
+/// Rows of GROUP_CONCAT that are put in order for what one row costs.
+const SETTLED_AT_ONCE: usize = 4;
 
-/// Groups so far.
+/// Groups so far, by position.
 pub struct Groups {
     types: Vec<SqlType>,
     calls: Vec<AggregateCall>,
-    groups: Vec<Group>,
-    by_hash: FixedMap<u64, Vec<u32>>,
-    /// Bytes that came since memory was charged last.
-    uncharged: usize,
+    /// The values of each group, and where they are.
+    values: RowBuffer,
+    places: Pages<RowAt>,
+    positions: HashIndex,
+    /// For each group the states of all calls.
+    states: Pages<AggregateState>,
+    /// Bytes that the states hold beyond their own size.
+    states_size: usize,
+    charged: usize,
     text_work: TextWork,
 }
 
@@ -39,51 +46,67 @@ impl Groups {
         Self {
             types: grouping.group_by.iter().map(|expression| expression.sql_type.clone()).collect(),
             calls: grouping.calls.clone(),
-            groups: Vec::new(),
-            by_hash: FixedMap::default(),
-            uncharged: 0,
+            values: RowBuffer::default(),
+            places: Pages::default(),
+            positions: HashIndex::default(),
+            states: Pages::default(),
+            states_size: 0,
+            charged: 0,
             text_work: TextWork::default(),
         }
+    }
+
+    fn size(&self) -> usize {
+        let groups = self.values.size() + self.places.size() + self.positions.size();
+        groups + self.states.size() + self.states_size
     }
 
     /// The position of the group with these values.
     fn group(&mut self, values: &[ValueRef<'_>]) -> usize {
         pass_texts(values, &self.text_work);
-        let same_hash = self.by_hash.entry(hash_row(values, &self.types)).or_default();
-        let (groups, types) = (&self.groups, &self.types);
-        let is_same = |group: &&u32| {
-            let group = groups.get(**group as usize);
-            group.is_some_and(|(other, _)| equal_rows(borrowed(other), values, types))
+        let hash = hash_row(values, &self.types);
+        let same_hash =
+            std::iter::successors(self.positions.first(hash), |position| self.positions.next(*position));
+        let is_same = |position: &usize| {
+            equal_rows(self.values.values(*self.places.get(*position)), values, &self.types)
         };
-        if let Some(known) = same_hash.iter().find(is_same) {
-            return *known as usize;
+        if let Some(known) = same_hash.map(|position| position as usize).find(is_same) {
+            return known;
         }
-        let position = self.groups.len();
-        same_hash.push(u32::try_from(position).unwrap_or(u32::MAX));
-        let values: Vec<Value> = values.iter().map(|value| value.to_value()).collect();
-        self.uncharged += row_size(&values) + self.calls.len() * size_of::<AggregateState>() + 64;
-        let states = self.calls.iter().map(AggregateCall::initial_state).collect();
-        self.groups.push((values, states));
-        position
+        self.positions.push(hash);
+        self.places.push(self.values.push(values.iter().copied()));
+        self.calls.iter().for_each(|call| self.states.push(call.initial_state()));
+        self.places.len() - 1
     }
 
     /// Pays for what came.
     pub fn pay(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
         cx.env.budget.spend(self.text_work.take_rows());
-        Ok(cx.client.memory.charge(std::mem::take(&mut self.uncharged))?)
+        let size = self.size();
+        cx.client.memory.charge(size.saturating_sub(self.charged))?;
+        self.charged = size.max(self.charged);
+        Ok(())
+    }
+
+    fn is_full(&self) -> bool {
+        self.text_work.is_much() || self.size() > self.charged + UNCHARGED_MAX
     }
 
     /// Takes a partial aggregate: a group's values, then one encoded state per call.
     fn merge_row(&mut self, row: &[ValueRef<'_>]) -> Result<(), Failure> {
         let (values, partials) = row.split_at(self.types.len().min(row.len()));
         let position = self.group(values);
-        let states = &mut self.groups[position].1;
-        for ((state, call), partial) in states.iter_mut().zip(&self.calls).zip(partials) {
+        for (number, (call, partial)) in self.calls.iter().zip(partials).enumerate() {
             let ValueRef::Bytes(bytes) = partial else { return Err(malformed()) };
             let partial: AggregateState = stdx::wire::from_bytes(bytes).map_err(|_| malformed())?;
+            // A state of many rows is work for as many.
+            if let Ok(rows) = usize::try_from(TEXT_WORK_PER_ROW) {
+                self.text_work.add(rows.saturating_mul(partial.row_count(call).saturating_sub(1)));
+            }
+            let state = self.states.get_mut(position * self.calls.len() + number);
             let before = state.memory_size();
             state.merge(call, partial)?;
-            self.uncharged += state.memory_size().saturating_sub(before);
+            self.states_size += state.memory_size().saturating_sub(before);
         }
         Ok(())
     }
@@ -99,20 +122,21 @@ impl Groups {
         let values: Vec<Value> = values.collect::<Result<_, _>>()?;
         let values: Vec<ValueRef<'_>> = borrowed(&values).collect();
         let position = self.group(&values);
-        for (state, call) in self.groups[position].1.iter_mut().zip(&self.calls) {
+        for (number, call) in self.calls.iter().enumerate() {
+            let state = self.states.get_mut(position * self.calls.len() + number);
             let before = state.memory_size();
             state.update(call, &row, context)?;
-            self.uncharged += state.memory_size().saturating_sub(before);
+            self.states_size += state.memory_size().saturating_sub(before);
         }
         Ok(())
     }
 
     /// All rows have come.
     pub fn finish(mut self, rows: GroupRows) -> FinishedGroups {
-        if self.types.is_empty() && self.groups.is_empty() && rows == GroupRows::Results {
+        if self.types.is_empty() && self.places.is_empty() && rows == GroupRows::Results {
             self.group(&[]);
         }
-        FinishedGroups { groups: self.groups.into_iter(), calls: self.calls, rows }
+        FinishedGroups { groups: Some(self), next: 0, rows }
     }
 }
 
@@ -127,26 +151,52 @@ pub enum GroupRows {
 
 /// Groups that nothing comes into any more: each becomes a row when it is asked for, because there may be millions.
 pub struct FinishedGroups {
-    groups: std::vec::IntoIter<Group>,
-    calls: Vec<AggregateCall>,
+    groups: Option<Groups>,
+    /// The position of the next row's group.
+    next: usize,
     rows: GroupRows,
 }
 
 impl FinishedGroups {
     /// No groups.
     pub fn none() -> Self {
-        Self { groups: Vec::new().into_iter(), calls: Vec::new(), rows: GroupRows::Results }
+        Self { groups: None, next: 0, rows: GroupRows::Results }
+    }
+
+    /// Prepares the next row, a portion at a time; true if that is done.
+    pub fn settle(&mut self, budget: &mut Budget) -> Result<bool, Failure> {
+        if self.rows == GroupRows::Partials {
+            return Ok(true);
+        }
+        let Some(groups) = self.groups.as_mut().filter(|groups| self.next < groups.places.len()) else {
+            return Ok(true);
+        };
+        for (number, call) in groups.calls.iter().enumerate() {
+            let state = groups.states.get_mut(self.next * groups.calls.len() + number);
+            while !state.settle(call, SETTLED_AT_ONCE)? {
+                if !budget.spend(1) {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
     }
 
     /// The next row.
     pub fn next_row(&mut self, context: &Context<'_>) -> Result<Option<Row>, Failure> {
-        let Some((mut row, states)) = self.groups.next() else { return Ok(None) };
-        for (state, call) in states.iter().zip(&self.calls) {
+        let Some(groups) = self.groups.as_ref().filter(|groups| self.next < groups.places.len()) else {
+            return Ok(None);
+        };
+        let mut row: Row =
+            groups.values.values(*groups.places.get(self.next)).map(ValueRef::to_value).collect();
+        for (number, call) in groups.calls.iter().enumerate() {
+            let state = groups.states.get(self.next * groups.calls.len() + number);
             row.push(match self.rows {
                 GroupRows::Results => state.finish(call, context)?,
                 GroupRows::Partials => Value::Bytes(stdx::wire::to_bytes(state)),
             });
         }
+        self.next += 1;
         Ok(Some(row))
     }
 }
@@ -183,8 +233,7 @@ impl RowSink for GroupSink<'_> {
             Incoming::Partial => false,
             Incoming::Rows { context, .. } => context.warnings.is_much_text(),
         };
-        let is_much_text = is_much_text || self.groups.text_work.is_much();
-        self.failure.is_some() || is_much_text || self.groups.uncharged > UNCHARGED_MAX
+        self.failure.is_some() || is_much_text || self.groups.is_full()
     }
 }
 

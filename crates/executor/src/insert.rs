@@ -28,7 +28,7 @@ use crate::table_reader::Pump;
 use crate::write_set::{
     FailedWrite, HiddenIndexes, Origin, WriteOutcome, WriteSet, add_insert, duplicate_error,
 };
-use expression::{Columns, Context};
+use expression::{ColumnSlot, Columns, Context, Expression};
 use planner::plan::{InsertConflict, InsertPlan, ViewCondition};
 use protocol::program::{OnDuplicate, OperationResult, Refusal, UpdateProgram, WriteOperation};
 use protocol::signal::RequestId;
@@ -75,6 +75,8 @@ struct SentRow {
     bytes: Box<[u8]>,
     /// The value that was drawn for its AUTO_INCREMENT column.
     generated: Option<u64>,
+    /// The changes of the row that has its key, if there is one.
+    update: Option<Arc<UpdateProgram>>,
 }
 
 /// An INSERT that runs.
@@ -82,8 +84,10 @@ pub struct InsertRun {
     info: Arc<TableAccessInfo>,
     indexes: HiddenIndexes,
     builder: RowBuilder,
-    /// ON DUPLICATE KEY UPDATE.
+    /// ON DUPLICATE KEY UPDATE; a row of a query may have values to put into it.
     update: Option<Arc<UpdateProgram>>,
+    /// The same for the row whose conflicts are resolved.
+    row_update: Option<Arc<UpdateProgram>>,
     /// Conflicts are found by the session, row by row.
     is_resolved_here: bool,
     stage: Stage,
@@ -187,6 +191,7 @@ impl InsertRun {
             indexes,
             builder,
             update,
+            row_update: None,
             is_resolved_here,
             stage,
             gathered,
@@ -218,7 +223,7 @@ impl InsertRun {
                     if !self.count_ids(plan, cx)? {
                         return Ok(Progress::Spent);
                     }
-                    self.draw_ids(cx);
+                    self.draw_ids(cx)?;
                 }
                 Stage::AwaitIds(request) => match cx.client.inbox.take(*request) {
                     None => return Ok(Progress::Wait),
@@ -239,7 +244,7 @@ impl InsertRun {
                 },
                 Stage::Resolve(run) => {
                     let parts = (&*self.info, &self.indexes);
-                    match run.poll(&mut self.set, &plan.conflict, self.update.as_deref(), parts, cx)? {
+                    match run.poll(&mut self.set, &plan.conflict, self.row_update.as_deref(), parts, cx)? {
                         None => return Ok(Progress::Wait),
                         Some(outcome) => self.on_resolved(outcome, cx),
                     }
@@ -274,26 +279,33 @@ impl InsertRun {
         Ok(true)
     }
 
-    fn draw_ids(&mut self, cx: &mut Cx<'_>) {
+    fn draw_ids(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
         let range = &self.info.auto_increment;
-        let highest = self.wanted.highest_explicit;
+        let is_temporary = self.info.definition.id.is_temporary();
+        // The range of a temporary table has all values that can be drawn.
+        let highest_max = if is_temporary { u64::MAX - 1 } else { u64::MAX };
+        let highest = self.wanted.highest_explicit.min(highest_max);
         let raise = if highest > 0 && !range.pass(highest) { highest } else { 0 };
         self.stage = Stage::Build;
         let wanted = self.wanted.to_take();
         if raise == 0 {
             if wanted == 0 {
-                return;
+                return Ok(());
             }
             if let Some(first) = range.take(wanted) {
                 self.ids = DrawnIds { next: first + self.wanted.passed, left: self.wanted.count };
-                return;
+                return Ok(());
             }
+        }
+        if is_temporary {
+            return Err(Failure::Error(no_ids()));
         }
         let main = Address::main(cx.env.site.node());
         let request = cx.client.inbox.register(main, RequestKind::Other);
         let (table, count) = (self.info.definition.id, wanted.max(SEQUENCE_CHUNK));
         cx.env.send(main, Signal::SequenceRequest { request, table, count, at_least: raise });
         self.stage = Stage::AwaitIds(request);
+        Ok(())
     }
 
     fn on_ids(&mut self, reply: Reply) -> Result<(), Failure> {
@@ -320,6 +332,7 @@ impl InsertRun {
         let number = self.next_row as u64 + 1;
         context.volatile.inspect(|volatile| volatile.begin_row());
         let (row, at) = new_row(plan, self.gathered.as_ref(), self.next_row, |rows| rows.built);
+        let update = self.update.as_ref().map(|update| self.update_of_row(plan, update, &row));
         let row = self.builder.build(number, &row, &mut self.ids, context)?;
         context.volatile.inspect(|volatile| volatile.end_row());
         self.gathered.iter_mut().for_each(|rows| rows.built = at);
@@ -336,7 +349,31 @@ impl InsertRun {
             return Ok(None);
         }
         self.last_explicit = row.explicit.or(self.last_explicit);
-        Ok(Some(SentRow { bytes: encode_row(&self.info, &row.values)?, generated: row.generated }))
+        let bytes = encode_row(&self.info, &row.values)?;
+        Ok(Some(SentRow { bytes, generated: row.generated, update }))
+    }
+
+    /// ON DUPLICATE KEY UPDATE with the values that a row of the query has behind those of its columns.
+    fn update_of_row(
+        &self,
+        plan: &InsertPlan,
+        update: &Arc<UpdateProgram>,
+        row: &NewRow<'_>,
+    ) -> Arc<UpdateProgram> {
+        let NewRow::Read { values, types } = row else { return Arc::clone(update) };
+        let given = values.iter().zip(*types).skip(plan.columns.len());
+        let given: Vec<Expression> =
+            given.map(|(value, sql_type)| Expression::literal(value.to_value(), sql_type.clone())).collect();
+        if given.is_empty() {
+            return Arc::clone(update);
+        }
+        // Behind the columns of the old row and of the new one.
+        let first_slot = 2 * self.info.definition.columns.len();
+        let mut update = UpdateProgram::clone(update);
+        for assignment in &mut update.assignments {
+            put_values(&mut assignment.value, first_slot, &given);
+        }
+        Arc::new(update)
     }
 
     fn send_chunk(&mut self, plan: &InsertPlan, cx: &mut Cx<'_>) -> Result<(), Failure> {
@@ -366,7 +403,7 @@ impl InsertRun {
             bytes += row.bytes.len();
             if self.indexes.is_empty() {
                 let key = primary_key_of(&self.info, &row.bytes);
-                let on_duplicate = match (&plan.conflict, &self.update) {
+                let on_duplicate = match (&plan.conflict, &row.update) {
                     _ if self.drawn_key(row.generated).is_some() => OnDuplicate::Fail,
                     (InsertConflict::Update(_) | InsertConflict::UpdateIgnoring(_), Some(program)) => {
                         OnDuplicate::Update(Arc::clone(program))
@@ -480,6 +517,7 @@ impl InsertRun {
         cx.keep_warnings(warnings_of(&context));
         let Some(row) = row? else { return Ok(()) };
         self.generated = row.generated;
+        self.row_update = row.update;
         let drawn_key = self.drawn_key(row.generated);
         let run = ConflictRun::start(number, row.bytes, drawn_key, (&self.info, &self.indexes), cx)?;
         self.stage = Stage::Resolve(Box::new(run));
@@ -562,6 +600,18 @@ fn check_view(
     let is_true = check.condition.is_true(row, context);
     let is_true = is_true.map_err(|error| SqlError::new(error.code, error.message))?;
     if is_true { Ok(()) } else { Err(check.failed()) }
+}
+
+/// Puts values in the places of the slots from this one on.
+fn put_values(expression: &mut Expression, first_slot: usize, values: &[Expression]) {
+    let value = |slot: ColumnSlot| values.get(slot.index().checked_sub(first_slot)?);
+    if let Some(value) = expression.as_column().and_then(value) {
+        *expression = value.clone();
+        return;
+    }
+    for operand in expression.operands_mut() {
+        put_values(operand, first_slot, values);
+    }
 }
 
 /// A row by its number, and where it is among those of a query: behind the last one.

@@ -11,9 +11,13 @@
 //! *Subqueries* are joins of kind Mark and Single. One that reads the left row has its right rows gathered for that
 //! row, unless the row before had the same values. Its operators have a memory account of their own.
 //!
+//! *Few or many left rows.* Where the plan says how many are few, these are looked up (or the right side runs for each
+//! of them), and right rows are gathered once for those behind. Work that was done for few is at most as much again as
+//! what gathering costs. If the right rows do not fit into memory, the join goes back to looking up.
+//!
 //! Invariants: the order of left rows is kept, and for each that of the right rows; memory that is held is charged.
 //!
-//! Deliberately not here: which way is taken. The plan says.
+//! Deliberately not here: which ways there are, and how many left rows are few. The plan says.
 
 use crate::client::QueryMemory;
 use crate::cx::{Cx, warnings_of};
@@ -21,7 +25,7 @@ use crate::outcome::Failure;
 use crate::row::UNCHARGED_MAX;
 use crate::row_buffer::{RowAt, RowBuffer};
 use crate::select::{Operator, ReadTarget, measured, read_target, reader_of, relation_source};
-use crate::statement::Statement;
+use crate::statement::{Joining, Statement};
 use crate::table_reader::{Pump, Target};
 use expression::{Context, Expression, hash_value};
 use planner::explain::{Part, StepKey};
@@ -30,13 +34,15 @@ use protocol::program::KeyRange;
 use protocol::{Budget, SqlError};
 use query::RowSink;
 use std::sync::Arc;
-use stdx::FixedMap;
+use stdx::{HashIndex, Pages};
 use types::{Decimal, IntegerWidth, SqlType, Value, ValueRef};
 
 /// Left rows that are matched together.
 const BATCH_ROWS: usize = 256;
 /// The same, if they are large.
 const BATCH_BYTES: usize = 1 << 20;
+/// Right rows of one hash that a new one is compared with.
+const COMPARED_MAX: usize = 4;
 
 /// A join that runs.
 pub struct JoinRun {
@@ -51,8 +57,22 @@ pub struct JoinRun {
     current: Option<RowAt>,
     step: Matching,
     charged: usize,
-    /// The right side is one for each combination of values of the left row.
+    way: Way,
+    /// Left rows that may still be looked up, or run the right side for; None: there is no other way.
+    few: Option<u64>,
+    /// For [`Way::Applied`].
     inner: Option<Box<Inner>>,
+}
+
+/// How right rows are found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// For each left row, with its values in parameters.
+    Applied,
+    /// For each batch.
+    LookedUp,
+    /// Once for all.
+    Gathered,
 }
 
 /// The values of the left row that the right side sees.
@@ -115,7 +135,22 @@ enum Walk {
 impl JoinRun {
     /// Begins with the left side.
     pub(crate) fn new(plan: &Arc<Join>, left: Operator, cx: &mut Cx<'_>) -> Self {
-        let inner = (!plan.outer.is_empty()).then(|| {
+        let way = match &plan.lookup {
+            _ if !plan.outer.is_empty() || plan.apply.is_some() => Way::Applied,
+            Some(_) => Way::LookedUp,
+            None => Way::Gathered,
+        };
+        let few = match (&plan.apply, &plan.lookup) {
+            (Some(apply), _) => Some(apply.left_rows_max),
+            (None, Some(lookup)) => lookup.left_rows_max,
+            (None, None) => None,
+        };
+        let few = match cx.statement.options.joining {
+            Joining::Chosen => few,
+            Joining::LookedUp => None,
+            Joining::Gathered => few.map(|_| 0),
+        };
+        let inner = (way == Way::Applied).then(|| {
             let (statement, memory) = (cx.statement.within(), cx.client.memory.beside());
             Box::new(Inner { statement, values: None, memory })
         });
@@ -129,6 +164,8 @@ impl JoinRun {
             current: None,
             step: Matching::New,
             charged: 0,
+            way,
+            few,
             inner,
         }
     }
@@ -138,16 +175,19 @@ impl JoinRun {
         loop {
             if let Some(reading) = &mut self.reading {
                 let pump = match &mut self.inner {
-                    Some(inner) => {
+                    Some(inner) if self.way == Way::Applied => {
                         std::mem::swap(&mut cx.client.memory, &mut inner.memory);
                         let pump =
                             gather(reading, &mut self.right, &self.plan, &mut cx.within(&inner.statement));
                         std::mem::swap(&mut cx.client.memory, &mut inner.memory);
                         pump?
                     }
-                    None => gather(reading, &mut self.right, &self.plan, cx)?,
+                    Some(_) | None => gather(reading, &mut self.right, &self.plan, cx)?,
                 };
-                self.pay(cx)?;
+                if let Err(refused) = self.pay(cx) {
+                    self.give_up_gathering(refused, cx)?;
+                    continue;
+                }
                 match pump {
                     Pump::End => {
                         self.reading = None;
@@ -163,7 +203,7 @@ impl JoinRun {
                     Pump::Rows => {}
                     pump @ (Pump::Wait | Pump::Spent | Pump::End) => return Ok(pump),
                 }
-                if self.inner.is_none() {
+                if self.way != Way::Applied {
                     self.read_right(cx)?;
                 }
                 continue;
@@ -216,35 +256,85 @@ impl JoinRun {
 
     /// Begins to read the right rows for a new batch, unless they are there.
     fn read_right(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
+        if self.way == Way::LookedUp && !self.is_few(self.batch.len()) {
+            self.way = Way::Gathered;
+        }
         let source = match (&self.plan.lookup, &self.plan.right) {
-            (Some(lookup), Relation::Scan(scan)) => {
+            (Some(lookup), Relation::Scan(scan)) if self.way == Way::LookedUp => {
                 self.right.clear();
                 let source = lookup_source(scan, lookup, &self.batch, cx)?;
                 measured(|| StepKey::of(&self.plan.right, Part::Whole), source, cx)
             }
-            _ if self.right.is_gathered => return Ok(()),
-            _ => relation_source(&self.plan.right, &mut None, cx)?,
+            _ if self.right.is_whole => return Ok(()),
+            _ => self.whole_source(cx)?,
         };
-        self.right.is_gathered = true;
         self.reading = Some(Box::new(source));
         Ok(())
+    }
+
+    /// All right rows.
+    fn whole_source(&mut self, cx: &mut Cx<'_>) -> Result<Operator, Failure> {
+        self.right.clear();
+        self.right.is_whole = true;
+        relation_source(&self.plan.right, &mut None, cx)
+    }
+
+    /// Whether with so many more left rows there are still few.
+    fn is_few(&mut self, count: usize) -> bool {
+        let Some(few) = &mut self.few else { return true };
+        let left = few.checked_sub(count as u64);
+        *few = left.unwrap_or(0);
+        left.is_some()
+    }
+
+    /// There is no memory for all right rows: those of few left rows are found, as before.
+    fn give_up_gathering(&mut self, refused: Failure, cx: &mut Cx<'_>) -> Result<(), Failure> {
+        if self.way != Way::Gathered || self.few.is_none() {
+            return Err(refused);
+        }
+        if let Some(mut reading) = self.reading.take() {
+            reading.close(cx);
+        }
+        self.right = RightRows::default();
+        cx.client.memory.release(self.charged);
+        self.charged = 0;
+        self.pay(cx)?;
+        self.few = None;
+        if let Some(inner) = &mut self.inner {
+            inner.values = None;
+            (self.way, self.step) = (Way::Applied, Matching::New);
+            return Ok(());
+        }
+        self.way = Way::LookedUp;
+        self.read_right(cx)
     }
 
     /// Begins to read the right rows of the current left row, unless its values are those of the row before.
     fn gather_for_row(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
         self.step = Matching::Ready;
+        let plan = Arc::clone(&self.plan);
+        let (right, outer) = match &plan.apply {
+            Some(apply) => (&apply.right, &apply.outer),
+            None => (&plan.right, &plan.outer),
+        };
         let (Some(inner), Some(at)) = (&mut self.inner, self.current) else { return Ok(()) };
         let value = |binding: &Binding| self.batch.value(at, binding.position).to_value();
-        let values: Vec<Value> = self.plan.outer.iter().map(value).collect();
+        let values: Vec<Value> = outer.iter().map(value).collect();
         if inner.values.as_ref() == Some(&values) {
             return Ok(());
         }
-        for (binding, value) in self.plan.outer.iter().zip(&values) {
+        for (binding, value) in outer.iter().zip(&values) {
             inner.statement.bind(binding.parameter, value.clone());
         }
         inner.values = Some(values);
-        self.right.clear();
-        let source = relation_source(&self.plan.right, &mut None, &mut cx.within(&inner.statement))?;
+        let source = if self.is_few(1) {
+            self.right.clear();
+            let Some(inner) = &mut self.inner else { return Ok(()) };
+            relation_source(right, &mut None, &mut cx.within(&inner.statement))?
+        } else {
+            self.way = Way::Gathered;
+            self.whole_source(cx)?
+        };
         self.reading = Some(Box::new(source));
         Ok(())
     }
@@ -271,7 +361,7 @@ impl JoinRun {
             pair.clear();
             pair.extend(self.batch.values(at));
             let (mut next, mut found) = match self.step {
-                Matching::New if self.inner.is_some() => return Ok(Walk::Gather),
+                Matching::New if self.way == Way::Applied => return Ok(Walk::Gather),
                 Matching::New | Matching::Ready => self.right.first(plan, &pair, context)?,
                 Matching::Candidates { next, found } => (next, found),
             };
@@ -292,7 +382,9 @@ impl JoinRun {
                 match (truth, plan.kind) {
                     (Found::Match, JoinKind::Inner | JoinKind::Left) => sink.row(&[], &[], &pair),
                     // One is enough.
-                    (Found::Match, JoinKind::Mark) => next = Candidate::None,
+                    (Found::Match, JoinKind::Semi | JoinKind::Anti | JoinKind::Mark) => {
+                        next = Candidate::None
+                    }
                     _ => {}
                 }
                 if found != Found::Match && truth != Found::Nothing {
@@ -301,7 +393,7 @@ impl JoinRun {
             }
             pair.truncate(plan.left_width);
             match plan.kind {
-                JoinKind::Inner => {}
+                JoinKind::Inner | JoinKind::Semi | JoinKind::Anti => {}
                 JoinKind::Left if found == Found::Match => {}
                 JoinKind::Left => pair.resize(width, ValueRef::Null),
                 JoinKind::Mark => pair.push(found.truth()),
@@ -314,7 +406,13 @@ impl JoinRun {
                     (_, None) => self.right.rows.value(RowAt::default(), 0),
                 }),
             }
-            if plan.kind != JoinKind::Inner && (plan.kind != JoinKind::Left || found != Found::Match) {
+            let is_given = match plan.kind {
+                JoinKind::Inner => false,
+                JoinKind::Left | JoinKind::Anti => found != Found::Match,
+                JoinKind::Semi => found == Found::Match,
+                JoinKind::Mark | JoinKind::Single => true,
+            };
+            if is_given {
                 sink.row(&[], &[], &pair);
             }
             self.current = self.batch.behind(at);
@@ -331,7 +429,7 @@ fn truth_of(
     kind: JoinKind,
     context: &Context<'_>,
 ) -> Result<Found, Failure> {
-    if matches!(kind, JoinKind::Inner | JoinKind::Left) {
+    if matches!(kind, JoinKind::Inner | JoinKind::Left | JoinKind::Semi | JoinKind::Anti) {
         let is_true = condition.is_true(&pair, context)?;
         return Ok(if is_true { Found::Match } else { Found::Nothing });
     }
@@ -355,7 +453,9 @@ fn gather(
     let context = cx.statement.context();
     let size_max = rows.size() + UNCHARGED_MAX;
     let rows_max = plan.rows_max.unwrap_or(usize::MAX);
-    let mut sink = RightSink { rows, keys: &plan.keys, context: &context, size_max, rows_max, failure: None };
+    let is_set = matches!(plan.kind, JoinKind::Semi | JoinKind::Anti | JoinKind::Mark);
+    let keys = &plan.keys;
+    let mut sink = RightSink { rows, keys, is_set, context: &context, size_max, rows_max, failure: None };
     let mut pump = source.pump(cx, &mut sink);
     let failure = sink.failure;
     cx.env.budget.spend(context.warnings.take_text_work());
@@ -416,47 +516,49 @@ impl RowSink for BatchSink<'_> {
 /// Right rows, by hash if there are hash keys. A row with a NULL among its keys equals nothing, and is not kept.
 #[derive(Default)]
 struct RightRows {
-    is_gathered: bool,
+    /// They are all, or will be.
+    is_whole: bool,
     /// A row was not kept for a NULL.
     has_null: bool,
     rows: RowBuffer,
-    entries: Vec<Entry>,
-    /// The first and the last entry of each hash.
-    by_hash: FixedMap<u64, (u32, u32)>,
-}
-
-/// A row with its hash.
-struct Entry {
-    at: RowAt,
-    /// The next one with the same hash.
-    next: Candidate,
+    /// With hash keys: where each row is.
+    places: Pages<RowAt>,
+    entries: HashIndex,
 }
 
 impl RightRows {
     fn size(&self) -> usize {
-        self.rows.size()
-            + self.entries.capacity() * size_of::<Entry>()
-            + self.by_hash.capacity() * (size_of::<(u64, (u32, u32))>() + 1)
+        self.rows.size() + self.places.size() + self.entries.size()
     }
 
     fn clear(&mut self) {
+        self.is_whole = false;
         self.has_null = false;
         self.rows.clear();
+        self.places.clear();
         self.entries.clear();
-        self.by_hash.clear();
+    }
+
+    /// Whether the first rows of a hash have one with these values: where only the existence of a match counts, such
+    /// a row says nothing new.
+    fn has(&self, values: &[ValueRef<'_>], hash: u64) -> bool {
+        let mut entry = self.entries.first(hash).map_or(Candidate::None, Candidate::Entry);
+        for _ in 0..COMPARED_MAX {
+            let Some(at) = self.row(entry) else { return false };
+            if self.rows.values(at).eq(values.iter().copied()) {
+                return true;
+            }
+            entry = self.behind(entry);
+        }
+        false
     }
 
     /// Keeps a row; `hash` is that of its keys, if there are any.
     fn push(&mut self, values: &[ValueRef<'_>], hash: Option<u64>) {
         let at = self.rows.push(values.iter().copied());
-        let Some(hash) = hash else { return };
-        let number = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
-        stdx::require!(number < u32::MAX, "fewer right rows than numbers of them");
-        self.entries.push(Entry { at, next: Candidate::None });
-        let (_, last) = self.by_hash.entry(hash).or_insert((number, number));
-        if *last != number {
-            self.entries[*last as usize].next = Candidate::Entry(number);
-            *last = number;
+        if let Some(hash) = hash {
+            self.places.push(at);
+            self.entries.push(hash);
         }
     }
 
@@ -478,15 +580,15 @@ impl RightRows {
         }
         let hash = hash_of(plan.keys.iter().map(|key| (&key.left, key.form)), left, context)?;
         let is_unknown = self.has_null || hash.is_none();
-        let first = hash.and_then(|hash| self.by_hash.get(&hash));
-        let candidate = first.map_or(Candidate::None, |(first, _)| Candidate::Entry(*first));
+        let first = hash.and_then(|hash| self.entries.first(hash));
+        let candidate = first.map_or(Candidate::None, Candidate::Entry);
         Ok((candidate, if is_unknown { Found::Unknown } else { Found::Nothing }))
     }
 
     fn row(&self, candidate: Candidate) -> Option<RowAt> {
         match candidate {
             Candidate::Row(at) => Some(at),
-            Candidate::Entry(number) => Some(self.entries[number as usize].at),
+            Candidate::Entry(number) => Some(*self.places.get(number as usize)),
             Candidate::None => None,
         }
     }
@@ -494,7 +596,7 @@ impl RightRows {
     fn behind(&self, candidate: Candidate) -> Candidate {
         match candidate {
             Candidate::Row(at) => self.rows.behind(at).map_or(Candidate::None, Candidate::Row),
-            Candidate::Entry(number) => self.entries[number as usize].next,
+            Candidate::Entry(number) => self.entries.next(number).map_or(Candidate::None, Candidate::Entry),
             Candidate::None => Candidate::None,
         }
     }
@@ -504,6 +606,8 @@ impl RightRows {
 struct RightSink<'a> {
     rows: &'a mut RightRows,
     keys: &'a [HashKey],
+    /// Equal rows count once.
+    is_set: bool,
     context: &'a Context<'a>,
     size_max: usize,
     rows_max: usize,
@@ -519,6 +623,7 @@ impl RowSink for RightSink<'_> {
             return self.rows.push(values, None);
         }
         match hash_of(self.keys.iter().map(|key| (&key.right, key.form)), values, self.context) {
+            Ok(Some(hash)) if self.is_set && self.rows.has(values, hash) => {}
             Ok(Some(hash)) => self.rows.push(values, Some(hash)),
             Ok(None) => self.rows.has_null = true,
             Err(failure) => self.failure = Some(failure),

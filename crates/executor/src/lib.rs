@@ -18,6 +18,7 @@
 //! | `client`, `diagnostics` | the one that statements run for; what they warn of |
 //! | `site` | the module in which they run: its map, ids, deadlines |
 //! | `transaction_client`, `inbox`, `commit` | the client's side of a transaction; requests and answers; commits |
+//! | `temporary` | the session's temporary tables: definitions, rows, undo |
 //! | `outcome`, `row` | rows, ends and failures |
 //!
 //! A statement is a state machine: `step` runs until it is done, must wait for an answer (the client polls it again
@@ -54,6 +55,7 @@ mod site;
 mod sort;
 mod statement;
 pub mod table_reader;
+pub mod temporary;
 pub mod transaction_client;
 mod unique_reader;
 pub mod write_set;
@@ -65,4 +67,4 @@ pub use measure::Measures;
 pub use outcome::{Completion, Failure, Progress, Pull, failure_of, lock_wait_timeout};
 pub use row::{Row, row_size};
 pub use site::{Environment, Retry, Site};
-pub use statement::{Options, Statement};
+pub use statement::{Joining, Options, Statement};

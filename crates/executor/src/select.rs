@@ -204,7 +204,7 @@ impl Operator {
                 *self = Operator::Sorted(sorted);
                 self.pump(cx, sink)
             }
-            Operator::Sorted(sorted) => Ok(if sorted.give(sink) { Pump::Rows } else { Pump::End }),
+            Operator::Sorted(sorted) => Ok(sorted.give(cx.env.budget, sink)),
         }
     }
 
@@ -291,6 +291,9 @@ fn give_groups(
     sink: &mut dyn RowSink,
 ) -> Result<Pump, Failure> {
     while !sink.is_full() && !context.warnings.is_much_text() {
+        if !groups.settle(budget)? {
+            return Ok(Pump::Spent);
+        }
         let Some(row) = groups.next_row(context)? else { return Ok(Pump::End) };
         give(&row, sink);
         if !budget.spend(1) {

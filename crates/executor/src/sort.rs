@@ -15,6 +15,7 @@ use crate::cx::Cx;
 use crate::outcome::Failure;
 use crate::row::UNCHARGED_MAX;
 use crate::row_buffer::{RowAt, RowBuffer};
+use crate::table_reader::Pump;
 use expression::context::TextWork;
 use expression::{ColumnSlot, Columns, compare_values, order_prefix};
 use planner::plan::{Equals, SortColumn};
@@ -307,13 +308,16 @@ impl Sorted {
         SortedRow { buffer: &self.buffer, at: self.entries.as_slice()[number].at }
     }
 
-    /// Gives rows to `sink` until it is full; true if there are more.
-    pub fn give(&mut self, sink: &mut dyn RowSink) -> bool {
+    /// Gives rows to `sink` until it is full or the budget is spent: behind it may be one that only counts them.
+    pub fn give(&mut self, budget: &mut Budget, sink: &mut dyn RowSink) -> Pump {
         while !sink.is_full() {
-            let Some(entry) = self.entries.next() else { return false };
+            let Some(entry) = self.entries.next() else { return Pump::End };
             self.buffer.lend(entry.at, |values| sink.row(&[], &[], values));
+            if !budget.spend(1) {
+                return Pump::Spent;
+            }
         }
-        true
+        Pump::Rows
     }
 }
 

@@ -37,10 +37,23 @@ pub struct Options {
     /// latsdb_stale_reads: where no view can follow any more, rows of this node are read though others may have
     /// changed them.
     pub reads_stale: bool,
+    /// The way that joins take where there are two.
+    pub joining: Joining,
     /// An AUTO_INCREMENT column draws a value where 0 is stored.
     pub zero_draws: bool,
     /// An UPDATE tells how many rows it found, not how many it changed.
     pub counts_found: bool,
+}
+
+/// The way of joins whose right rows may be looked up or gathered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Joining {
+    /// By how many left rows come.
+    Chosen,
+    /// Always looked up: optimizer_switch has hash_join=off.
+    LookedUp,
+    /// Always gathered: optimizer_switch has batched_key_access=off.
+    Gathered,
 }
 
 impl Statement {

@@ -23,6 +23,7 @@ use crate::outcome::{Failure, failure_of};
 use crate::row::Row;
 use crate::row_buffer::{RowAt, RowBuffer};
 use crate::site::Retry;
+use crate::temporary::OWN;
 use expression::Expression;
 use planner::plan::ScanDirection;
 use protocol::program::{Access, KeyRange, ReadOutput, ReadProgram, ReadProgress, Refusal, RowBatch};
@@ -450,7 +451,7 @@ impl SlotRead {
             Place::Here if !cx.env.site.map.may_read(cx.env.now.monotonic) && !reads_stale(cx) => {
                 self.delay(access, None, cx)?
             }
-            Place::Here => {
+            Place::Here | Place::Own => {
                 self.attempts = 0;
                 self.state = State::Local(ReadRun::new(Arc::clone(&common.program), access));
             }
@@ -506,12 +507,22 @@ impl SlotRead {
         cx: &mut Cx<'_>,
         sink: &mut dyn RowSink,
     ) -> Result<Poll, Failure> {
-        let map = Arc::clone(&cx.env.site.map);
-        let Some(reader) = map.reader(common.info.definition.id, self.slot) else {
+        let (map, table) = (Arc::clone(&cx.env.site.map), common.info.definition.id);
+        let is_own = self.slot == SlotId::SESSION;
+        let visibility = match () {
+            () if is_own => OWN,
+            () if reads_stale(cx) => Visibility::Stale,
+            () => Visibility::Committed,
+        };
+        let reader = if is_own {
+            cx.client.transaction.own().and_then(|own| own.reader(table))
+        } else {
+            map.reader(table, self.slot)
+        };
+        let Some(reader) = reader else {
             // The fragment went away under the read: the table was dropped, or the node left its group.
             return Err(Failure::WrongSchema);
         };
-        let visibility = if reads_stale(cx) { Visibility::Stale } else { Visibility::Committed };
         let step = run.step(&common.info, reader, visibility, cx.env.budget, sink)?;
         cx.keep_raised(run.take_raised());
         match step {
@@ -575,7 +586,7 @@ impl SlotRead {
                 if let Some(rest) = rest {
                     let transaction = match cx.place(common.info.definition.id, self.slot, &[]) {
                         Place::There(_, transaction) => transaction,
-                        Place::Here | Place::Nowhere => None,
+                        Place::Here | Place::Own | Place::Nowhere => None,
                     };
                     let request = cx.read(to, transaction, self.slot, &common.program, rest.clone())?;
                     self.state = State::Asked { request, to, access: rest };

@@ -17,11 +17,14 @@
 mod tests;
 
 use crate::site::Environment;
+use crate::temporary::TemporaryTables;
+use memory::MemoryManager;
 use protocol::Signal;
 use protocol::program::TableRef;
 use protocol::signal::Participant;
 use query::NodeMap;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use stdx::Instant;
 use types::{Epoch, NodeId, SlotId, TransactionId, ViewNumber};
 
@@ -45,6 +48,8 @@ type Mark = Vec<(SlotId, u32)>;
 struct Savepoint {
     name: String,
     mark: Mark,
+    /// Rows of temporary tables that were staged.
+    own: usize,
 }
 
 /// A table that an open transaction has changed or locked rows of.
@@ -93,6 +98,8 @@ pub struct TransactionClient {
     statement_mark: Mark,
     /// The highest epoch this session has read or written.
     pub epoch_seen: Epoch,
+    /// The session's temporary tables, if it has made any: their rows are changed, undone and published with the rest.
+    own: Option<Box<TemporaryTables>>,
 }
 
 /// The plan of COMMIT.
@@ -141,6 +148,9 @@ impl TransactionClient {
         self.statement_mark.clear();
         let held = self.participants.iter().map(|(slot, held)| (*slot, held.operations));
         self.statement_mark.extend(held);
+        if let Some(own) = &mut self.own {
+            own.start_statement();
+        }
     }
 
     /// A write or locking read is about to be sent; gives the number of operations that the slot is known to hold.
@@ -316,14 +326,19 @@ impl TransactionClient {
             return false;
         }
         let mark = self.participants.iter().map(|(slot, held)| (*slot, held.operations)).collect();
-        self.savepoints.push(Savepoint { name: name.to_owned(), mark });
+        let own = self.own.as_ref().map_or(0, |own| own.mark());
+        self.savepoints.push(Savepoint { name: name.to_owned(), mark, own });
         true
     }
 
     /// ROLLBACK TO: what must be rolled back; None if there is no such savepoint. Later savepoints go, this one stays.
+    /// Rows of temporary tables are back at once.
     pub fn rollback_to_savepoint(&mut self, name: &str) -> Option<Mark> {
         let position = self.savepoint(name)?;
         self.savepoints.truncate(position + 1);
+        if let Some(own) = &mut self.own {
+            own.undo_to(self.savepoints[position].own);
+        }
         Some(self.undo_to(&self.savepoints[position].mark))
     }
 
@@ -336,6 +351,58 @@ impl TransactionClient {
 
     fn savepoint(&self, name: &str) -> Option<usize> {
         self.savepoints.iter().position(|savepoint| types::equal_without_case(&savepoint.name, name))
+    }
+
+    // ---- temporary tables -------------------------------------------------------------------------------------------
+
+    /// The session's temporary tables, if it has made any.
+    #[inline]
+    pub fn own(&self) -> Option<&TemporaryTables> {
+        self.own.as_deref()
+    }
+
+    /// The same, to be changed.
+    pub fn own_mut(&mut self) -> Option<&mut TemporaryTables> {
+        self.own.as_deref_mut()
+    }
+
+    /// The same, made if this is the first.
+    pub fn own_or_new(&mut self, memory: &Arc<MemoryManager>) -> &mut TemporaryTables {
+        self.own.get_or_insert_with(|| Box::new(TemporaryTables::new(memory)))
+    }
+
+    /// Drops all temporary tables.
+    pub fn drop_own(&mut self) {
+        self.own = None;
+    }
+
+    /// Undoes what the running statement did to temporary tables.
+    pub fn undo_own_statement(&mut self) {
+        if let Some(own) = &mut self.own {
+            own.undo_statement();
+        }
+    }
+
+    /// Undoes what the transaction did to rows of temporary tables.
+    pub fn roll_back_own(&mut self) {
+        if let Some(own) = &mut self.own {
+            own.undo_to(0);
+        }
+    }
+
+    /// The transaction's changes of rows of temporary tables stay.
+    fn publish_own(&mut self) {
+        if let Some(own) = &mut self.own {
+            own.publish();
+        }
+    }
+
+    /// A statement has ended that has asked nobody for anything. If it is a transaction by itself, what it did to rows
+    /// of temporary tables stays.
+    pub fn end_local_statement(&mut self) {
+        if self.mode == Mode::Single && self.participants.is_empty() {
+            self.publish_own();
+        }
     }
 
     // ---- the end ----------------------------------------------------------------------------------------------------
@@ -365,8 +432,13 @@ impl TransactionClient {
         self.epoch_seen = self.epoch_seen.max(epoch);
     }
 
-    /// It is over; the next statement begins another.
+    /// It is over; the next statement begins another. Rows of temporary tables stay as they are.
     pub fn end(&mut self) {
+        self.publish_own();
+        self.clear();
+    }
+
+    fn clear(&mut self) {
         self.id = None;
         self.mode = Mode::Single;
         self.is_read_only = false;
@@ -391,11 +463,14 @@ impl TransactionClient {
         self.marks & TIMED_OUT != 0
     }
 
-    /// Undoes everything at all participants; if it was begun by BEGIN it goes on, with nothing done so far.
+    /// Undoes the running statement, which is all that participants have. If the transaction was begun by BEGIN it goes
+    /// on, with nothing done so far but to temporary tables.
     pub fn restart(&mut self, env: &mut Environment<'_>) {
         let (mode, is_read_only) = (self.mode, self.is_read_only);
         let savepoints = std::mem::take(&mut self.savepoints);
-        self.abort(env);
+        self.undo_own_statement();
+        self.abort_participants(env);
+        self.clear();
         self.mode = mode;
         self.is_read_only = is_read_only;
         self.savepoints = savepoints;
@@ -413,6 +488,12 @@ impl TransactionClient {
 
     /// Undoes everything at all participants, and ends it. They do not answer.
     pub fn abort(&mut self, env: &mut Environment<'_>) {
+        self.roll_back_own();
+        self.abort_participants(env);
+        self.clear();
+    }
+
+    fn abort_participants(&self, env: &mut Environment<'_>) {
         if let Some(transaction) = self.id {
             for slot in self.participants.keys() {
                 if let Some(primary) = env.site.map.primary(*slot) {
@@ -420,6 +501,5 @@ impl TransactionClient {
                 }
             }
         }
-        self.end();
     }
 }

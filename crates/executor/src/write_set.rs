@@ -141,7 +141,7 @@ pub struct WriteSet {
 impl WriteSet {
     /// Adds an operation on a row of a table.
     pub fn add(&mut self, info: &TableAccessInfo, operation: WriteOperation, origin: Origin) {
-        let slot = info.slot_of_key(operation_key(&operation));
+        let slot = info.slot_of_key(operation.key());
         let reference = table_ref(&info.definition);
         let known = self.groups.iter().position(|group| group.slot == slot && group.table.id == reference.id);
         let position = known.unwrap_or_else(|| {
@@ -196,7 +196,7 @@ impl WriteSet {
             self.waiting.push_back(request);
         }
         if let [only] = self.waiting.make_contiguous() {
-            only.is_alone = is_whole && cx.is_alone();
+            only.is_alone = is_whole && cx.is_alone(only.slot);
         }
         self.send_waiting(cx)
     }
@@ -205,7 +205,7 @@ impl WriteSet {
     fn send_only(&mut self, is_whole: bool, cx: &mut Cx<'_>) -> Result<(), Failure> {
         let Some(Group { slot, table, deletes, others }) = self.groups.pop() else { return Ok(()) };
         let Batch { operations, origins } = if others.len() == 0 { deletes } else { others };
-        let is_alone = is_whole && cx.is_alone();
+        let is_alone = is_whole && cx.is_alone(slot);
         let request = cx.write(slot, table, operations, is_alone)?;
         let alone = is_alone.then(|| Question::new(cx.transaction_id(), slot, true, &cx.env));
         self.open.push(OpenRequest { request: Some(request), slot, origins, size: 0, alone });
@@ -309,6 +309,11 @@ impl WriteSet {
 }
 
 impl FailedWrite {
+    /// Whether the primary has refused it, for such a reason.
+    pub fn is_refused(&self, is_such: impl FnOnce(&Refusal) -> bool) -> bool {
+        matches!(self, FailedWrite::Refused(refusal) if is_such(refusal))
+    }
+
     /// As the statement fails by it; duplicates are for the caller, who knows the row.
     pub fn into_failure(self, table: &str) -> Failure {
         match self {
@@ -316,15 +321,6 @@ impl FailedWrite {
             FailedWrite::Lost => lost_lock(),
             FailedWrite::Unknown => Failure::OutcomeUnknown,
         }
-    }
-}
-
-fn operation_key(operation: &WriteOperation) -> &[u8] {
-    match operation {
-        WriteOperation::Insert { key, .. }
-        | WriteOperation::Put { key, .. }
-        | WriteOperation::Update { key, .. }
-        | WriteOperation::Delete { key, .. } => key,
     }
 }
 
@@ -347,7 +343,7 @@ impl Scale {
             WriteOperation::Delete { filter: Some(filter), .. } => (0, weight_of(&mut self.filter, filter)),
             WriteOperation::Delete { filter: None, .. } => (0, 0),
         };
-        operation_key(operation).len() + carried + program + 32
+        operation.key().len() + carried + program + 32
     }
 }
 

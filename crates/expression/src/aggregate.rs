@@ -6,26 +6,26 @@
 //! - COUNT, SUM, AVG: a count and a total. Integers are summed in 128 bits and become a DECIMAL at the end only.
 //! - MIN, MAX, ANY_VALUE: one value. BIT_AND, BIT_OR, BIT_XOR: 64 bits.
 //! - Variances: count, mean and squared distance (Welford's update, Chan's merge).
-//! - DISTINCT and GROUP_CONCAT: the rows themselves, for DISTINCT found again by hash.
+//! - DISTINCT and GROUP_CONCAT: the rows themselves (`kept_rows`).
 //!
 //! Invariants: merging in any grouping of the same rows finishes to the same value, save for floating-point rounding
 //! and the order of an unordered GROUP_CONCAT. NULL arguments are skipped everywhere but in COUNT(*) and ANY_VALUE.
 //! Updating with an integer column allocates nothing. A state that another function made (only a broken peer could send
 //! it) is refused with an error.
 
-use crate::comparison::{compare_values, hash_value};
-use crate::context::{
-    Columns, Context, ER_DATA_OUT_OF_RANGE, ER_OUT_OF_RESOURCES, EvaluationError, TypeError,
-};
-use crate::conversion::{Number, low_bits, number_of, uint_to_double, write_text};
+mod kept_rows;
+
+pub use self::kept_rows::KeptRows;
+
+use crate::comparison::compare_values;
+use crate::context::{Columns, Context, ER_DATA_OUT_OF_RANGE, EvaluationError, TypeError};
+use crate::conversion::{Number, low_bits, number_of, uint_to_double};
 use crate::node::Expression;
 use crate::typing::{
     BIGINT, BIGINT_UNSIGNED, NumericClass, aggregate_collation, decimal_shape, decimal_type, numeric_class,
     text_type,
 };
 use std::cmp::Ordering;
-use stdx::FixedMap;
-use stdx::wire::{Decoder, Encoder, Wire, WireError};
 use types::{Decimal, SqlType, Value, ValueRef};
 use wire_derive::Wire;
 
@@ -247,7 +247,7 @@ impl AggregateCall {
     #[must_use]
     pub fn initial_state(&self) -> AggregateState {
         if self.keeps_rows() {
-            return AggregateState::Rows(KeptRows::default());
+            return AggregateState::Rows(Box::default());
         }
         match self.function {
             AggregateFunction::Count => AggregateState::Count(0),
@@ -262,7 +262,7 @@ impl AggregateCall {
             | AggregateFunction::SampleStandardDeviation
             | AggregateFunction::Variance
             | AggregateFunction::SampleVariance => AggregateState::Moments(Moments::default()),
-            AggregateFunction::GroupConcat => AggregateState::Rows(KeptRows::default()),
+            AggregateFunction::GroupConcat => AggregateState::Rows(Box::default()),
         }
     }
 
@@ -332,9 +332,10 @@ fn result_type(function: AggregateFunction, argument: Option<&Expression>) -> Sq
 }
 
 /// A running sum, in the kind that its values have.
-#[derive(Clone, Copy, PartialEq, Debug, Wire)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Wire)]
 pub enum Sum {
     /// No value yet.
+    #[default]
     Nothing,
     /// Integers only.
     Integer(i128),
@@ -371,6 +372,15 @@ impl Sum {
             }
         };
         Ok(())
+    }
+
+    /// Adds a value that is not NULL.
+    #[inline]
+    fn add_value(&mut self, value: ValueRef<'_>, context: &Context<'_>) -> Result<(), EvaluationError> {
+        self.add(match value {
+            ValueRef::Int(number) => Sum::Integer(i128::from(number)),
+            _ => number_of(value, context)?.map_or(Sum::Nothing, Sum::of),
+        })
     }
 
     /// The same with the other sign; a double is none that could be taken away.
@@ -459,155 +469,8 @@ impl Moments {
     }
 }
 
-/// Rows that an aggregate keeps: its arguments, then its ORDER BY keys, row after row in one vector.
-#[derive(Clone, Debug, Default)]
-pub struct KeptRows {
-    values: Vec<Value>,
-    /// Bytes of the texts, for GROUP_CONCAT's limit and memory accounting.
-    size: usize,
-    /// Rows that were not kept because the result is full already.
-    cut: bool,
-    /// DISTINCT: hash to the last row that has it. Empty after decoding: made again when the next row comes.
-    last_of: FixedMap<u64, u32>,
-    /// DISTINCT: for each row the one before it with the same hash.
-    previous: Vec<Option<u32>>,
-}
-
-impl PartialEq for KeptRows {
-    fn eq(&self, other: &Self) -> bool {
-        self.values == other.values && self.cut == other.cut
-    }
-}
-
-impl Wire for KeptRows {
-    fn encode(&self, encoder: &mut Encoder<'_>) {
-        self.values.encode(encoder);
-        self.cut.encode(encoder);
-    }
-    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, WireError> {
-        let values: Vec<Value> = Vec::decode(decoder)?;
-        let size = values.iter().map(value_size).sum();
-        Ok(Self {
-            values,
-            size,
-            cut: bool::decode(decoder)?,
-            last_of: FixedMap::default(),
-            previous: Vec::new(),
-        })
-    }
-}
-
-/// Bytes of texts that GROUP_CONCAT sorts, at the end and in one go.
-const SORTED_SIZE_MAX: usize = 64 << 20;
-
 fn value_size(value: &Value) -> usize {
     if let Value::Bytes(bytes) = value { bytes.len() } else { 0 }
-}
-
-impl KeptRows {
-    fn row(&self, index: usize, width: usize) -> &[Value] {
-        self.values.get(index * width..(index + 1) * width).unwrap_or_default()
-    }
-
-    fn hash(row: &[Value], call: &AggregateCall) -> u64 {
-        row.iter().zip(&call.arguments).fold(0_u64, |hash, (value, argument)| {
-            hash.rotate_left(21) ^ hash_value(&value.as_ref(), &argument.sql_type)
-        })
-    }
-
-    fn same(left: &[Value], right: &[Value], call: &AggregateCall) -> bool {
-        let mut pairs = left.iter().zip(right).zip(&call.arguments);
-        pairs.all(|((left, right), argument)| {
-            compare_values(&left.as_ref(), &right.as_ref(), &argument.sql_type).is_eq()
-        })
-    }
-
-    fn index_row(&mut self, index: usize, width: usize, call: &AggregateCall) {
-        let hash = Self::hash(self.row(index, width), call);
-        let number = u32::try_from(index).unwrap_or(u32::MAX);
-        self.previous.push(self.last_of.insert(hash, number));
-    }
-
-    /// Adds a row unless DISTINCT knows it already.
-    fn insert(&mut self, row: Vec<Value>, call: &AggregateCall) {
-        let width = row.len();
-        if width == 0 {
-            return;
-        }
-        if call.function == AggregateFunction::GroupConcat
-            && !call.distinct
-            && call.order_by.is_empty()
-            && self.size > usize::try_from(call.size_max).unwrap_or(usize::MAX)
-        {
-            self.cut = true;
-            return;
-        }
-        if call.distinct {
-            for index in self.previous.len()..self.values.len() / width {
-                self.index_row(index, width, call);
-            }
-            let mut candidate = self.last_of.get(&Self::hash(&row, call)).copied();
-            while let Some(number) = candidate {
-                let index = usize::try_from(number).unwrap_or(usize::MAX);
-                if Self::same(self.row(index, width), &row, call) {
-                    return;
-                }
-                candidate = self.previous.get(index).copied().flatten();
-            }
-        }
-        let index = self.values.len() / width;
-        self.size += row.iter().map(value_size).sum::<usize>();
-        self.values.extend(row);
-        if call.distinct {
-            self.index_row(index, width, call);
-        }
-    }
-
-    fn concatenate(&self, call: &AggregateCall, context: &Context<'_>) -> Value {
-        let width = call.arguments.len() + call.order_by.len();
-        let mut rows: Vec<&[Value]> = self.values.chunks_exact(width.max(1)).collect();
-        if rows.is_empty() {
-            return Value::Null;
-        }
-        rows.sort_by(|left, right| order_rows(left, right, call));
-        let limit = usize::try_from(call.size_max).unwrap_or(usize::MAX);
-        let (mut text, mut cut) = (Vec::new(), self.cut);
-        for (index, row) in rows.iter().enumerate() {
-            if index > 0 {
-                text.extend_from_slice(&call.separator);
-            }
-            for (value, argument) in row.iter().zip(&call.arguments) {
-                write_text(value.as_ref(), &argument.sql_type, &mut text);
-            }
-            if text.len() > limit {
-                cut = true;
-                break;
-            }
-        }
-        if text.len() > limit {
-            let mut end = limit;
-            while end > 0 && text.get(end).is_some_and(|byte| byte & 0xc0 == 0x80) {
-                end -= 1;
-            }
-            text.truncate(end);
-        }
-        if cut {
-            context.warnings.push(1260, || format!("Row {} was cut by GROUP_CONCAT()", rows.len()));
-        }
-        Value::Bytes(text)
-    }
-}
-
-fn order_rows(left: &[Value], right: &[Value], call: &AggregateCall) -> Ordering {
-    let keys = call.arguments.len();
-    let pairs = left.iter().skip(keys).zip(right.iter().skip(keys)).zip(&call.order_by);
-    for ((left, right), order) in pairs {
-        let ordering = compare_values(&left.as_ref(), &right.as_ref(), &order.expression.sql_type);
-        if ordering.is_ne() {
-            return if order.descending { ordering.reverse() } else { ordering };
-        }
-    }
-    Ordering::Equal
 }
 
 /// The state of an aggregate after the rows so far.
@@ -631,7 +494,7 @@ pub enum AggregateState {
     /// The variances.
     Moments(Moments),
     /// DISTINCT, GROUP_CONCAT.
-    Rows(KeptRows),
+    Rows(Box<KeptRows>),
 }
 
 fn foreign_state() -> EvaluationError {
@@ -682,13 +545,9 @@ impl AggregateState {
             for order in &call.order_by {
                 values.push(order.expression.evaluate(row, context)?);
             }
-            values.iter().for_each(|value| context.warnings.pass_text(value_size(value)));
-            rows.insert(values, call);
-            if rows.size > SORTED_SIZE_MAX && !call.order_by.is_empty() {
-                let message = "Out of resources: GROUP_CONCAT sorts too long texts";
-                return Err(EvaluationError::new(ER_OUT_OF_RESOURCES, message));
-            }
-            return Ok(());
+            // A row is compared with some of those before.
+            values.iter().for_each(|value| context.warnings.pass_text(value_size(value).saturating_mul(2)));
+            return rows.insert(values, call);
         }
         let Some(argument) = call.arguments.first() else {
             let AggregateState::Count(count) = self else { return Err(foreign_state()) };
@@ -723,11 +582,7 @@ impl AggregateState {
         match self {
             AggregateState::Count(count) => *count += 1,
             AggregateState::Total { sum, count } => {
-                let addend = match value {
-                    ValueRef::Int(number) => Sum::Integer(i128::from(number)),
-                    _ => number_of(value, context)?.map_or(Sum::Nothing, Sum::of),
-                };
-                sum.add(addend)?;
+                sum.add_value(value, context)?;
                 *count += 1;
             }
             AggregateState::Extreme(best) => {
@@ -800,21 +655,21 @@ impl AggregateState {
                 *bits = combine_bits(call.function, *bits, other);
             }
             (AggregateState::Moments(moments), AggregateState::Moments(other)) => moments.merge(other),
-            (AggregateState::Rows(rows), AggregateState::Rows(other)) => {
-                let width = call.arguments.len() + call.order_by.len();
-                rows.cut |= other.cut;
-                let mut values = other.values.into_iter();
-                loop {
-                    let row: Vec<Value> = values.by_ref().take(width).collect();
-                    if row.is_empty() || row.len() < width {
-                        break;
-                    }
-                    rows.insert(row, call);
-                }
-            }
+            (AggregateState::Rows(rows), AggregateState::Rows(other)) => rows.merge(*other, call)?,
             _ => return Err(foreign_state()),
         }
         Ok(())
+    }
+
+    /// How many rows of their own a state brings when it is merged.
+    #[must_use]
+    pub fn row_count(&self, call: &AggregateCall) -> usize {
+        if let AggregateState::Rows(rows) = self { rows.count(call) } else { 1 }
+    }
+
+    /// Does a portion, `rows_max` rows, of what `finish` would do of its own accord; true if nothing is left.
+    pub fn settle(&mut self, call: &AggregateCall, rows_max: usize) -> Result<bool, EvaluationError> {
+        if let AggregateState::Rows(rows) = self { rows.settle(call, rows_max) } else { Ok(true) }
     }
 
     /// The result.
@@ -843,10 +698,7 @@ impl AggregateState {
                     Value::Double(if root { variance.sqrt() } else { variance })
                 })
             }
-            AggregateState::Rows(rows) if call.function == AggregateFunction::GroupConcat => {
-                rows.concatenate(call, context)
-            }
-            AggregateState::Rows(rows) => return distinct_result(rows, call, context),
+            AggregateState::Rows(rows) => return rows_result(rows, call, context),
         })
     }
 
@@ -855,9 +707,7 @@ impl AggregateState {
     pub fn memory_size(&self) -> usize {
         match self {
             AggregateState::Extreme(value) | AggregateState::Any(Some(value)) => value_size(value),
-            AggregateState::Rows(rows) => {
-                rows.size + rows.values.len() * size_of::<Value>() + rows.previous.len() * 24
-            }
+            AggregateState::Rows(rows) => size_of::<KeptRows>() + rows.memory_size(),
             AggregateState::Count(_)
             | AggregateState::Total { .. }
             | AggregateState::Any(None)
@@ -891,17 +741,19 @@ fn average(sum: Sum, count: u64, sql_type: &SqlType) -> Value {
     Value::Double(sum.to_double() / uint_to_double(count))
 }
 
-/// COUNT, SUM and AVG of distinct rows: the plain aggregate over the rows kept.
-fn distinct_result(
+/// GROUP_CONCAT; COUNT, SUM and AVG of distinct rows.
+fn rows_result(
     rows: &KeptRows,
     call: &AggregateCall,
     context: &Context<'_>,
 ) -> Result<Value, EvaluationError> {
-    let width = call.arguments.len().max(1);
-    let plain = AggregateCall { distinct: false, ..call.clone() };
-    let mut state = plain.initial_state();
-    for row in rows.values.chunks_exact(width) {
-        state.take(&plain, row[0].as_ref(), context)?;
+    if call.function == AggregateFunction::GroupConcat {
+        return rows.concatenate(call, context);
     }
-    state.finish(&plain, context)
+    let count = rows.count(call) as u64;
+    let plain = AggregateCall { distinct: false, ..call.clone() };
+    if call.function == AggregateFunction::Count {
+        return AggregateState::Count(count).finish(&plain, context);
+    }
+    AggregateState::Total { sum: rows.whole_sum(call)?, count }.finish(&plain, context)
 }

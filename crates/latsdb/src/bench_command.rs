@@ -1,9 +1,10 @@
 //! `latsdb bench`: from options to what crate `bench` understands, and its lines to the terminal.
 
-use crate::command_line::{ClusterKind, Expectation, FailoverOptions};
+use crate::command_line::{ClusterKind, Expectation, FailoverOptions, TpccOptions, TpchOptions};
 use crate::terminal::{self, Failure};
 use bench::connection::Patience;
 use bench::failover::{self, ByHand, Cluster, Options, Shape};
+use bench::{tpcc, tpch};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -64,5 +65,37 @@ pub(crate) fn failover(options: &FailoverOptions) -> Result<ExitCode, Failure> {
         }
     };
     failover::run(&campaign, &terminal::say, &wait).map_err(Failure::new)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `latsdb bench tpch`.
+pub(crate) fn tpch(options: &TpchOptions) -> Result<ExitCode, Failure> {
+    let wanted = tpch::Options {
+        server: options.server,
+        reference: options.reference,
+        scale: options.scale,
+        loads: options.load,
+        rounds: options.rounds,
+        queries: options.queries.iter().map(|&number| usize::from(number)).collect(),
+        patience: Duration::from_secs(options.patience),
+        figures: options.figures.clone(),
+    };
+    tpch::run(&wanted, &terminal::say).map_err(Failure::new)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `latsdb bench tpcc`.
+pub(crate) fn tpcc(options: &TpccOptions) -> Result<ExitCode, Failure> {
+    let wanted = tpcc::Options {
+        servers: options.servers.clone(),
+        warehouses: options.warehouses,
+        clients: options.clients,
+        time: Duration::from_secs(options.time),
+        loads: options.load,
+        checks: options.check,
+        patience: Duration::from_millis(options.patience),
+        figures: options.figures.clone(),
+    };
+    tpcc::run(&wanted, &terminal::say).map_err(Failure::new)?;
     Ok(ExitCode::SUCCESS)
 }

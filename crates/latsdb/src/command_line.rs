@@ -7,6 +7,7 @@ use crate::key_files::TlsOptions;
 use crate::keys_command::KeyOptions;
 use crate::management_client::Access;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 /// An in-memory, shared-nothing, synchronously replicated key-value store with SQL over the MySQL protocol.
@@ -265,13 +266,109 @@ impl AccessOptions {
     }
 }
 
-/// Measure on this machine what a cluster does; starts clusters of its own.
+/// Measure what a cluster does.
 #[derive(Subcommand, Debug)]
 pub(crate) enum BenchCommand {
     Failover(FailoverOptions),
+    Tpch(TpchOptions),
+    Tpcc(TpccOptions),
 }
 
-/// Inject faults into a cluster under load: what clients notice is measured, what they were told is checked.
+/// Run the 22 queries of TPC-H on a server, and compare their rows with those of another one.
+///
+/// Both servers speak MySQL and let root in without a password. With --load the database tpch is made anew on both,
+/// with the same rows. A line for each query says its median time on both servers and the ratio. Ends with 1 if a
+/// query is refused, or has other rows than on the reference; times are told, not judged.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  latsdb bench tpch --server 127.0.0.1:3306 --reference 127.0.0.1:3307 --scale 0.1 --load
+  latsdb bench tpch --server 127.0.0.1:3306 --scale 0.1 --query 9 --query 21")]
+pub(crate) struct TpchOptions {
+    /// The server that is measured.
+    #[arg(long, value_name = "HOST:PORT", value_parser = address)]
+    pub(crate) server: SocketAddr,
+
+    /// A server with the same rows, whose answers are the right ones.
+    #[arg(long, value_name = "HOST:PORT", value_parser = address)]
+    pub(crate) reference: Option<SocketAddr>,
+
+    /// Size of the tables: 1 is six million rows of lineitem.
+    #[arg(long, value_name = "FACTOR", default_value_t = 0.01)]
+    pub(crate) scale: f64,
+
+    /// Make the tables first.
+    #[arg(long)]
+    pub(crate) load: bool,
+
+    /// How often each query runs on each server.
+    #[arg(long, value_name = "COUNT", default_value_t = 3)]
+    pub(crate) rounds: usize,
+
+    /// Run this query only; may be repeated.
+    #[arg(long = "query", value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=22))]
+    pub(crate) queries: Vec<u16>,
+
+    /// Seconds for which a query may run.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    pub(crate) patience: u64,
+
+    /// Append a line of JSON for each query to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) figures: Option<PathBuf>,
+}
+
+/// Run the transactions of TPC-C on a server, and test its conditions.
+///
+/// Any server that speaks MySQL and lets root in without a password. The standard mix, without foreign keys, think
+/// times and keying times. Tells new orders per minute, latencies by kind of transaction, and retries. Ends with 1 if a
+/// condition of --check is broken, or a client met an error that it should not meet.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  latsdb bench tpcc --server '127.0.0.1:3306;127.0.0.1:3307' --warehouses 4 --clients 8 --time 60 --load --check
+  latsdb bench tpcc --server 127.0.0.1:3306 --warehouses 4 --time 0 --check")]
+pub(crate) struct TpccOptions {
+    /// Servers of one database; clients take turns at them. Several are separated by ';'.
+    #[arg(long = "server", value_name = "HOST:PORT", value_parser = address, value_delimiter = ';', required = true)]
+    pub(crate) servers: Vec<SocketAddr>,
+
+    /// Warehouses that there are, or that are made.
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub(crate) warehouses: u64,
+
+    /// Clients, each at a warehouse of its own as far as there are as many.
+    #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) clients: u64,
+
+    /// Seconds of transactions; 0: none.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub(crate) time: u64,
+
+    /// Make the database tpcc anew first.
+    #[arg(long)]
+    pub(crate) load: bool,
+
+    /// Test the twelve conditions of clause 3.3.2 in the end.
+    #[arg(long)]
+    pub(crate) check: bool,
+
+    /// Milliseconds for which a client waits for an answer before it takes its server for lost.
+    #[arg(long, value_name = "MS", default_value_t = 10_000)]
+    pub(crate) patience: u64,
+
+    /// Append a line of JSON to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) figures: Option<PathBuf>,
+}
+
+/// The first address of a name.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let mut found = text.to_socket_addrs().map_err(|error| error.to_string())?;
+    found.next().ok_or_else(|| "a name without an address".to_owned())
+}
+
+/// Inject faults into a cluster of its own under load: what clients notice is measured, what they were told is checked.
 ///
 /// Starts `latsdb dev` (or Galera) on free ports and clients of its own. Probes make a write and a read each
 /// millisecond, and loads keep a synchronised log of every acknowledged commit. After each fault the longest time

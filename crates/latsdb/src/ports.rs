@@ -9,6 +9,9 @@ use bench::ports::free_ports;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, TcpListener};
 
+/// How often a free port is looked for: another process may take one that was found.
+const FREE_TRIES: u32 = 20;
+
 /// Ports that are held.
 #[derive(Default, Debug)]
 pub(crate) struct Reservation {
@@ -33,17 +36,19 @@ impl Reservation {
     }
 
     fn take_one(&mut self, port: u16, option: &str) -> Result<u16, Failure> {
-        let port = if port == 0 { free_ports(1).map_err(Failure::new)? } else { port };
-        let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).and_then(|listener| {
-            let port = listener.local_addr()?.port();
-            Ok((listener, port))
-        });
-        match bound {
-            Ok((listener, port)) => {
-                self.held.push((listener, option.to_owned()));
-                Ok(port)
+        let mut tries = if port == 0 { FREE_TRIES } else { 1 };
+        loop {
+            tries -= 1;
+            let wanted = if port == 0 { free_ports(1).map_err(Failure::new)? } else { port };
+            match TcpListener::bind((Ipv4Addr::LOCALHOST, wanted)) {
+                Ok(listener) => {
+                    self.held.push((listener, option.to_owned()));
+                    return Ok(wanted);
+                }
+                // Somebody else has taken it since it was found free.
+                Err(error) if tries > 0 && error.kind() == ErrorKind::AddrInUse => {}
+                Err(error) => return Err(Failure::new(self.explain(wanted, option, &error))),
             }
-            Err(error) => Err(Failure::new(self.explain(port, option, &error))),
         }
     }
 

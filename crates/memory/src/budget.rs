@@ -128,8 +128,17 @@ impl SharedLimits {
     }
 }
 
-/// How many heaps a node has; threads share them by number.
+/// How many heaps a node has for each kind of rows; threads share them by number.
 const HEAP_COUNT: usize = 16;
+
+/// The rows that a heap is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HeapKind {
+    /// Rows of the cluster's tables: DataMemory.
+    Stored,
+    /// Rows of a session's temporary tables: QueryMemory.
+    Temporary,
+}
 
 /// The node's memory; one per node, shared by all its threads.
 pub struct MemoryManager {
@@ -141,7 +150,8 @@ pub struct MemoryManager {
     /// The memory that the process holds, as last measured; 0: it was never measured.
     resident: AtomicU64,
     pages: PagePool,
-    heaps: [Heap; HEAP_COUNT],
+    /// Those of stored rows, then those of temporary ones.
+    heaps: [Heap; 2 * HEAP_COUNT],
 }
 
 impl std::fmt::Debug for MemoryManager {
@@ -172,7 +182,9 @@ impl MemoryManager {
             announced: AtomicU64::new(0),
             resident: AtomicU64::new(0),
             pages,
-            heaps: std::array::from_fn(|_| Heap::new()),
+            heaps: std::array::from_fn(|number| {
+                Heap::new(if number < HEAP_COUNT { Region::DataMemory } else { Region::QueryMemory })
+            }),
         })
     }
 
@@ -300,10 +312,14 @@ impl MemoryManager {
         &self.pages
     }
 
-    /// The number of the heap that the calling thread's fragments share.
+    /// The number of the heap that the calling thread's fragments of one kind share.
     #[must_use]
-    pub fn heap_of_this_thread(&self) -> usize {
-        quiescence::thread_number() % HEAP_COUNT
+    pub fn heap_of_this_thread(&self, kind: HeapKind) -> usize {
+        let number = quiescence::thread_number() % HEAP_COUNT;
+        match kind {
+            HeapKind::Stored => number,
+            HeapKind::Temporary => HEAP_COUNT + number,
+        }
     }
 
     /// A heap by number.

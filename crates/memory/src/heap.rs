@@ -1,4 +1,5 @@
-//! Small pieces of DataMemory: slots of size classes cut out of pages, shared by all fragments of one owner thread.
+//! Small pieces of memory for rows: slots of size classes cut out of pages, shared by all fragments of one owner thread
+//! that are charged to one region.
 //!
 //! A page holds slots of one class. Its header counts the slots in use and heads a list of free ones; pages with a free
 //! slot are in their class's list. Sharing the pages among the fragments of a thread makes an almost empty table cost
@@ -90,8 +91,9 @@ struct Classes {
 // slots.
 unsafe impl Send for Classes {}
 
-/// Slots of DataMemory.
+/// Slots of a region.
 pub struct Heap {
+    region: Region,
     classes: Exclusive<Classes>,
 }
 
@@ -227,8 +229,9 @@ impl Classes {
 }
 
 impl Heap {
-    pub(crate) fn new() -> Self {
-        Self { classes: Exclusive::new(Classes { open: [None; CLASS_COUNT], spare: None, pages: 0 }) }
+    pub(crate) fn new(region: Region) -> Self {
+        let classes = Exclusive::new(Classes { open: [None; CLASS_COUNT], spare: None, pages: 0 });
+        Self { region, classes }
     }
 
     /// A piece of `bytes` (at least 1), its contents undefined, aligned to 8 (to its size if it is a page).
@@ -240,7 +243,7 @@ impl Heap {
         urgency: Urgency,
     ) -> Result<NonNull<u8>, RegionFull> {
         if bytes > SMALL_BYTES_MAX {
-            return Self::allocate_large(memory, bytes, urgency);
+            return self.allocate_large(memory, bytes, urgency);
         }
         let class = class_of(bytes);
         self.classes.with(|classes| {
@@ -250,31 +253,32 @@ impl Heap {
             let page = match classes.spare.take() {
                 Some(page) => page,
                 None => {
-                    let page = memory.pages().allocate(memory, urgency)?;
+                    let page = memory.pages().allocate(memory, self.region, urgency)?;
                     classes.pages += 1;
                     page
                 }
             };
             classes.open_page(class, page);
-            classes.take(class).ok_or(RegionFull { region: Region::DataMemory })
+            classes.take(class).ok_or(RegionFull { region: self.region })
         })
     }
 
     fn allocate_large(
+        &self,
         memory: &MemoryManager,
         bytes: usize,
         urgency: Urgency,
     ) -> Result<NonNull<u8>, RegionFull> {
         if bytes == PAGE_BYTES {
-            return memory.pages().allocate(memory, urgency);
+            return memory.pages().allocate(memory, self.region, urgency);
         }
-        let full = RegionFull { region: Region::DataMemory };
+        let full = RegionFull { region: self.region };
         let charged = footprint(bytes);
         let layout = large_layout(charged).ok_or(full)?;
-        memory.try_charge_with(Region::DataMemory, charged as u64, urgency)?;
+        memory.try_charge_with(self.region, charged as u64, urgency)?;
         // SAFETY: the layout has a size.
         NonNull::new(unsafe { std::alloc::alloc(layout) }).ok_or_else(|| {
-            memory.release(Region::DataMemory, charged as u64);
+            memory.release(self.region, charged as u64);
             full
         })
     }
@@ -295,11 +299,11 @@ impl Heap {
                     // SAFETY: the caller's promise.
                     if let Some(page) = unsafe { classes.put_back(piece) } {
                         // SAFETY: the page has no slot in use and is in no list any more.
-                        unsafe { memory.pages().free(memory, page) };
+                        unsafe { memory.pages().free(memory, self.region, page) };
                     }
                 } else {
                     // SAFETY: the caller's promise.
-                    unsafe { Self::free_large(memory, piece, bytes) };
+                    unsafe { self.free_large(memory, piece, bytes) };
                 }
             }
         });
@@ -316,10 +320,10 @@ impl Heap {
 
     /// # Safety
     /// As for [`Heap::free_all`], for a piece above `SMALL_BYTES_MAX`.
-    unsafe fn free_large(memory: &MemoryManager, piece: NonNull<u8>, bytes: usize) {
+    unsafe fn free_large(&self, memory: &MemoryManager, piece: NonNull<u8>, bytes: usize) {
         if bytes == PAGE_BYTES {
             // SAFETY: the caller's promise.
-            unsafe { memory.pages().free(memory, piece) };
+            unsafe { memory.pages().free(memory, self.region, piece) };
             return;
         }
         let charged = footprint(bytes);
@@ -327,7 +331,7 @@ impl Heap {
             // SAFETY: it was allocated with this layout.
             unsafe { std::alloc::dealloc(piece.as_ptr(), layout) };
         }
-        memory.release(Region::DataMemory, charged as u64);
+        memory.release(self.region, charged as u64);
     }
 
     /// Gives the kept page back, for a heap that will not be used for a while.
@@ -336,7 +340,7 @@ impl Heap {
             if let Some(page) = classes.spare.take() {
                 classes.pages -= 1;
                 // SAFETY: the spare page has no slot in use.
-                unsafe { memory.pages().free(memory, page) };
+                unsafe { memory.pages().free(memory, self.region, page) };
             }
         });
     }

@@ -22,7 +22,7 @@ pub mod pages;
 pub mod quiescence;
 pub mod region;
 
-pub use budget::{MemoryManager, RegionFull, ResourceRow, Urgency};
+pub use budget::{HeapKind, MemoryManager, RegionFull, ResourceRow, Urgency};
 pub use config::{ConfigError, MemoryConfig, MemoryOverrides, ThreadCounts};
 pub use heap::Heap;
 pub use ledger::{Holding, Ledger};

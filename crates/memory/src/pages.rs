@@ -201,27 +201,27 @@ impl PagePool {
         true
     }
 
-    /// A page, its bytes undefined, charged to DataMemory of `memory`, whose pool this is.
+    /// A page, its bytes undefined, charged to a region of `memory`, whose pool this is.
     pub(crate) fn allocate(
         &self,
         memory: &MemoryManager,
+        region: Region,
         urgency: Urgency,
     ) -> Result<NonNull<u8>, RegionFull> {
-        let full = RegionFull { region: Region::DataMemory };
-        memory.try_charge_with(Region::DataMemory, PAGE_BYTES as u64, urgency)?;
+        memory.try_charge_with(region, PAGE_BYTES as u64, urgency)?;
         self.chunks.with(Chunks::take).ok_or_else(|| {
-            memory.release(Region::DataMemory, PAGE_BYTES as u64);
-            full
+            memory.release(region, PAGE_BYTES as u64);
+            RegionFull { region }
         })
     }
 
     /// Takes a page back.
     ///
     /// # Safety
-    /// The page came from `allocate` of this pool with the same `memory` and nobody uses it any more.
-    pub(crate) unsafe fn free(&self, memory: &MemoryManager, page: NonNull<u8>) {
+    /// The page came from `allocate` of this pool with the same `memory` and region, and nobody uses it any more.
+    pub(crate) unsafe fn free(&self, memory: &MemoryManager, region: Region, page: NonNull<u8>) {
         self.chunks.with(|chunks| chunks.give_back(page));
-        memory.release(Region::DataMemory, PAGE_BYTES as u64);
+        memory.release(region, PAGE_BYTES as u64);
     }
 }
 

@@ -388,7 +388,7 @@ impl DiskModule {
             room.remove(self.marks.counted - buffered);
         }
         self.marks.counted = buffered;
-        room.set_exposed(self.marks.exposed(writer.pushed_bytes()), buffered);
+        room.set_exposed(self.marks.exposed(), buffered);
         room.set_percent(percent_of(writer.level()));
         if writer.level() == LogLevel::Exhausted && self.retry_at.is_none() {
             self.retry_at = Some(now.monotonic + RETRY);
@@ -511,6 +511,7 @@ impl DiskModule {
     /// An ldm hands over what it has published.
     fn on_redo(&mut self, now: Now, from: Address, blocks: Vec<SealedBlock>, whole: Option<Epoch>) {
         let bytes = blocks.iter().map(|block| block.size() as u64).sum();
+        blocks.iter().for_each(|block| self.marks.push(block.highest(), block.size() as u64));
         self.config.room.remove(bytes);
         self.checkpoints.note_logged(now, bytes);
         match &mut self.writer {
@@ -542,7 +543,6 @@ impl DiskModule {
         self.marked = whole;
         let closed_at_us = self.marks.closed_at_us(whole).unwrap_or(now.wall.0);
         writer.mark(Mark::Whole { epoch: whole, closed_at_us });
-        self.marks.mark(whole, writer.pushed_bytes());
         self.flush_wanted();
     }
 

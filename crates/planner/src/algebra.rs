@@ -11,8 +11,8 @@
 use crate::access_path::{self, Purpose, Wanted};
 use crate::nulls;
 use crate::plan::{
-    AccessPath, Binding, Derived, HashForm, HashKey, Join, JoinKind, Lookup, Relation, Scan, TableAccess,
-    VirtualRead,
+    AccessPath, Apply, Binding, Derived, Grouping, HashForm, HashKey, Join, JoinKind, Lookup, Relation, Scan,
+    TableAccess, VirtualRead,
 };
 use expression::{ColumnSlot, Comparison, Domain, Expression, Node};
 use protocol::SqlError;
@@ -24,7 +24,7 @@ use types::{ColumnIndex, SqlType, TableDefinition};
 const LOOKUP_KEYS_MAX: usize = 16;
 
 /// A tree of FROM.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Draft {
     /// No FROM.
     One,
@@ -42,6 +42,8 @@ pub(crate) enum Draft {
         filter: Vec<Expression>,
         /// LATERAL: columns of what stands before it, in the parameters where it finds them.
         outer: Vec<(u16, Expression)>,
+        /// The same for few rows of what stands before it.
+        apply: Option<Box<Applied>>,
     },
     Join {
         kind: JoinKind,
@@ -59,8 +61,33 @@ pub(crate) enum JoinHint {
     Free,
     /// STRAIGHT_JOIN: the left side comes first.
     Straight,
-    /// The right side is gathered once: looking its rows up would cost more.
-    Gather,
+    /// Beyond so many left rows the right side is gathered once: looking its rows up would cost more.
+    LookUp { left_rows_max: u64 },
+}
+
+/// A query that gives the rows of another one that some values match.
+#[derive(Clone, Debug)]
+pub(crate) struct Applied {
+    pub(crate) derived: Arc<Derived>,
+    /// The columns that have these values, in the parameters where it finds them.
+    pub(crate) outer: Vec<(u16, Expression)>,
+    /// The cost of running it once, and of the other query.
+    pub(crate) costs: (f64, f64),
+}
+
+impl Applied {
+    /// The slots that it reads.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = ColumnSlot> {
+        self.outer.iter().flat_map(|(_, column)| column.columns())
+    }
+
+    /// So many rows it runs for before the other query would have cost less.
+    fn left_rows_max(&self) -> u64 {
+        let (own, other) = self.costs;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate, in bounds")]
+        let count = (other / own.max(1.0)).clamp(1.0, 1e9) as u64;
+        count
+    }
 }
 
 /// One column has one value for each combination of values of others.
@@ -83,6 +110,11 @@ pub(crate) trait Parameters {
 }
 
 impl Draft {
+    /// Rows of a query.
+    pub(crate) fn query(relation: Relation, width: usize, first_slot: u16) -> Self {
+        Draft::Query { relation, width, first_slot, filter: Vec::new(), outer: Vec::new(), apply: None }
+    }
+
     /// Two drafts, joined.
     pub(crate) fn join(kind: JoinKind, left: Draft, right: Draft, on: Vec<Expression>) -> Self {
         let (left, right, hint) = (Box::new(left), Box::new(right), JoinHint::Free);
@@ -123,6 +155,12 @@ impl Draft {
         let Draft::Join { kind, left, right, on, hint } = self else { return self };
         let of_on: BTreeSet<ColumnSlot> = on.iter().flat_map(nulls::rejected).collect();
         let both = needed.union(&of_on).copied().collect();
+        if kind.is_filter() {
+            // A left row that meets no right one passes an anti join.
+            let of_left = if kind == JoinKind::Semi { &both } else { needed };
+            let (left, right) = (left.without_needless_outer(of_left), right.without_needless_outer(&of_on));
+            return Draft::Join { kind, left: Box::new(left), right: Box::new(right), on, hint };
+        }
         let is_inner = kind == JoinKind::Inner || needed.iter().any(|slot| right.has(*slot));
         if is_inner {
             let (left, right) = (left.without_needless_outer(&both), right.without_needless_outer(&both));
@@ -137,14 +175,16 @@ impl Draft {
         let Draft::Join { kind, right, on, .. } = self else { return };
         let left_over = match kind {
             JoinKind::Inner => self.push(conjunct),
-            JoinKind::Left if right.has_all(&conjunct.columns()) => match right.push(conjunct) {
-                Some(conjunct) => {
-                    on.push(conjunct);
-                    None
+            JoinKind::Left | JoinKind::Semi | JoinKind::Anti if right.has_all(&conjunct.columns()) => {
+                match right.push(conjunct) {
+                    Some(conjunct) => {
+                        on.push(conjunct);
+                        None
+                    }
+                    None => None,
                 }
-                None => None,
-            },
-            JoinKind::Left | JoinKind::Mark | JoinKind::Single => {
+            }
+            JoinKind::Left | JoinKind::Semi | JoinKind::Anti | JoinKind::Mark | JoinKind::Single => {
                 on.push(conjunct);
                 None
             }
@@ -173,10 +213,81 @@ impl Draft {
                         on.push(kept);
                         None
                     }
-                    JoinKind::Left | JoinKind::Mark | JoinKind::Single => Some(kept),
+                    JoinKind::Left | JoinKind::Semi | JoinKind::Anti | JoinKind::Mark | JoinKind::Single => {
+                        Some(kept)
+                    }
                 }
             }
             Draft::One => Some(conjunct),
+        }
+    }
+
+    /// The first slot behind all of its tables and queries.
+    pub(crate) fn slots_end(&self) -> u16 {
+        let end = |first: u16, count: usize| first.saturating_add(u16::try_from(count).unwrap_or(u16::MAX));
+        match self {
+            Draft::One => 0,
+            Draft::Table { table, first_slot, .. } => end(*first_slot, table.columns.len()),
+            Draft::Query { width, first_slot, .. } => end(*first_slot, *width),
+            Draft::Join { left, right, .. } => left.slots_end().max(right.slots_end()),
+        }
+    }
+
+    /// Calls `each` for its first slots and for all expressions over its slots.
+    fn shift_all(&mut self, by: u16, each: &mut impl FnMut(&mut Expression)) {
+        match self {
+            Draft::One => {}
+            Draft::Table { first_slot, filter, .. } => {
+                *first_slot = first_slot.saturating_add(by);
+                filter.iter_mut().for_each(each);
+            }
+            Draft::Query { first_slot, filter, outer, apply, .. } => {
+                *first_slot = first_slot.saturating_add(by);
+                filter.iter_mut().for_each(&mut *each);
+                outer.iter_mut().for_each(|(_, column)| each(column));
+                let applied = apply.iter_mut().flat_map(|apply| &mut apply.outer);
+                applied.for_each(|(_, column)| each(column));
+            }
+            Draft::Join { left, right, on, .. } => {
+                on.iter_mut().for_each(&mut *each);
+                left.shift_all(by, each);
+                right.shift_all(by, each);
+            }
+        }
+    }
+
+    /// Gives it slots that are higher by this.
+    pub(crate) fn shift(&mut self, by: u16) {
+        self.shift_all(by, &mut |expression: &mut Expression| {
+            expression.map_columns(&mut |slot| ColumnSlot(slot.0.saturating_add(by)));
+        });
+    }
+
+    /// Whether none of these parameters is read in it, for certain.
+    pub(crate) fn is_free_of(&self, outer: &[(u16, Expression)]) -> bool {
+        let reads = |expression: &Expression| {
+            let mut reads = false;
+            expression.visit(&mut |part| {
+                reads |= matches!(part.node, Node::Parameter(number) if outer.iter().any(|(own, _)| *own == number));
+            });
+            reads
+        };
+        match self {
+            Draft::One => true,
+            Draft::Table { filter, .. } => !filter.iter().any(reads),
+            Draft::Query { relation, .. } => outer.is_empty() || matches!(relation, Relation::Common(_)),
+            Draft::Join { left, right, on, .. } => {
+                !on.iter().any(reads) && left.is_free_of(outer) && right.is_free_of(outer)
+            }
+        }
+    }
+
+    /// Whether it reads a table that is made when it is read.
+    pub(crate) fn has_virtual(&self) -> bool {
+        match self {
+            Draft::One | Draft::Table { .. } => false,
+            Draft::Query { relation, .. } => matches!(relation, Relation::Virtual(_)),
+            Draft::Join { left, right, .. } => left.has_virtual() || right.has_virtual(),
         }
     }
 
@@ -184,9 +295,10 @@ impl Draft {
     pub(crate) fn add_used(&self, used: &mut BTreeSet<ColumnSlot>) {
         match self {
             Draft::One | Draft::Table { .. } => {}
-            Draft::Query { filter, outer, .. } => {
+            Draft::Query { filter, outer, apply, .. } => {
                 used.extend(filter.iter().flat_map(Expression::columns));
                 used.extend(outer.iter().flat_map(|(_, column)| column.columns()));
+                used.extend(apply.iter().flat_map(|apply| apply.columns()));
             }
             Draft::Join { left, right, on, .. } => {
                 used.extend(on.iter().flat_map(Expression::columns));
@@ -235,6 +347,9 @@ impl Draft {
                 right.dependencies(dependencies);
             }
             Draft::One => {}
+            Draft::Join { kind: JoinKind::Semi | JoinKind::Anti, left, .. } => {
+                left.dependencies(dependencies)
+            }
             Draft::Join { left, right, on, .. } => {
                 left.dependencies(dependencies);
                 // A missing row has NULLs: whether it is missing depends on all of ON.
@@ -264,7 +379,7 @@ impl Draft {
             Draft::Table { table, alias, first_slot, filter } => {
                 Ok(scan(table, alias, first_slot, filter, used))
             }
-            Draft::Query { relation, width, first_slot, filter, outer: _ } => {
+            Draft::Query { relation, width, first_slot, filter, .. } => {
                 let layout: Vec<ColumnSlot> = (first_slot..).take(width).map(ColumnSlot).collect();
                 if let Relation::Virtual(read) = relation {
                     return Ok((virtual_rows(read, first_slot, filter, parameters), layout));
@@ -272,10 +387,12 @@ impl Draft {
                 Ok((filtered(relation, filter, &layout)?, layout))
             }
             Draft::Join { kind, left, right, on, hint } => {
-                let lookup = match hint {
-                    JoinHint::Gather => None,
-                    JoinHint::Free | JoinHint::Straight => lookup(&left, &right, &on, parameters)?,
+                let lookup = lookup(&left, &right, &on, parameters)?;
+                let left_rows_max = match hint {
+                    JoinHint::LookUp { left_rows_max } => Some(left_rows_max),
+                    JoinHint::Free | JoinHint::Straight => None,
                 };
+                let applied = applied(&left, &right);
                 let keys: Vec<(Expression, Expression, HashForm)> =
                     on.iter().filter_map(|conjunct| hash_key(conjunct, &left, &right)).collect();
                 let mut outer = right.outer_columns();
@@ -287,6 +404,8 @@ impl Draft {
                     position: position_of(slot, &layout).unwrap_or(usize::MAX),
                 };
                 let outer = outer.into_iter().map(binding).collect();
+                let apply =
+                    applied.map(|applied| lower_applied(applied, &layout, &right_layout)).transpose()?;
                 let key = |(mut of_left, mut of_right, form)| {
                     to_positions(&mut of_left, &layout)?;
                     to_positions(&mut of_right, &right_layout)?;
@@ -296,12 +415,16 @@ impl Draft {
                 let lookup = lookup.map(|(access, bound)| Lookup {
                     access,
                     bindings: bound.into_iter().map(binding).collect(),
+                    left_rows_max: left_rows_max.filter(|_| !keys.is_empty()),
                 });
                 let (left_width, right_width) = (layout.len(), right_layout.len());
                 layout.extend(right_layout);
                 let mut condition = if on.is_empty() { None } else { Some(Expression::and(on)) };
                 if let Some(condition) = &mut condition {
                     to_positions(condition, &layout)?;
+                }
+                if kind.is_filter() {
+                    layout.truncate(left_width);
                 }
                 let rows_max = None;
                 let join = Join {
@@ -315,6 +438,7 @@ impl Draft {
                     lookup,
                     outer,
                     rows_max,
+                    apply,
                 };
                 Ok((Relation::Join(Arc::new(join)), layout))
             }
@@ -341,6 +465,19 @@ pub(crate) const SUBQUERY_SLOTS: u16 = 0xfc00;
 /// Subqueries of one block.
 pub(crate) const SUBQUERY_COUNT_MAX: u16 = 0x3ff;
 
+/// A SELECT of a subquery before it becomes a plan.
+#[derive(Clone, Debug)]
+pub(crate) struct Block {
+    pub(crate) draft: Draft,
+    /// WHERE.
+    pub(crate) conjuncts: Vec<Expression>,
+    pub(crate) grouping: Option<Grouping>,
+    /// Over the groups, if there are any.
+    pub(crate) projection: Vec<Expression>,
+    /// LIMIT.
+    pub(crate) count: Option<Expression>,
+}
+
 /// A query in an expression of a block.
 #[derive(Debug)]
 pub(crate) struct Subquery {
@@ -356,6 +493,8 @@ pub(crate) struct Subquery {
     pub(crate) outer: Vec<(u16, Expression)>,
     pub(crate) rows_max: Option<usize>,
     pub(crate) place: SubqueryPlace,
+    /// Its parts, if it is one SELECT of stored tables and queries.
+    pub(crate) block: Option<Box<Block>>,
 }
 
 /// On which rows a subquery is asked.
@@ -436,6 +575,7 @@ impl Subquery {
             lookup: None,
             outer,
             rows_max: self.rows_max,
+            apply: None,
         })))
     }
 }
@@ -539,6 +679,29 @@ pub(crate) fn to_positions(expression: &mut Expression, layout: &[ColumnSlot]) -
     }
 }
 
+/// The query that runs for each of few left rows in the place of the right side, with the right side's conditions.
+fn applied(left: &Draft, right: &Draft) -> Option<(Box<Applied>, Vec<Expression>)> {
+    let Draft::Query { filter, apply, .. } = right else { return None };
+    let applied = apply.clone().filter(|applied| applied.columns().all(|slot| left.has(slot)))?;
+    Some((applied, filter.clone()))
+}
+
+fn lower_applied(
+    (applied, filter): (Box<Applied>, Vec<Expression>),
+    left_layout: &[ColumnSlot],
+    layout: &[ColumnSlot],
+) -> Result<Apply, SqlError> {
+    let left_rows_max = applied.left_rows_max();
+    let mut outer = Vec::with_capacity(applied.outer.len());
+    for (parameter, mut column) in applied.outer {
+        to_positions(&mut column, left_layout)?;
+        let position = column.as_column().map_or(usize::MAX, |slot| slot.index());
+        outer.push(Binding { parameter, position });
+    }
+    let right = filtered(Relation::Derived(applied.derived), filter, layout)?;
+    Ok(Apply { right, outer, left_rows_max })
+}
+
 fn position_of(slot: ColumnSlot, layout: &[ColumnSlot]) -> Option<usize> {
     layout.iter().position(|held| *held == slot)
 }
@@ -615,7 +778,7 @@ fn bind_slots(expression: &mut Expression, bound: &[Bound]) {
 }
 
 /// The two sides of an equality whose values can be hashed.
-fn hash_key(
+pub(crate) fn hash_key(
     conjunct: &Expression,
     left: &Draft,
     right: &Draft,

@@ -21,6 +21,7 @@ mod from;
 mod grant;
 mod grouping;
 mod insert;
+mod inserted_columns;
 mod item_names;
 mod joined;
 mod lock;
@@ -30,6 +31,7 @@ mod scope;
 mod select;
 mod session;
 mod subquery;
+mod unnest;
 mod value_queries;
 mod variables;
 mod view;
@@ -43,16 +45,17 @@ pub(crate) use session::result_table;
 use super::statement::{FlushOption, Statement, TableName};
 use super::view_text::Names;
 use super::{BindContext, privileges};
-use crate::algebra::Subquery;
+use crate::algebra::{Block, Subquery};
 use crate::plan::{
     DdlPlan, ExplainFormat, Plan, Prepared, ResultColumn, Rows, SessionValue, SetTarget, Source,
     UserLockCall, UserLockFunction, VirtualRead, VirtualTable,
 };
 use crate::statistics::Band;
-use ::expression::Expression;
 use ::expression::aggregate::GROUP_CONCAT_SIZE_MAX;
+use ::expression::{AggregateCall, Expression};
 use protocol::SqlError;
-use sqlparser::ast::{Expr, Value as AstValue};
+use sqlparser::ast::{Expr, Query, Value as AstValue};
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use types::{
@@ -121,16 +124,14 @@ pub(crate) struct Binder<'a> {
     pub(crate) subqueries: Option<Vec<Subquery>>,
     /// The window functions of the SELECT that is bound; None where none may stand.
     pub(crate) windows: Option<window::WindowsDraft>,
-    /// The names of the SELECTs around the one that is bound, the outermost first.
-    pub(crate) outer_scopes: Vec<Arc<scope::Scope>>,
-    /// The columns of those that were named from within.
-    pub(crate) outer_columns: Vec<OuterColumn>,
+    /// The SELECTs around the one that is bound.
+    pub(crate) outward: Outward,
+    /// The query of an INSERT whose ON DUPLICATE KEY UPDATE is bound, and its columns that were named there.
+    pub(crate) inserted: Option<InsertedQuery>,
     /// The common table expressions that are in sight, the innermost last.
     pub(crate) common: Vec<with::CommonScope>,
-    /// Numbers given to such expressions, and to virtual tables.
-    pub(crate) common_count: u32,
     /// The virtual tables that are read.
-    pub(crate) virtual_reads: Vec<Arc<VirtualRead>>,
+    pub(crate) virtuals: VirtualState,
     /// How many recursions the query that is bound is a part of.
     pub(crate) rounds: usize,
     /// Its FROM clauses so far.
@@ -143,6 +144,26 @@ pub(crate) struct Binder<'a> {
     pub(crate) views: ViewState,
     /// The user variables that it assigns.
     pub(crate) variables: variables::Variables,
+    /// It names a temporary table.
+    pub(crate) names_temporary: Cell<bool>,
+}
+
+/// The binder's knowledge of the SELECTs around the one that is bound.
+#[derive(Default)]
+pub(crate) struct Outward {
+    /// They, the outermost first.
+    pub(crate) blocks: Vec<OuterBlock>,
+    /// Their columns that were named from within.
+    pub(crate) columns: Vec<OuterColumn>,
+}
+
+/// The binder's knowledge of virtual tables.
+#[derive(Default)]
+pub(crate) struct VirtualState {
+    /// Numbers given to common table expressions and to virtual tables.
+    pub(crate) count: u32,
+    /// Those that are read.
+    pub(crate) reads: Vec<Arc<VirtualRead>>,
 }
 
 /// The binder's knowledge of what is joined.
@@ -152,6 +173,10 @@ pub(crate) struct JoinState {
     pub(crate) relation_count: usize,
     /// The tables by whose rows joins were ordered.
     pub(crate) bands: Vec<Band>,
+    /// The query that is bound next is a subquery, whose parts are wanted beside its plan.
+    pub(crate) wants_block: bool,
+    /// They are here.
+    pub(crate) block: Option<Box<Block>>,
 }
 
 /// The binder's knowledge of views.
@@ -167,6 +192,26 @@ pub(crate) struct ViewState {
     pub(crate) names: Option<Box<Names>>,
     /// Warnings of each execution, by number.
     pub(crate) warnings: Vec<(u16, String)>,
+}
+
+/// A query whose rows are inserted.
+#[derive(Clone, Debug)]
+pub(crate) struct InsertedQuery {
+    query: Query,
+    /// The slot of the first column that is named.
+    first_slot: u16,
+    /// The columns, as they are written.
+    named: Vec<(Expr, Expression)>,
+}
+
+/// A SELECT around the one that is bound.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OuterBlock {
+    /// Its names.
+    scope: Arc<scope::Scope>,
+    /// Its aggregates that were named from within, and the parameters in which their values stand; None: there may be
+    /// none where the query within stands.
+    calls: Option<Vec<(u16, AggregateCall)>>,
 }
 
 /// A column of a SELECT around the one that names it.
@@ -287,18 +332,18 @@ fn bind_once(
         uses: ColumnUse::default(),
         reads: Vec::new(),
         common: Vec::new(),
-        common_count: 0,
-        virtual_reads: Vec::new(),
+        virtuals: VirtualState::default(),
         rounds: 0,
         joins: JoinState::default(),
         subqueries: None,
         windows: None,
-        outer_scopes: Vec::new(),
-        outer_columns: Vec::new(),
+        outward: Outward::default(),
+        inserted: None,
         volatile: VolatileState { calls: 0, place: VolatilePlace::Session },
         stores_computed: false,
         views: ViewState::default(),
         variables,
+        names_temporary: Cell::new(false),
     };
     let bound = binder.statement(statement);
     let bound =
@@ -317,7 +362,7 @@ fn bind_once(
         privileges::check_columns(table, &binder.uses, context)?;
     }
     // A plan is made of the texts of the views that it reads, too.
-    let depends_on_tables = binder.virtual_reads.is_empty() && !binder.views.was_met;
+    let depends_on_tables = binder.virtuals.reads.is_empty() && !binder.views.was_met;
     let mut warnings = ddl::deprecations(statement);
     warnings.append(&mut binder.views.warnings);
     let variables = binder.variables;
@@ -326,7 +371,7 @@ fn bind_once(
         schema: context.schema.version,
         tables: stored_tables_of(&bound.plan).filter(|_| depends_on_tables),
         bands: binder.joins.bands,
-        virtual_reads: binder.virtual_reads,
+        virtual_reads: binder.virtuals.reads,
         plan: bound.plan,
         parameters: parameter_types.to_vec(),
         session_values: binder.session_values,
@@ -335,6 +380,7 @@ fn bind_once(
         assigned: variables.names(),
         into: variables.into.clone(),
         analyzes: matches!(statement, Statement::Analyze(_)),
+        names_temporary: binder.names_temporary.get(),
         warnings,
     };
     Ok((prepared, variables))
@@ -457,6 +503,14 @@ impl Binder<'_> {
             Some(database) => database.as_str(),
             None => self.current_database()?,
         };
+        if let Some(table) = self.context.temporary_table(database, &name.name) {
+            if self.views.names.is_some() {
+                let text = format!("View's SELECT refers to a temporary table '{}'", name.name);
+                return Err(SqlError::new(1352, text));
+            }
+            self.names_temporary.set(true);
+            return Ok(NamedTable::Stored(Arc::clone(table)));
+        }
         if let Some(table) = self.context.schema.table(database, &name.name) {
             return Ok(NamedTable::Stored(Arc::clone(table)));
         }
@@ -483,7 +537,8 @@ impl Binder<'_> {
     /// Whether a view has this name.
     pub(crate) fn is_view(&self, name: &TableName) -> bool {
         let database = name.database.as_deref().or(self.context.database).unwrap_or_default();
-        self.context.schema.view(database, &name.name).is_some()
+        self.context.temporary_table(database, &name.name).is_none()
+            && self.context.schema.view(database, &name.name).is_some()
     }
 
     /// A table that may be changed.

@@ -216,7 +216,7 @@ pub(crate) fn of_relation(relation: &Relation, statistics: &dyn Statistics) -> f
 }
 
 /// The rows of a query in FROM.
-fn of_query(plan: &SelectPlan, statistics: &dyn Statistics) -> f64 {
+pub(crate) fn of_query(plan: &SelectPlan, statistics: &dyn Statistics) -> f64 {
     let rows = match &plan.source {
         Source::Nothing => 1.0,
         Source::Table(access) => {

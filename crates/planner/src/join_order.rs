@@ -3,14 +3,15 @@
 //! ```text
 //! draft ─ flatten ─► cluster: units and conjuncts ─ equals ─ facts ─► search ─► order ─ rebuild ─► draft
 //! ```
-//! A **cluster** is a tree of inner joins, with the left sides of LEFT JOINs. Its **units** are what is joined: tables,
-//! queries, and the right sides of LEFT JOINs as they stand in the text. They are joined one after the other. The right
-//! side of a LEFT JOIN that is itself a tree of joins is a cluster of its own.
+//! A **cluster** is a tree of inner joins, with the left sides of LEFT JOINs, semi and anti joins. Its **units** are
+//! what is joined: tables, queries, and the right sides of those as they stand in the text. They are joined one after
+//! the other. Such a right side that is itself a tree of joins is a cluster of its own.
 //!
-//! *Rules.* Inner units may stand in any order. The right side of a LEFT JOIN stands behind all that its ON names, and
+//! *Rules.* Inner units may stand in any order. The right side of another join stands behind all that its ON names, and
 //! is never first. A LATERAL query stands behind what it reads, the right side of STRAIGHT_JOIN behind its left one. A
 //! conjunct is tested as soon as all units that it names are there. These rules suffice: `(X ⟕ R) ⋈ Y = (X ⋈ Y) ⟕ R`
-//! where the inner condition does not name R; where it names R it is a filter above both.
+//! where the inner condition does not name R; where it names R it is a filter above both. Semi and anti joins are
+//! filters of what is on their left.
 //!
 //! *Search.* Dynamic programming over sets of units, the cheapest way to each. It passes over products of unrelated
 //! units where others are left. Above [`STEPS_MAX`] steps the next unit is the cheapest one, from several beginnings.
@@ -20,9 +21,11 @@
 
 mod constants;
 mod cost;
+mod price;
+mod query_cost;
 
 use crate::algebra::{Draft, JoinHint};
-use crate::plan::JoinKind;
+use crate::plan::{JoinKind, SelectPlan};
 use crate::statistics::{Band, Remembered, Statistics};
 use cost::{Facts, Step};
 use expression::{ColumnSlot, Expression};
@@ -52,6 +55,16 @@ impl<'a> Counts<'a> {
         Self { statistics: Remembered::new(statistics), bands }
     }
 
+    /// Nanoseconds that a query is thought to take.
+    pub(crate) fn cost_of(&mut self, plan: &SelectPlan) -> f64 {
+        let mut tables = Vec::new();
+        plan.visit_tables(&mut |table| tables.push(Arc::clone(table)));
+        tables.iter().for_each(|table| {
+            self.rows(table);
+        });
+        query_cost::of_query(plan, &self.statistics).0
+    }
+
     /// About how many rows a table has, if that is known.
     fn rows(&mut self, table: &Arc<TableDefinition>) -> Option<f64> {
         let count = self.statistics.row_count(table)?;
@@ -68,7 +81,9 @@ type Set = u64;
 /// Something that is joined.
 struct Unit {
     draft: Draft,
-    /// ON, if it is the right side of a LEFT JOIN.
+    /// How it is joined.
+    kind: JoinKind,
+    /// ON, if it is the right side of another join than an inner one.
     left_on: Option<Vec<Expression>>,
     /// Those that stand before it.
     behind: Set,
@@ -153,14 +168,14 @@ impl Cluster {
                 let conjunct = |expression| Conjunct { expression, units: 0, class: None, is_derived: false };
                 self.conjuncts.extend(on.into_iter().map(conjunct));
             }
-            Draft::Join { left, right, mut on, .. } => {
+            Draft::Join { kind, left, right, mut on, .. } => {
                 self.flatten(*left, order, counts);
                 let (draft, above) = ordered(*right, order, counts);
                 on.extend(above);
-                self.units.push(Unit { draft, left_on: Some(on), behind: 0 });
+                self.units.push(Unit { draft, kind, left_on: Some(on), behind: 0 });
             }
             Draft::One | Draft::Table { .. } | Draft::Query { .. } => {
-                self.units.push(Unit { draft, left_on: None, behind: 0 });
+                self.units.push(Unit { draft, kind: JoinKind::Inner, left_on: None, behind: 0 });
             }
         }
     }
@@ -207,7 +222,7 @@ impl Cluster {
                 }
                 (Some(left), Some(on)) => {
                     above.extend(tested);
-                    joined(JoinKind::Left, left, unit.draft, on, step.hint)
+                    joined(unit.kind, left, unit.draft, on, step.hint)
                 }
                 (Some(left), None) => {
                     above.append(&mut tested);

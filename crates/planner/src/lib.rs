@@ -109,6 +109,8 @@ pub trait Surroundings {
 pub struct BindContext<'a> {
     /// The catalogue.
     pub schema: &'a Schema,
+    /// The session's temporary tables, which hide others of their names. There are no databases in it.
+    pub temporary: Option<&'a Schema>,
     /// The current database.
     pub database: Option<&'a str>,
     /// CURRENT_USER(): name and host pattern.
@@ -131,6 +133,13 @@ pub struct BindContext<'a> {
     pub surroundings: &'a dyn Surroundings,
     /// Counts of rows, for the order in which tables are joined.
     pub statistics: &'a dyn Statistics,
+}
+
+impl BindContext<'_> {
+    /// The temporary table of that name.
+    pub(crate) fn temporary_table(&self, database: &str, name: &str) -> Option<&Arc<TableDefinition>> {
+        self.temporary.and_then(|temporary| temporary.table(database, name))
+    }
 }
 
 /// The answer to COM_STMT_PREPARE.

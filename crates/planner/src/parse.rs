@@ -16,6 +16,7 @@ mod account;
 mod ddl;
 mod grant;
 mod session;
+mod show;
 
 pub(crate) use session::split_system_variable;
 
@@ -163,7 +164,7 @@ fn explain(cursor: &mut Cursor<'_>, verb: &str) -> Result<Statement, SqlError> {
         return Err(SqlError::unsupported("EXPLAIN FOR CONNECTION"));
     }
     stdx::require!(matches!(verb, "EXPLAIN" | "DESCRIBE" | "DESC"));
-    session::describe(cursor)
+    show::describe(cursor)
 }
 
 /// `DEFAULT`, or an expression.
@@ -346,15 +347,12 @@ fn update(cursor: &mut Cursor<'_>, with: Option<With>) -> Result<Statement, SqlE
     cursor.take_words("LOW_PRIORITY");
     let ignore = cursor.take_words("IGNORE");
     let Some(table) = single_table(cursor)? else {
-        if ignore {
-            return Err(SqlError::unsupported("UPDATE IGNORE of several tables"));
-        }
         let from = cursor.table_references()?;
         cursor.expect_words("SET")?;
         let assignments = cursor.list(assignment)?;
         let selection = selection(cursor)?;
         unordered(cursor, "UPDATE")?;
-        let change = ChangeStatement { with, from, deleted: None, assignments, selection };
+        let change = ChangeStatement { with, from, deleted: None, assignments, selection, ignore };
         return Ok(Statement::Change(Box::new(change)));
     };
     cursor.expect_words("SET")?;
@@ -374,20 +372,18 @@ fn update(cursor: &mut Cursor<'_>, with: Option<With>) -> Result<Statement, SqlE
 }
 
 fn delete(cursor: &mut Cursor<'_>, with: Option<With>) -> Result<Statement, SqlError> {
-    let mut ignore = false;
-    while let Some(word) = cursor.take_one_of(&["LOW_PRIORITY", "QUICK", "IGNORE"]) {
-        ignore |= word == "IGNORE";
-    }
+    // IGNORE is about foreign keys.
+    while cursor.take_one_of(&["LOW_PRIORITY", "QUICK", "IGNORE"]).is_some() {}
     if !cursor.take_words("FROM") {
         // DELETE t1, t2 FROM …
         let deleted = cursor.list(deleted_table)?;
         cursor.expect_words("FROM")?;
-        return delete_from(cursor, with, deleted, ignore);
+        return delete_from(cursor, with, deleted);
     }
     let place = cursor.place();
     let deleted = cursor.list(deleted_table);
     if cursor.take_words("USING") {
-        return delete_from(cursor, with, deleted?, ignore);
+        return delete_from(cursor, with, deleted?);
     }
     cursor.go_back(place);
     let Some(table) = single_table(cursor)? else { return Err(cursor.unexpected()) };
@@ -417,16 +413,13 @@ fn delete_from(
     cursor: &mut Cursor<'_>,
     with: Option<With>,
     deleted: Vec<TableName>,
-    ignore: bool,
 ) -> Result<Statement, SqlError> {
-    if ignore {
-        return Err(SqlError::unsupported("DELETE IGNORE of several tables"));
-    }
     let from = cursor.table_references()?;
     let selection = selection(cursor)?;
     unordered(cursor, "DELETE")?;
-    let (deleted, assignments) = (Some(deleted), Vec::new());
-    Ok(Statement::Change(Box::new(ChangeStatement { with, from, deleted, assignments, selection })))
+    let (deleted, assignments, ignore) = (Some(deleted), Vec::new(), false);
+    let change = ChangeStatement { with, from, deleted, assignments, selection, ignore };
+    Ok(Statement::Change(Box::new(change)))
 }
 
 /// 1221: ORDER BY and LIMIT are for one table.

@@ -30,7 +30,7 @@ mod relation;
 mod window;
 
 pub use relation::{
-    Binding, Branch, CommonRead, CommonTable, Derived, FoundTable, HashForm, HashKey, Join, JoinKind,
+    Apply, Binding, Branch, CommonRead, CommonTable, Derived, FoundTable, HashForm, HashKey, Join, JoinKind,
     LockedQuery, Lookup, Reads, Recursion, Relation, Scan, SetOperation, SetStep, SetVerb, ValueRows,
     VirtualRead,
 };
@@ -75,6 +75,8 @@ pub struct Prepared {
     pub analyzes: bool,
     /// The warnings of each execution, by number.
     pub warnings: Vec<(u16, String)>,
+    /// It names a temporary table: no other session has the same.
+    pub names_temporary: bool,
 }
 
 impl Prepared {
@@ -94,6 +96,26 @@ impl Prepared {
         self.schema == schema.version || self.tables.as_ref().is_some_and(|tables| tables.iter().all(is_same))
     }
 
+    /// Whether it names a table that one of these hides, as far as is known.
+    #[must_use]
+    pub fn may_name(&self, temporary: &Schema) -> bool {
+        match (&self.plan, &self.tables) {
+            (_, Some(tables)) => {
+                tables.iter().any(|table| temporary.table(&table.database, &table.name).is_some())
+            }
+            (
+                Plan::Select(_)
+                | Plan::Insert(_)
+                | Plan::Update(_)
+                | Plan::Delete(_)
+                | Plan::Change(_)
+                | Plan::Explain { .. },
+                None,
+            ) => temporary.named_tables().next().is_some(),
+            _ => false,
+        }
+    }
+
     /// Whether the tables that it was chosen by have about as many rows as then.
     #[must_use]
     pub fn fits_rows(&self, statistics: &dyn Statistics) -> bool {
@@ -111,6 +133,9 @@ impl Prepared {
     /// CURRENT_USER() changes the password of its user.
     #[must_use]
     pub fn is_shareable(&self) -> bool {
+        if self.names_temporary {
+            return false;
+        }
         match &self.plan {
             Plan::Select(_)
             | Plan::Insert(_)
@@ -127,6 +152,7 @@ impl Prepared {
             | Plan::Nothing { .. } => true,
             Plan::LockTables(_)
             | Plan::Ddl(_)
+            | Plan::Temporary(_)
             | Plan::Set(_)
             | Plan::SetRole(_)
             | Plan::Show(_)
@@ -249,6 +275,8 @@ pub enum Plan {
     },
     /// CREATE, DROP, ALTER … of databases, tables, indexes, users.
     Ddl(Box<DdlPlan>),
+    /// The same of temporary tables.
+    Temporary(Box<TemporaryPlan>),
     /// Transaction control.
     Transaction(TransactionStatement),
     /// SET.
@@ -331,8 +359,8 @@ impl Plan {
     pub fn stores_query(&self) -> bool {
         let conflict = if let Plan::Insert(insert) = self {
             insert.source.as_ref().map(|_| &insert.conflict)
-        } else if let Plan::Ddl(ddl) = self {
-            ddl.fill.as_ref().map(|fill| &fill.conflict)
+        } else if let Some(fill) = self.fill() {
+            Some(&fill.conflict)
         } else {
             return matches!(self, Plan::Change(_));
         };
@@ -362,9 +390,16 @@ impl Plan {
         }
         match self {
             Plan::Insert(insert) => insert.source.as_deref(),
-            Plan::Ddl(ddl) => ddl.fill.as_ref().map(|fill| &fill.source),
-            _ => None,
+            _ => self.fill().map(|fill| &fill.source),
         }
+    }
+
+    /// The rows of CREATE TABLE … SELECT.
+    fn fill(&self) -> Option<&FillPlan> {
+        if let Plan::Ddl(ddl) = self {
+            return ddl.fill.as_deref();
+        }
+        if let Plan::Temporary(ddl) = self { ddl.fill.as_deref() } else { None }
     }
 
     /// The rows that it reads, changes or explains; None: it is about no rows.
@@ -381,6 +416,7 @@ impl Plan {
             Plan::Change(plan) => Some(Rows::Joined(&plan.query)),
             Plan::Explain { plan, .. } => plan.rows(),
             Plan::Ddl(_)
+            | Plan::Temporary(_)
             | Plan::Transaction(_)
             | Plan::Set(_)
             | Plan::SetRole(_)
@@ -404,6 +440,21 @@ pub struct DdlPlan {
     pub request: catalogue::DdlRequest,
     /// The rows of CREATE TABLE … SELECT.
     pub fill: Option<Box<FillPlan>>,
+}
+
+/// DDL of temporary tables.
+#[derive(Clone, Debug)]
+pub struct TemporaryPlan {
+    /// The request: CREATE, CREATE … LIKE, DROP, TRUNCATE or ALTER TABLE.
+    pub request: catalogue::DdlRequest,
+    /// The rows of CREATE TABLE … SELECT.
+    pub fill: Option<Box<FillPlan>>,
+    /// The table that CREATE … LIKE copies.
+    pub like: Option<Arc<TableDefinition>>,
+    /// Whether the statement ends the transaction that is open: all do but CREATE and DROP with the word TEMPORARY.
+    pub commits: bool,
+    /// The stored tables that a DROP TABLE names, too.
+    pub rest: Option<catalogue::DdlRequest>,
 }
 
 /// The rows that a new table gets before it has a name.
@@ -764,7 +815,8 @@ pub enum InsertConflict {
     Ignore,
     /// REPLACE: the rows in the way are deleted.
     Replace,
-    /// ON DUPLICATE KEY UPDATE: slots behind the table's columns are the new row's (VALUES(c), alias.c).
+    /// ON DUPLICATE KEY UPDATE: slots behind the table's columns are the new row's (VALUES(c), alias.c). Behind these
+    /// are the items of the query that have no column of the table.
     Update(Vec<ColumnAssignment>),
     /// The same with IGNORE: a row that can't get its new keys stays as it is, with a warning.
     UpdateIgnoring(Vec<ColumnAssignment>),
@@ -834,9 +886,11 @@ impl DeletePlan {
 pub struct ChangePlan {
     /// UPDATE or DELETE.
     pub verb: ChangeVerb,
+    /// UPDATE IGNORE: values are made to fit, and a row whose new keys others have stays, with a warning.
+    pub ignore: bool,
     /// Finds them: its items are what the targets name.
     pub query: SelectPlan,
-    /// The tables that are changed, each once.
+    /// The tables that are changed; one may be there under several names.
     pub targets: Vec<Target>,
 }
 
@@ -1034,10 +1088,15 @@ pub enum Show {
     },
     /// SHOW STATUS.
     Status,
-    /// SHOW WARNINGS.
-    Warnings,
-    /// SHOW ERRORS.
-    Errors,
+    /// SHOW WARNINGS, SHOW ERRORS.
+    Diagnostics {
+        /// Which.
+        which: Diagnosed,
+        /// LIMIT.
+        window: Window,
+    },
+    /// SHOW COUNT(*) WARNINGS, SHOW COUNT(*) ERRORS.
+    DiagnosticsCount(Diagnosed),
     /// SHOW ENGINES.
     Engines,
     /// SHOW ENGINE … STATUS.
@@ -1074,8 +1133,28 @@ pub enum Show {
     /// SHOW MASTER STATUS and other things that are empty here.
     Nothing {
         /// Names of the columns of the empty result.
-        columns: Vec<String>,
+        columns: &'static [&'static str],
         /// One of these privileges is needed to ask; none if everybody may.
         privilege: Privileges,
+        /// The database in which they would be, where one is meant.
+        database: Option<String>,
     },
+}
+
+/// Diagnostics by their level.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Diagnosed {
+    /// Notes, warnings and errors.
+    All,
+    /// Errors.
+    Errors,
+}
+
+/// The rows of a result that are wanted.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Window {
+    /// So many are passed over.
+    pub offset: u64,
+    /// So many at most.
+    pub count: Option<u64>,
 }

@@ -96,13 +96,16 @@ pub(crate) fn check_change(
     verb: ChangeVerb,
     context: &BindContext<'_>,
 ) -> Result<(), SqlError> {
+    if table.id.is_temporary() {
+        return Ok(());
+    }
     let name = TableName { database: Some(table.database.clone()), name: table.name.clone() };
     let (privilege, columns) = match verb {
         ChangeVerb::Update => (Privileges::UPDATE, OnColumns::Suffice),
         ChangeVerb::Delete => (Privileges::DELETE, OnColumns::No),
     };
     let needs = Needs { context };
-    needs.table(&name, privilege, columns).iter().try_for_each(|requirement| permitted(requirement, context))
+    needs.stored(&name, privilege, columns).iter().try_for_each(|requirement| permitted(requirement, context))
 }
 
 /// Refuses a change through a view, if the account of `context` may not change all of what is behind it.
@@ -112,7 +115,7 @@ pub(crate) fn check_through(
     context: &BindContext<'_>,
 ) -> Result<(), SqlError> {
     let name = TableName { database: Some(table.database.clone()), name: table.name.clone() };
-    let needs = Needs { context }.table(&name, privilege, OnColumns::No);
+    let needs = Needs { context }.stored(&name, privilege, OnColumns::No);
     needs.iter().try_for_each(|requirement| permitted(requirement, context))
 }
 
@@ -122,7 +125,7 @@ pub(crate) fn check_columns(
     uses: &ColumnUse,
     context: &BindContext<'_>,
 ) -> Result<(), SqlError> {
-    if is_free(&table.database, &table.name) {
+    if is_free(&table.database, &table.name) || table.id.is_temporary() {
         return Ok(());
     }
     let set = context.privileges;
@@ -160,7 +163,7 @@ pub(crate) fn hide_unknown_column(
 ) -> SqlError {
     let is_hidden = |table: &TableDefinition| {
         let held = context.privileges.on_table(&table.database, &table.name);
-        !is_free(&table.database, &table.name) && !held.has(Privileges::SELECT)
+        !is_free(&table.database, &table.name) && !table.id.is_temporary() && !held.has(Privileges::SELECT)
     };
     let may_hide = error.code == 1054 && matches!(statement, Statement::Select(_) | Statement::Analyze(_));
     if let Some((table, _)) = reads.iter().find(|(table, _)| may_hide && is_hidden(table)) {
@@ -194,7 +197,8 @@ pub(crate) fn hide_unknown_column(
     let Some(database) = table.database.as_deref().or(context.database) else { return error };
     let held = context.privileges.on_table(&canonical_database(database), &table.name);
     let name = error.message.split('\'').nth(1).unwrap_or_default();
-    if error.code != 1054 || is_free(database, &table.name) || held.has(privilege) {
+    let is_permitted = held.has(privilege) || context.temporary_table(database, &table.name).is_some();
+    if error.code != 1054 || is_free(database, &table.name) || is_permitted {
         return error;
     }
     column_denied(&command_of(privilege), name, &table.name, context)
@@ -306,7 +310,18 @@ impl Needs<'_> {
         Some(FullName { database: database.to_owned(), name: table.name.clone() })
     }
 
+    /// On a table that is there; nothing on a temporary one, with which its session may do as it likes.
     fn table(&self, table: &TableName, privileges: Privileges, columns: OnColumns) -> Vec<Requirement> {
+        if self.is_temporary(table) { Vec::new() } else { self.stored(table, privileges, columns) }
+    }
+
+    fn is_temporary(&self, table: &TableName) -> bool {
+        let database = table.database.as_deref().or(self.context.database);
+        database.is_some_and(|database| self.context.temporary_table(database, &table.name).is_some())
+    }
+
+    /// On a stored table, or the name of a new one, whatever temporary table hides it.
+    fn stored(&self, table: &TableName, privileges: Privileges, columns: OnColumns) -> Vec<Requirement> {
         let full = self.full(table);
         full.map(|table| Requirement::Table { table, privileges, columns }).into_iter().collect()
     }
@@ -317,12 +332,15 @@ impl Needs<'_> {
         any_of: Privileges,
         command: &'static str,
     ) -> Option<Requirement> {
-        self.full(table).map(|table| Requirement::AnyOnTable { table, any_of, command })
+        let full = self.full(table).filter(|_| !self.is_temporary(table));
+        full.map(|table| Requirement::AnyOnTable { table, any_of, command })
     }
 
     fn ddl(&self, ddl: &DdlStatement) -> Vec<Requirement> {
         let database =
             |name: &str, privileges| vec![Requirement::Database { database: name.to_owned(), privileges }];
+        // (New names, and those of views.)
+        let named = |table: &TableName, privileges| self.stored(table, privileges, OnColumns::No);
         let whole = |table: &TableName, privileges| self.table(table, privileges, OnColumns::No);
         match ddl {
             DdlStatement::CreateDatabase { name, .. } => database(name, Privileges::CREATE),
@@ -331,19 +349,21 @@ impl Needs<'_> {
                 Some(name) => database(name, Privileges::ALTER),
                 None => Vec::new(),
             },
+            DdlStatement::CreateTable(create) if create.is_temporary => self.temporary(&create.table),
             DdlStatement::CreateTable(create) => {
                 let inserted = if create.select.is_some() { Privileges::INSERT } else { Privileges::NONE };
-                whole(&create.table, Privileges::CREATE.with(inserted))
+                named(&create.table, Privileges::CREATE.with(inserted))
             }
-            DdlStatement::CreateTableLike { table, like, .. } => {
-                let mut needs = whole(table, Privileges::CREATE);
+            DdlStatement::CreateTableLike { table, like, is_temporary, .. } => {
+                let mut needs =
+                    if *is_temporary { self.temporary(table) } else { named(table, Privileges::CREATE) };
                 needs.extend(self.table(like, Privileges::SELECT, OnColumns::No));
                 needs
             }
             DdlStatement::CreateView(create) => {
-                let mut needs = whole(&create.name, Privileges::CREATE_VIEW);
+                let mut needs = named(&create.name, Privileges::CREATE_VIEW);
                 if create.verb != ViewVerb::Create {
-                    needs.extend(whole(&create.name, Privileges::DROP));
+                    needs.extend(named(&create.name, Privileges::DROP));
                 }
                 if create.definer.as_ref().is_some_and(|definer| !self.is_own(definer)) {
                     needs.push(super_or(DynamicPrivileges::SET_USER_ID));
@@ -351,8 +371,9 @@ impl Needs<'_> {
                 needs
             }
             DdlStatement::DropViews { views, .. } => {
-                views.iter().flat_map(|view| whole(view, Privileges::DROP)).collect()
+                views.iter().flat_map(|view| named(view, Privileges::DROP)).collect()
             }
+            DdlStatement::DropTables { is_temporary: true, .. } => Vec::new(),
             DdlStatement::DropTables { tables, .. } => {
                 tables.iter().flat_map(|table| whole(table, Privileges::DROP)).collect()
             }
@@ -365,7 +386,9 @@ impl Needs<'_> {
             DdlStatement::AlterTable { verb: AlterVerb::AlterTable, table, actions } => {
                 let mut needs = whole(table, Privileges::ALTER);
                 for action in actions {
-                    if let AlterClause::RenameTo(to) = action {
+                    if let AlterClause::RenameTo(to) = action
+                        && !self.is_temporary(table)
+                    {
                         needs.extend(self.rename(table, to));
                     }
                 }
@@ -412,9 +435,17 @@ impl Needs<'_> {
     fn rename(&self, from: &TableName, to: &TableName) -> Vec<Requirement> {
         let (old, new) =
             (Privileges::ALTER.with(Privileges::DROP), Privileges::CREATE.with(Privileges::INSERT));
-        let mut needs = self.table(from, old, OnColumns::No);
-        needs.extend(self.table(to, new, OnColumns::No));
+        let mut needs = self.stored(from, old, OnColumns::No);
+        needs.extend(self.stored(to, new, OnColumns::No));
         needs
+    }
+
+    /// CREATE TEMPORARY TABLE.
+    fn temporary(&self, table: &TableName) -> Vec<Requirement> {
+        let privileges = Privileges::CREATE_TEMPORARY_TABLES;
+        let full = self.full(table);
+        let need = |FullName { database, .. }| Requirement::Database { database, privileges };
+        full.map(need).into_iter().collect()
     }
 
     fn account(&self, account: &Account) -> UserName {
@@ -450,7 +481,18 @@ impl Needs<'_> {
             let need = |database| Requirement::AnyOnTable { table: table(database), any_of, command };
             database_of(database).map(need).into_iter().collect()
         };
+        let is_own = |database: &str, table: &str| {
+            let database = database_of(database);
+            database.is_some_and(|database| self.context.temporary_table(&database, table).is_some())
+        };
         match &show.what {
+            Show::Columns { database, table, .. }
+            | Show::Indexes { database, table }
+            | Show::CreateTable { database, table }
+                if is_own(database, table) =>
+            {
+                Vec::new()
+            }
             Show::Tables { database, .. }
             | Show::TableStatus { database }
             | Show::CreateDatabase { database } => in_database(database),
@@ -477,6 +519,7 @@ impl Needs<'_> {
             Show::Nothing { privilege, .. } if !privilege.is_empty() => {
                 vec![Requirement::Global(privilege.with(Privileges::SUPER), DynamicPrivileges::NONE)]
             }
+            Show::Nothing { database: Some(database), .. } => in_database(database),
             Show::EngineStatus(_) => {
                 vec![Requirement::Global(
                     Privileges::PROCESS.with(Privileges::SUPER),
@@ -487,8 +530,8 @@ impl Needs<'_> {
             Show::Databases
             | Show::Variables { .. }
             | Show::Status
-            | Show::Warnings
-            | Show::Errors
+            | Show::Diagnostics { .. }
+            | Show::DiagnosticsCount(_)
             | Show::Engines
             | Show::CharacterSets
             | Show::Collations

@@ -175,6 +175,8 @@ pub(crate) struct ChangeStatement {
     pub(crate) deleted: Option<Vec<TableName>>,
     pub(crate) assignments: Vec<Assignment>,
     pub(crate) selection: Option<Expr>,
+    /// UPDATE IGNORE.
+    pub(crate) ignore: bool,
 }
 
 /// SHOW.
@@ -310,8 +312,8 @@ pub(crate) enum DdlStatement {
     CreateTable(CreateTableStatement),
     CreateView(Box<CreateViewStatement>),
     DropViews { views: Vec<TableName>, if_exists: bool },
-    CreateTableLike { table: TableName, if_not_exists: bool, like: TableName },
-    DropTables { tables: Vec<TableName>, if_exists: bool },
+    CreateTableLike { table: TableName, if_not_exists: bool, like: TableName, is_temporary: bool },
+    DropTables { tables: Vec<TableName>, if_exists: bool, is_temporary: bool },
     Truncate(TableName),
     RenameTables(Vec<(TableName, TableName)>),
     AlterTable { verb: AlterVerb, table: TableName, actions: Vec<AlterClause> },
@@ -359,6 +361,8 @@ pub(crate) struct CollationClause {
 pub(crate) struct CreateTableStatement {
     pub(crate) table: TableName,
     pub(crate) if_not_exists: bool,
+    /// CREATE TEMPORARY TABLE.
+    pub(crate) is_temporary: bool,
     pub(crate) columns: Vec<ColumnClause>,
     pub(crate) keys: Vec<catalogue::KeySpec>,
     pub(crate) checks: Vec<CheckClause>,

@@ -29,6 +29,7 @@ fn with_context<T>(schema: &Schema, run: impl FnOnce(&BindContext<'_>) -> T) -> 
 fn with_modes<T>(schema: &Schema, modes: TextModes, run: impl FnOnce(&BindContext<'_>) -> T) -> T {
     run(&BindContext {
         schema,
+        temporary: None,
         database: Some("d"),
         user: ("root", "localhost"),
         privileges: &PrivilegeSet::all(),
@@ -77,6 +78,9 @@ fn shown(prepared: &Prepared) -> String {
             tables.iter().map(|(table, mode)| format!("{} {mode:?}\n", table.name)).collect()
         }
         Plan::Ddl(ddl) => shown_ddl(ddl),
+        Plan::Temporary(ddl) => {
+            format!("temporary {:?}, commits: {}, rest: {:?}\n", ddl.request, ddl.commits, ddl.rest)
+        }
         Plan::Transaction(_)
         | Plan::Use(_)
         | Plan::SetRole(_)

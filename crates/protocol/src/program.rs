@@ -327,6 +327,19 @@ pub enum WriteOperation {
     },
 }
 
+impl WriteOperation {
+    /// The primary key of its row.
+    #[must_use]
+    pub fn key(&self) -> &[u8] {
+        match self {
+            Self::Insert { key, .. }
+            | Self::Put { key, .. }
+            | Self::Update { key, .. }
+            | Self::Delete { key, .. } => key,
+        }
+    }
+}
+
 /// The WHERE of a DELETE.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub struct DeleteFilter {

@@ -34,6 +34,6 @@ pub use piece_scan::{PieceScan, PieceStep};
 pub use read::{ReadRun, ReadStep, RowEvaluator, RowSink, bounds_of, read_row, remaining};
 pub use readers::Readers;
 pub use write::{
-    Evaluated, delete_matches, evaluate_insert_conflict, evaluate_update, generated_value, now_for,
-    store_error, store_value, timestamp_in_range,
+    Evaluated, RowChange, evaluate_insert_conflict, evaluate_operation, evaluate_update, generated_value,
+    now_for, store_error, store_value, timestamp_in_range,
 };

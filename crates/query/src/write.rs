@@ -10,7 +10,9 @@ use crate::read::{absorb, evaluation_error};
 use expression::context::{Context, Severity, Warnings};
 use expression::{ColumnSlot, Columns, Node, StoredRow};
 use protocol::SqlError;
-use protocol::program::{DeleteFilter, ROW_SIZE_MAX, UpdateProgram};
+use protocol::program::{
+    DeleteFilter, OnDuplicate, OperationResult, ROW_SIZE_MAX, Refusal, UpdateProgram, WriteOperation,
+};
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use types::store::IncorrectKind;
@@ -52,6 +54,66 @@ impl Columns for UpdateRow<'_> {
     }
 }
 
+/// The change that an operation makes.
+#[derive(Clone, PartialEq, Debug)]
+pub enum RowChange<'a> {
+    /// Nothing; this is the result.
+    None(OperationResult),
+    /// The row becomes these bytes (None: it is deleted).
+    Stage(OperationResult, Option<Cow<'a, [u8]>>),
+}
+
+/// The change that an operation makes to its row's newest version.
+pub fn evaluate_operation<'a>(
+    operation: &'a WriteOperation,
+    newest: Option<&[u8]>,
+    info: &TableAccessInfo,
+    warnings: &Warnings,
+) -> Result<RowChange<'a>, Refusal> {
+    let stored = |result, row: &'a [u8]| RowChange::Stage(result, Some(Cow::Borrowed(row)));
+    match operation {
+        WriteOperation::Insert { key, row, on_duplicate } => match (newest, on_duplicate) {
+            (None, _) => Ok(stored(OperationResult::Inserted, row)),
+            (Some(_), OnDuplicate::Fail) => Err(Refusal::Duplicate { key: key.clone() }),
+            (Some(_), OnDuplicate::Ignore) => Ok(RowChange::None(OperationResult::Duplicate)),
+            (Some(_), OnDuplicate::Replace) => Ok(stored(OperationResult::Replaced, row)),
+            (Some(old), OnDuplicate::Update(program)) => {
+                let evaluated = evaluate_insert_conflict(program, info, old, row, warnings);
+                Ok(change_of(evaluated.map_err(Refusal::Error)?))
+            }
+        },
+        WriteOperation::Put { row, .. } => Ok(stored(OperationResult::Stored, row)),
+        WriteOperation::Update { program, .. } => match newest {
+            None => Ok(RowChange::None(OperationResult::NotMatched)),
+            Some(old) => {
+                Ok(change_of(evaluate_update(program, info, old, warnings).map_err(Refusal::Error)?))
+            }
+        },
+        WriteOperation::Delete { filter, .. } => {
+            let Some(old) = newest else {
+                return Ok(RowChange::None(OperationResult::NotMatched));
+            };
+            let matches = match filter {
+                None => true,
+                Some(filter) => delete_matches(filter, info, old, warnings).map_err(Refusal::Error)?,
+            };
+            Ok(if matches {
+                RowChange::Stage(OperationResult::Deleted, None)
+            } else {
+                RowChange::None(OperationResult::NotMatched)
+            })
+        }
+    }
+}
+
+fn change_of(evaluated: Evaluated) -> RowChange<'static> {
+    match evaluated {
+        Evaluated::NotMatched => RowChange::None(OperationResult::NotMatched),
+        Evaluated::Unchanged => RowChange::None(OperationResult::Unchanged),
+        Evaluated::Changed(row) => RowChange::Stage(OperationResult::Updated, Some(Cow::Owned(row))),
+    }
+}
+
 /// UPDATE: the row as `program` changes it.
 pub fn evaluate_update(
     program: &UpdateProgram,
@@ -85,7 +147,7 @@ pub fn evaluate_insert_conflict(
 }
 
 /// DELETE: whether the row matches.
-pub fn delete_matches(
+fn delete_matches(
     filter: &DeleteFilter,
     info: &TableAccessInfo,
     row: &[u8],

@@ -34,7 +34,7 @@ pub(crate) enum Analyzed {
     /// It needs another step.
     Runs(Progress),
     /// The answer's only row.
-    Row(SelectRun),
+    Row(Box<SelectRun>),
 }
 
 impl Analyze {
@@ -62,6 +62,6 @@ impl Analyze {
         let measures = cx.core.client.measures.take().unwrap_or_default();
         let tree = analyzed(plan, &|step| measures.shown(step));
         let rows = Operator::rows(vec![vec![Value::text(&tree)]]);
-        Ok(Analyzed::Row(SelectRun::of_operator(rows)))
+        Ok(Analyzed::Row(Box::new(SelectRun::of_operator(rows))))
     }
 }

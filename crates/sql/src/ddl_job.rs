@@ -25,7 +25,7 @@
 //! Deliberately not here: what the steps are.
 
 mod backfill;
-mod copy;
+pub(crate) mod copy;
 mod fill;
 pub(crate) mod finisher;
 mod members;

@@ -27,6 +27,7 @@ mod config;
 mod ddl_job;
 mod durable;
 mod environment;
+mod key_chain;
 mod locks;
 mod module;
 mod nonce;
@@ -44,6 +45,7 @@ mod show;
 mod statement;
 mod statement_cache;
 mod statement_counts;
+mod temporary_ddl;
 mod variables;
 
 pub use config::{INSTANCES_MAX, SqlConfig};

@@ -105,12 +105,16 @@ impl SessionLocks {
     /// reading.
     pub(crate) fn check(&self, plan: &Plan) -> Result<(), SqlError> {
         let Some(tables) = &self.tables else { return Ok(()) };
-        if matches!(plan, Plan::Ddl(_)) {
+        if matches!(plan, Plan::Ddl(_)) || matches!(plan, Plan::Temporary(ddl) if ddl.rest.is_some()) {
             let text = "Can't execute the given command because you have active locked tables or an active transaction";
             return Err(SqlError::new(1192, text));
         }
         let changed: Vec<_> = plan.changed().map(|table| table.id).collect();
-        for table in plan.tables().into_iter().filter(|table| table.kind == TableKind::User) {
+        for table in plan
+            .tables()
+            .into_iter()
+            .filter(|table| table.kind == TableKind::User && !table.id.is_temporary())
+        {
             let name = &table.name;
             match tables.modes.iter().find(|(locked, _)| *locked == table.id) {
                 None => {

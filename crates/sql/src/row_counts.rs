@@ -6,6 +6,8 @@
 #[cfg(test)]
 mod tests;
 
+use executor::Client;
+use executor::temporary::{OWN, TemporaryTables};
 use memory::Guard;
 use planner::Statistics;
 use query::NodeMap;
@@ -17,22 +19,39 @@ const SAMPLE_ENTRIES: usize = 100;
 /// In a sample of one value: the share of all rows that is thought to have it.
 const ONE_VALUE_SHARE: f64 = 0.25;
 
-/// The counts that a map can tell.
+/// The counts that a map can tell, and a session of its temporary tables.
 #[derive(Clone, Copy)]
-pub(crate) struct LocalCounts<'a>(pub(crate) &'a NodeMap);
+pub(crate) struct LocalCounts<'a> {
+    map: &'a NodeMap,
+    own: Option<&'a TemporaryTables>,
+}
+
+impl<'a> LocalCounts<'a> {
+    pub(crate) fn new(map: &'a NodeMap, client: &'a Client) -> Self {
+        Self { map, own: client.transaction.own() }
+    }
+}
 
 impl Statistics for LocalCounts<'_> {
     fn row_count(&self, table: &TableDefinition) -> Option<u64> {
-        estimated_row_count(self.0, table)
+        if table.id.is_temporary() {
+            return self.own?.row_count(table.id);
+        }
+        estimated_row_count(self.map, table)
     }
 
     fn entries_per_key(&self, table: &TableDefinition, index: IndexId, parts: usize) -> Option<f64> {
-        let layout = &self.0.table(table.id)?.layout;
         let parts = table.index(index)?.parts.get(..parts)?;
-        let slots = self.0.slots_of(table.id);
-        let readers = slots.iter().filter_map(|slot| self.0.reader(table.id, *slot));
+        let encoder = KeyEncoder::new(table, parts);
+        if table.id.is_temporary() {
+            let (info, reader) = (self.own?.info(table.id)?, self.own?.reader(table.id)?);
+            return sampled((reader, OWN), index, &encoder, parts, &info.layout);
+        }
+        let layout = &self.map.table(table.id)?.layout;
+        let slots = self.map.slots_of(table.id);
+        let readers = slots.iter().filter_map(|slot| self.map.reader(table.id, *slot));
         let reader = readers.max_by_key(|reader| reader.row_count())?;
-        let here = sampled(reader, index, &KeyEncoder::new(table, parts), parts, layout)?;
+        let here = sampled((reader, Visibility::Stale), index, &encoder, parts, layout)?;
         // A value that is there once is there once in all; others lie in all partitions.
         Some(1.0 + (here - 1.0) * count_of(slots.len()))
     }
@@ -45,7 +64,7 @@ fn count_of(count: usize) -> f64 {
 
 /// Entries for each value in the sample of a fragment; None: it has none.
 fn sampled(
-    reader: &Reader,
+    (reader, visibility): (&Reader, Visibility),
     index: IndexId,
     encoder: &KeyEncoder,
     parts: &[KeyPart],
@@ -54,7 +73,7 @@ fn sampled(
     let guard = Guard::enter();
     let is_backward = parts.first().is_some_and(|part| !part.descending);
     let direction = if is_backward { Direction::Backward } else { Direction::Forward };
-    let cursor = reader.scan(&guard, index, KeyBounds::ALL, direction, Visibility::Stale).ok()?;
+    let cursor = reader.scan(&guard, index, KeyBounds::ALL, direction, visibility).ok()?;
     let (mut entries, mut values) = (0, 0);
     let (mut last, mut key) = (Vec::new(), Vec::new());
     for item in cursor.take(SAMPLE_ENTRIES) {

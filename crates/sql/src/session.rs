@@ -27,6 +27,7 @@
 //! Invariants: replies are in the order of commands; the sequence number of the next packet is `core.sequence`; a
 //! statement is running only in `Ready`.
 
+mod chain;
 mod client_memory;
 mod commands;
 mod connection;
@@ -448,6 +449,7 @@ impl Session {
         } else {
             self.core.client.transaction.abort(&mut env.executor())
         }
+        self.core.client.transaction.drop_own();
         self.core.locks.release_all(env);
         // This comes behind the abort, which drops a request that has not begun: the rest is held at its primary.
         waive_outcome(env, under_way);

@@ -98,6 +98,7 @@ impl SessionCore {
             select_limit: self.variables.limits.select,
             recursion_depth_max: self.variables.limits.recursion_depth,
             reads_stale: self.variables.reads_stale,
+            joining: self.variables.limits.joining,
             zero_draws: !self.variables.modes.no_auto_value_on_zero,
             counts_found: self.capabilities.contains(Capabilities::FOUND_ROWS),
         }
@@ -287,6 +288,7 @@ impl SessionCore {
     /// Resets the session for COM_RESET_CONNECTION and COM_CHANGE_USER: an open transaction is aborted.
     pub(crate) fn reset(&mut self, env: &mut Environment<'_>) {
         self.client.transaction.abort(&mut env.executor());
+        self.client.transaction.drop_own();
         self.locks.release_all(env);
         self.client.transaction.set_locked_tables(None);
         self.forget_requests(env);

@@ -7,7 +7,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | `virtual_tables` | all virtual tables by name; how they are declared |
-//! | `information_schema`, `performance_schema`, `mysql`, `ndbinfo` | their declarations |
+//! | `information_schema`, `performance_schema`, `instruments`, `mysql`, `ndbinfo` | their declarations |
 //! | `schema_rows` | rows about databases, tables, columns and keys |
 //! | `account_rows` | rows about accounts |
 //! | `grants` | rows about privileges and roles |
@@ -34,6 +34,7 @@ mod account_rows;
 mod engine_status;
 mod grants;
 mod information_schema;
+mod instruments;
 pub(crate) mod known_tables;
 mod mysql;
 mod ndbinfo;
@@ -51,12 +52,13 @@ pub(crate) use reader::{VirtualReader, operator_of};
 pub(crate) use schema_rows::database_exists;
 pub(crate) use statement::{columns_of, field_list};
 
-use crate::variables::SessionVariables;
+use crate::variables::{SessionVariables, UserVariables};
+use planner::Statistics;
 use planner::plan::VirtualTable;
 use protocol::module::TlsSession;
 use protocol::signal::InfoTable;
 use pruning::Pruning;
-use types::{PrivilegeSet, Schema, TableDefinition, UserName, Value};
+use types::{PrivilegeSet, Schema, UserName, Value};
 use virtual_tables::{Origin, Registry, Respondents, Shape};
 
 /// The facts of a session that may be shown.
@@ -64,10 +66,14 @@ use virtual_tables::{Origin, Registry, Respondents, Shape};
 pub(crate) struct ShowContext<'a> {
     /// The catalogue.
     pub(crate) schema: &'a Schema,
+    /// The session's temporary tables: SHOW COLUMNS and its like show them, lists do not.
+    pub(crate) temporary: Option<&'a Schema>,
     /// The virtual tables that there are.
     pub(crate) virtual_tables: &'static Registry,
     /// The session's variables.
     pub(crate) variables: &'a SessionVariables,
+    /// The variables that it has set under names of its own.
+    pub(crate) user_variables: &'a UserVariables,
     /// CURRENT_USER(): name and host pattern.
     pub(crate) account: (&'a str, &'a str),
     /// CONNECTION_ID().
@@ -84,8 +90,8 @@ pub(crate) struct ShowContext<'a> {
     pub(crate) status: &'a Status,
     /// The diagnostics of the statement before.
     pub(crate) diagnostics: &'a [Diagnostic<'a>],
-    /// About how many rows a table has; None: not known here. See `row_counts`.
-    pub(crate) row_count: &'a dyn Fn(&TableDefinition) -> Option<u64>,
+    /// About how many rows tables have, as far as this node knows. See `row_counts`.
+    pub(crate) statistics: &'a dyn Statistics,
 }
 
 /// The values of SHOW STATUS; counts are since the node started.

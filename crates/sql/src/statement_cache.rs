@@ -32,6 +32,8 @@ pub(crate) struct CachedStatement {
     pub(crate) column_frames: Vec<u8>,
     /// How it runs if it is a point select.
     pub(crate) point: Option<crate::point_select::PointSelect>,
+    /// How it runs if it is a chain of keys.
+    pub(crate) chain: Option<Box<crate::key_chain::KeyChain>>,
     /// The character set of its results, if that is not UTF-8.
     pub(crate) results: Option<CharacterSet>,
     /// It changes a table whose commits are answered when they are durable.
@@ -47,9 +49,10 @@ impl CachedStatement {
         let narrow = results.and_then(Collation::narrow_set);
         // A row that is transcoded is not copied from storage to the client.
         let point = if narrow.is_none() { crate::point_select::PointSelect::of(&prepared) } else { None };
+        let chain = if narrow.is_none() { crate::key_chain::KeyChain::of(&prepared) } else { None };
         let asks_durable = asks_durable(&prepared.plan);
         let is_closed = prepared.plan.closed().next().is_some();
-        Self { prepared, column_frames, point, results: narrow, asks_durable, is_closed }
+        Self { prepared, column_frames, point, chain, results: narrow, asks_durable, is_closed }
     }
 }
 

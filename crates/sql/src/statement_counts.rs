@@ -7,7 +7,8 @@
 
 use catalogue::DdlRequest;
 use planner::plan::{
-    ChangeVerb, InsertConflict, NamedStatement, Plan, SetTarget, Show, TableMaintenance, TransactionStatement,
+    ChangeVerb, Diagnosed, InsertConflict, NamedStatement, Plan, SetTarget, Show, TableMaintenance,
+    TransactionStatement,
 };
 
 /// MySQL's kinds, by name.
@@ -276,6 +277,7 @@ fn kind_of(plan: &Plan) -> Option<usize> {
         Plan::Change(_) => kind!("delete_multi"),
         Plan::Explain { .. } => kind!("explain_other"),
         Plan::Ddl(ddl) => kind_of_ddl(&ddl.request),
+        Plan::Temporary(ddl) => kind_of_ddl(&ddl.request),
         Plan::Transaction(transaction) => match transaction {
             TransactionStatement::Begin { .. } => kind!("begin"),
             TransactionStatement::Commit => kind!("commit"),
@@ -341,8 +343,12 @@ fn kind_of_show(what: &Show) -> Option<usize> {
         Show::TableStatus { .. } => kind!("show_table_status"),
         Show::Variables { .. } => kind!("show_variables"),
         Show::Status => kind!("show_status"),
-        Show::Warnings => kind!("show_warnings"),
-        Show::Errors => kind!("show_errors"),
+        Show::Diagnostics { which: Diagnosed::All, .. } | Show::DiagnosticsCount(Diagnosed::All) => {
+            kind!("show_warnings")
+        }
+        Show::Diagnostics { which: Diagnosed::Errors, .. } | Show::DiagnosticsCount(Diagnosed::Errors) => {
+            kind!("show_errors")
+        }
         Show::Engines => kind!("show_storage_engines"),
         Show::EngineStatus(_) => kind!("show_engine_status"),
         Show::CharacterSets => kind!("show_charsets"),

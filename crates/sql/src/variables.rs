@@ -26,6 +26,7 @@ use table::DURABILITY;
 pub(crate) use table::{Definition, Kind, TABLE, VERSION, definition};
 pub(crate) use user::UserVariables;
 
+use executor::Joining;
 use expression::SqlMode;
 use expression::aggregate::GROUP_CONCAT_SIZE_MAX;
 use locales::LOCALES;
@@ -124,6 +125,8 @@ pub(crate) struct Limits {
     pub(crate) select: u64,
     /// cte_max_recursion_depth.
     pub(crate) recursion_depth: u32,
+    /// optimizer_switch, the part that is about joins.
+    pub(crate) joining: Joining,
 }
 
 /// The modes that sql_mode names.
@@ -161,7 +164,7 @@ impl Default for SessionVariables {
 
             max_allowed_packet: 64 << 20,
 
-            limits: Limits { select: u64::MAX, recursion_depth: 1_000 },
+            limits: Limits { select: u64::MAX, recursion_depth: 1_000, joining: Joining::Chosen },
             is_read_only: false,
             reads_stale: false,
             awaits_durable: false,
@@ -568,6 +571,7 @@ impl SessionVariables {
             "transaction_read_only" | "tx_read_only" => self.is_read_only = bool_of(value) == Some(true),
             "durability" => self.awaits_durable = shown(value) != "memory" && !self.is_diskless(),
             "latsdb_stale_reads" => self.reads_stale = bool_of(value) == Some(true),
+            "optimizer_switch" => self.limits.joining = joining(&shown(value)),
             "sql_mode" => self.modes = Modes::of(&shown(value)),
             "group_concat_max_len" => self.group_concat_size_max = narrow(integer()),
             "timestamp" => self.timestamp = fixed_timestamp(value),
@@ -594,6 +598,18 @@ impl SessionVariables {
         }
         self.derive();
         Ok(())
+    }
+}
+
+/// The way that is left to joins whose right rows may be looked up or gathered.
+fn joining(switches: &str) -> Joining {
+    let has = |switch: &str| switches.split(',').any(|part| part.trim().eq_ignore_ascii_case(switch));
+    if has("hash_join=off") {
+        Joining::LookedUp
+    } else if has("batched_key_access=off") {
+        Joining::Gathered
+    } else {
+        Joining::Chosen
     }
 }
 

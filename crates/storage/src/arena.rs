@@ -16,7 +16,7 @@
 use crate::ordered_index;
 use memory::heap::footprint;
 use memory::quiescence::{self, Period};
-use memory::{MemoryManager, RegionFull, Urgency};
+use memory::{HeapKind, MemoryManager, RegionFull, Urgency};
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -61,6 +61,7 @@ pub struct Reclaimed {
 pub(crate) struct Arena {
     memory: Arc<MemoryManager>,
     heap: usize,
+    kind: HeapKind,
     data_bytes: u64,
     index_bytes: u64,
     retired_bytes: u64,
@@ -82,9 +83,10 @@ pub(crate) struct Arena {
 unsafe impl Send for Arena {}
 
 impl Arena {
-    pub(crate) fn new(memory: Arc<MemoryManager>) -> Self {
+    pub(crate) fn new(memory: Arc<MemoryManager>, kind: HeapKind) -> Self {
         Self {
-            heap: memory.heap_of_this_thread(),
+            heap: memory.heap_of_this_thread(kind),
+            kind,
             memory,
             data_bytes: 0,
             index_bytes: 0,
@@ -230,8 +232,7 @@ impl Arena {
         self.closed.push_back((quiescence::begin_period(), batch));
         let bytes = std::mem::take(&mut self.open_bytes);
         if !self.is_condemned {
-            self.announced += bytes;
-            self.memory.announce(bytes);
+            self.announce(bytes);
         }
     }
 
@@ -239,7 +240,13 @@ impl Arena {
     pub(crate) fn condemn(&mut self) {
         if !self.is_condemned {
             self.is_condemned = true;
-            let bytes = self.data_bytes + self.index_bytes + self.open_bytes;
+            self.announce(self.data_bytes + self.index_bytes + self.open_bytes);
+        }
+    }
+
+    /// Nobody waits for QueryMemory.
+    fn announce(&mut self, bytes: u64) {
+        if self.kind == HeapKind::Stored {
             self.announced += bytes;
             self.memory.announce(bytes);
         }

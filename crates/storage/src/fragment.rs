@@ -29,7 +29,7 @@ use crate::row::{Keyed, Row};
 use crate::shared::{Core, Index, IndexSet, Owner, add_entry, free_unseen, version_of};
 use crate::version::{Version, VersionState};
 use crate::{FragmentDefinition, Reader, RowHandle};
-use memory::{MemoryManager, PAGE_BYTES, RegionFull, Urgency};
+use memory::{HeapKind, MemoryManager, PAGE_BYTES, RegionFull, Urgency};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -163,7 +163,17 @@ impl Fragment {
     /// An empty fragment; takes no DataMemory. It shares pages with the other fragments that the calling thread makes.
     #[must_use]
     pub fn new(definition: Arc<FragmentDefinition>, memory: Arc<MemoryManager>) -> Self {
-        let core = Arc::new(Core::new(definition, Arena::new(memory)));
+        Self::of_kind(HeapKind::Stored, definition, memory)
+    }
+
+    /// The same for a table of one session, whose rows take QueryMemory.
+    #[must_use]
+    pub fn temporary(definition: Arc<FragmentDefinition>, memory: Arc<MemoryManager>) -> Self {
+        Self::of_kind(HeapKind::Temporary, definition, memory)
+    }
+
+    fn of_kind(kind: HeapKind, definition: Arc<FragmentDefinition>, memory: Arc<MemoryManager>) -> Self {
+        let core = Arc::new(Core::new(definition, Arena::new(memory, kind)));
         Self { core, tally: Tally::default(), _not_shared: PhantomData }
     }
 

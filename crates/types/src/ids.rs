@@ -29,6 +29,23 @@ id!(
     /// One life of a node: a process start. Unique per node id, given out by the control plane.
     Incarnation(u32)
 );
+impl TableId {
+    /// The first id of temporary tables. Such a table belongs to one session; sessions have tables of the same ids.
+    pub const FIRST_TEMPORARY: Self = Self(1 << 31);
+
+    /// Whether it is a table of one session, or the hidden table of one.
+    #[must_use]
+    #[inline]
+    pub const fn is_temporary(self) -> bool {
+        self.0 >= Self::FIRST_TEMPORARY.0
+    }
+}
+
+impl SlotId {
+    /// Where the temporary tables of a session lie: in no slot of the cluster.
+    pub const SESSION: Self = Self(u32::MAX - 1);
+}
+
 id!(
     /// A slot has one stream of writes, one table of locks and one primary. Slot 0 holds the system tables and lives on
     /// every data node.

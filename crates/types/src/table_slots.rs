@@ -110,6 +110,9 @@ impl SlotTerms {
     /// names and the cluster does not have are omitted.
     #[must_use]
     pub fn slots_of(&self, table: &TableDefinition) -> Vec<SlotId> {
+        if table.id.is_temporary() {
+            return vec![SlotId::SESSION];
+        }
         match table.kind {
             TableKind::System => vec![SlotId(0)],
             TableKind::User | TableKind::UniqueIndex { .. } | TableKind::Copy { .. } | TableKind::New => {

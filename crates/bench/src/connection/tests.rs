@@ -22,6 +22,45 @@ fn a_server_that_answers() {
 }
 
 #[test]
+fn a_statement_is_prepared_once() {
+    let mut connection = Connection::open(floor_address(), PATIENCE).unwrap();
+    for _ in 0..2 {
+        let Ok(Answer::Rows(rows)) = connection.execute("SELECT ?", &[ParameterValue::Int(1)]) else {
+            panic!("no rows")
+        };
+        assert_eq!(rows[0][0].as_ref().map(String::len), Some(119));
+    }
+    assert_eq!(connection.prepared.len(), 1);
+}
+
+#[test]
+fn binary_values_are_told_as_text() {
+    let date = mysql_protocol::Date { year: 1998, month: 9, day: 2 };
+    let moment = mysql_protocol::DateTime {
+        year: 2024,
+        month: 1,
+        day: 2,
+        hour: 3,
+        minute: 4,
+        second: 5,
+        microsecond: 0,
+    };
+    let time =
+        mysql_protocol::Time { negative: true, days: 1, hours: 2, minutes: 3, seconds: 4, microseconds: 50 };
+    let told = [
+        Value::Int(-7),
+        Value::UInt(8),
+        Value::Double(0.5),
+        Value::Date(date),
+        Value::DateTime(moment),
+        Value::Time(time),
+    ]
+    .map(|value| text_of(value).unwrap_or_default());
+    assert_eq!(told, ["-7", "8", "0.5", "1998-09-02", "2024-01-02 03:04:05", "-26:03:04.000050"]);
+    assert_eq!(text_of(Value::Null), None);
+}
+
+#[test]
 fn a_server_that_is_silent_is_lost() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let patience = Patience { connect: Duration::from_millis(50), ..PATIENCE };

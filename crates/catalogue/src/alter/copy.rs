@@ -21,11 +21,23 @@ use crate::table::{self, TableIds, hidden_tables};
 use crate::{check, error};
 use expression::{ColumnSlot, Expression};
 use protocol::SqlError;
-use protocol::program::TableRef;
+use protocol::program::{StatementContext, TableRef};
 use types::{
     ColumnIndex, DefaultValue, IndexDefinition, IndexId, IndexKind, TableDefinition, TableId, TableKind,
     Value,
 };
+
+/// A table that takes the place of another one, and its rows.
+pub(crate) struct Rewritten {
+    pub(crate) copy: TableDefinition,
+    pub(crate) hidden: Vec<TableDefinition>,
+    /// For each column of the copy the one of the old table that has its values.
+    pub(crate) columns: Vec<Option<ColumnIndex>>,
+    /// The next AUTO_INCREMENT value is above this one, whatever the rows have.
+    pub(crate) at_least: u64,
+    /// Values are converted in it.
+    pub(crate) context: StatementContext,
+}
 
 impl Change<'_> {
     /// ADD KEY and ADD PRIMARY KEY: the copy has them from the start.
@@ -58,16 +70,10 @@ impl Change<'_> {
         Ok(())
     }
 
-    pub(super) fn plan_copy(mut self, ids: &mut TableIds) -> Result<Planned, SqlError> {
-        if !self.after.has_primary_key() {
-            return Err(SqlError::unsupported("ALTER TABLE … DROP PRIMARY KEY without another one"));
-        }
-        key::check_auto_increment(&self.after)?;
-        key::sort(&mut self.after);
-        let copy = self.copy(ids)?;
-        let hidden = hidden_tables(&copy);
-        table::check_made(&copy);
-        let (before, version) = (self.before, self.before.version);
+    pub(super) fn plan_copy(self, ids: &mut TableIds) -> Result<Planned, SqlError> {
+        let before = self.before;
+        let Rewritten { copy, hidden, columns, at_least, context } = self.rewritten(ids)?;
+        let version = before.version;
         let at = |version: u32, copied_to: Option<TableId>| {
             SchemaChange::PutTable(TableDefinition { version, copied_to, ..before.clone() })
         };
@@ -79,14 +85,12 @@ impl Change<'_> {
             closed.push(SchemaChange::PutSequence { table: copy.id, next: 1 });
             back.push(SchemaChange::DropSequence { table: copy.id });
         }
-        let source = |origin: &ColumnIndex| Some(*origin).filter(|origin| !self.is_new(*origin));
-        let columns = self.origins.iter().map(source).collect();
         let task = TableCopy {
             from: TableRef { id: before.id, version: version + 2 },
             to: TableRef { id: copy.id, version: copy.version },
             columns,
-            at_least: self.raised.unwrap_or(0),
-            context: self.context,
+            at_least,
+            context,
         };
         let mut named = drop_table_changes(before);
         named.push(SchemaChange::PutTable(TableDefinition { version: 2, kind: TableKind::User, ..copy }));
@@ -101,6 +105,22 @@ impl Change<'_> {
         ];
         let undo = vec![Step::Write { changes: back, undo: None }, Step::Install];
         Ok(Planned { steps, undo, ..Planned::default() })
+    }
+
+    /// The table as it will be, and how its rows come there.
+    pub(super) fn rewritten(mut self, ids: &mut TableIds) -> Result<Rewritten, SqlError> {
+        if !self.after.has_primary_key() {
+            return Err(SqlError::unsupported("ALTER TABLE … DROP PRIMARY KEY without another one"));
+        }
+        key::check_auto_increment(&self.after)?;
+        key::sort(&mut self.after);
+        let copy = self.copy(ids)?;
+        let hidden = hidden_tables(&copy);
+        table::check_made(&copy);
+        let source = |origin: &ColumnIndex| Some(*origin).filter(|origin| !self.is_new(*origin));
+        let columns = self.origins.iter().map(source).collect();
+        let at_least = self.raised.unwrap_or(0);
+        Ok(Rewritten { copy, hidden, columns, at_least, context: self.context })
     }
 
     /// The table as it will be, under new ids.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::MemoryConfig;
+use crate::{MemoryConfig, Region};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -18,8 +18,9 @@ fn whole_chunks_go_back_to_the_system() {
     let memory = MemoryManager::prepared(MemoryConfig::with_data_memory(64 << 20), prepare);
     let pool = memory.pages();
     assert_eq!(chunks_held(pool), 0);
-    let mut pages: Vec<_> =
-        (0..PAGES_IN_CHUNK * 4).map(|_| pool.allocate(&memory, Urgency::Normal).unwrap()).collect();
+    let mut pages: Vec<_> = (0..PAGES_IN_CHUNK * 4)
+        .map(|_| pool.allocate(&memory, Region::DataMemory, Urgency::Normal).unwrap())
+        .collect();
     // The fifth is the spare, prepared while the fourth was begun.
     assert_eq!((chunks_held(pool), prepared.load(Ordering::Relaxed)), (5, 5));
     assert_eq!(memory.used(Region::DataMemory), 4 * CHUNK_BYTES as u64);
@@ -30,15 +31,15 @@ fn whole_chunks_go_back_to_the_system() {
     assert!(addresses.iter().all(|address| address.is_multiple_of(PAGE_BYTES)));
     for page in pages.drain(1..) {
         // SAFETY: it came from this pool and is not used again.
-        unsafe { pool.free(&memory, page) };
+        unsafe { pool.free(&memory, Region::DataMemory, page) };
     }
     // The one with a page in use, and the spares.
     assert_eq!(chunks_held(pool), 1 + SPARES_MAX);
-    let again = pool.allocate(&memory, Urgency::Normal).unwrap();
+    let again = pool.allocate(&memory, Region::DataMemory, Urgency::Normal).unwrap();
     assert_eq!(chunks_held(pool), 1 + SPARES_MAX);
     for page in [again, pages[0]] {
         // SAFETY: it came from this pool and is not used again.
-        unsafe { pool.free(&memory, page) };
+        unsafe { pool.free(&memory, Region::DataMemory, page) };
     }
     assert_eq!(chunks_held(pool), SPARES_MAX);
     assert_eq!(memory.used(Region::DataMemory), 0);
@@ -53,19 +54,20 @@ fn a_page_taken_and_freed_in_turn_does_not_visit_the_system() {
     });
     let memory = MemoryManager::prepared(MemoryConfig::with_data_memory(64 << 20), prepare);
     let pool = memory.pages();
-    let full: Vec<_> =
-        (0..PAGES_IN_CHUNK).map(|_| pool.allocate(&memory, Urgency::Normal).unwrap()).collect();
+    let full: Vec<_> = (0..PAGES_IN_CHUNK)
+        .map(|_| pool.allocate(&memory, Region::DataMemory, Urgency::Normal).unwrap())
+        .collect();
     let mut visits = Vec::new();
     for _ in 0..3 {
-        let page = pool.allocate(&memory, Urgency::Normal).unwrap();
+        let page = pool.allocate(&memory, Region::DataMemory, Urgency::Normal).unwrap();
         visits.push(prepared.load(Ordering::Relaxed));
         // SAFETY: it came from this pool and is not used again.
-        unsafe { pool.free(&memory, page) };
+        unsafe { pool.free(&memory, Region::DataMemory, page) };
     }
     assert_eq!(visits, [3, 3, 3]);
     for page in full {
         // SAFETY: as above.
-        unsafe { pool.free(&memory, page) };
+        unsafe { pool.free(&memory, Region::DataMemory, page) };
     }
 }
 
@@ -79,11 +81,13 @@ fn empty_chunks_are_given_back_one_at_a_time_and_used_again() {
     let memory = MemoryManager::prepared(MemoryConfig::with_data_memory(64 << 20), prepare);
     let pool = memory.pages();
     let take = |chunks: usize| -> Vec<_> {
-        (0..PAGES_IN_CHUNK * chunks).map(|_| pool.allocate(&memory, Urgency::Normal).unwrap()).collect()
+        (0..PAGES_IN_CHUNK * chunks)
+            .map(|_| pool.allocate(&memory, Region::DataMemory, Urgency::Normal).unwrap())
+            .collect()
     };
     let free = |pages: Vec<NonNull<u8>>| {
         // SAFETY: they came from this pool and are not used again.
-        pages.into_iter().for_each(|page| unsafe { pool.free(&memory, page) });
+        pages.into_iter().for_each(|page| unsafe { pool.free(&memory, Region::DataMemory, page) });
     };
     let give_back = || {
         let mut given = Vec::new();

@@ -27,7 +27,9 @@ mod fragments;
 
 use crate::mutants::{self, Mutant};
 use durability::pace::{self, FragmentState, Limits, Next};
-use durability::{Codec, FragmentCheckpoint, Manifest, Manifests, PiecePlace, Position, SealedPiece, Writer};
+use durability::{
+    Codec, FragmentCheckpoint, LogLevel, Manifest, Manifests, PiecePlace, Position, SealedPiece, Writer,
+};
 use fragments::Fragments;
 use protocol::control::GroupId;
 use protocol::disk::{DiskAnswer, DiskError, DiskLane, DiskOperation, DiskRequest, FileName};
@@ -481,13 +483,17 @@ impl Checkpoints {
         };
         let states = self.fragments.states(|position| writer.held_from(position));
         let chosen = choose(states, writer.held_from(writer.next()));
-        let left: VecDeque<Planned> = chosen.into_iter().filter_map(planned).collect();
-        if !left.is_empty() && !self.is_rested(now, writer) {
+        let mut left: VecDeque<Planned> = chosen.into_iter().filter_map(planned).collect();
+        let holds_too_much = self.holds_too_much(writer);
+        if holds_too_much {
+            // This comes first, and soon: the log may be so full that nobody writes.
+            left.clear();
+        } else if !left.is_empty() && !self.is_rested(now, writer) {
             return false;
         }
         let is_outdated =
             || !self.fragments.outdated(&BTreeSet::new(), |position| writer.held_from(position)).is_empty();
-        if left.is_empty() && !is_outdated() && !self.holds_too_much(writer) {
+        if left.is_empty() && !is_outdated() && !holds_too_much {
             self.speed.is_news = false;
             return false;
         }
@@ -497,14 +503,20 @@ impl Checkpoints {
         if is_read { self.await_epoch(writer, outputs) } else { self.end_step(Step::Resting) }
     }
 
-    /// Whether the rest behind the last piece is over. It is looked at again soon: the log fills meanwhile.
+    /// Whether the rest behind the last piece is over. It is looked at again soon: the log fills meanwhile. There is no
+    /// rest while the log is nearly full: writes may wait, and then its rate says nothing.
     fn is_rested(&mut self, now: Now, writer: &Writer) -> bool {
         if self.speed.next_at > now.monotonic && matches!(self.step, Step::Resting) {
             return false;
         }
         let (limits, states) = (self.limits(), self.fragments.states(|position| writer.held_from(position)));
         let held = states.iter().map(|state| state.held).max().unwrap_or(0);
-        let until = self.speed.rest_until(limits.speed(&states), limits.rest_factor(held));
+        let (speed, factor) = if writer.level() >= LogLevel::High {
+            (self.config.speed_max, 0)
+        } else {
+            (limits.speed(&states), limits.rest_factor(held))
+        };
+        let until = self.speed.rest_until(speed, factor);
         self.speed.next_at = until.min(now.monotonic + LOOK_AGAIN);
         until <= now.monotonic
     }

@@ -1,12 +1,11 @@
 //! The marks of a log, as its node sees them.
 //!
-//! It knows when their epochs were closed, and how much of the log lies behind the newest one that is durable in the
-//! cluster.
+//! It knows when their epochs were closed, and how much of the log is not durable in the cluster.
 //!
 //! The log of each node says the master's time of an epoch, so that a restart can compare them.
 //!
-//! Invariant: `exposed` is never less than what stands behind the mark of the durable epoch. A mark of a newer epoch
-//! than D does not end it, though D may have reached all that it covers.
+//! Invariant: `exposed` is never less than the entries of the log with epochs above D. Those may stand before the mark
+//! of D: rows of an epoch are published while the one before it is being closed.
 //!
 //! Deliberately not here: what a block is (`durability`), and blocks that no disk has (`RedoRoom`).
 
@@ -24,10 +23,13 @@ const REMEMBERED_MAX: usize = 4_096;
 pub(super) struct Marks {
     /// Epochs that are closed and have no mark, with the master's time.
     closed: VecDeque<(Epoch, u64)>,
-    /// Marks that are not durable, and how long the log was behind them.
-    marked: VecDeque<(Epoch, u64)>,
-    /// How long it was behind the mark of the newest durable epoch.
-    durable: u64,
+    /// Bytes of blocks that are not durable, by the highest epoch in them, which ascend. A block that comes late counts
+    /// with the newest ones.
+    undurable: VecDeque<(Epoch, u64)>,
+    /// All of them.
+    exposed: u64,
+    /// D, as far as it was told.
+    durable: Epoch,
     /// Bytes that `RedoRoom` counts for this module.
     pub(super) counted: u64,
 }
@@ -52,22 +54,32 @@ impl Marks {
         closed_at_us
     }
 
-    /// The log has the mark of this epoch; so many bytes were pushed by then.
-    pub(super) fn mark(&mut self, epoch: Epoch, pushed: u64) {
-        if self.marked.len() < REMEMBERED_MAX {
-            self.marked.push_back((epoch, pushed));
+    /// The log gets a block of so many bytes, in which this is the highest epoch.
+    pub(super) fn push(&mut self, highest: Epoch, bytes: u64) {
+        if highest <= self.durable {
+            return;
+        }
+        self.exposed += bytes;
+        let is_full = self.undurable.len() >= REMEMBERED_MAX;
+        match self.undurable.back_mut() {
+            Some((newest, total)) if *newest >= highest || is_full => {
+                *newest = highest.max(*newest);
+                *total += bytes;
+            }
+            Some(_) | None => self.undurable.push_back((highest, bytes)),
         }
     }
 
     /// D has grown.
     pub(super) fn end(&mut self, durable: Epoch) {
-        while let Some((_, pushed)) = self.marked.pop_front_if(|(epoch, _)| *epoch <= durable) {
-            self.durable = pushed;
+        self.durable = durable.max(self.durable);
+        while let Some((_, bytes)) = self.undurable.pop_front_if(|(highest, _)| *highest <= durable) {
+            self.exposed -= bytes;
         }
     }
 
-    /// Bytes of the log that are not durable, of all that were pushed.
-    pub(super) fn exposed(&self, pushed: u64) -> u64 {
-        pushed - self.durable
+    /// Bytes of the log that are not durable.
+    pub(super) fn exposed(&self) -> u64 {
+        self.exposed
     }
 }

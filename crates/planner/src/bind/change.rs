@@ -23,6 +23,7 @@ pub(super) type Assigned = Vec<(ColumnIndex, Option<Expression>)>;
 /// A change whose parts are bound.
 pub(super) struct Change {
     pub(super) verb: ChangeVerb,
+    pub(super) ignore: bool,
     pub(super) draft: Draft,
     pub(super) scope: Scope,
     /// Positions in the scope of the tables that are changed.
@@ -61,8 +62,8 @@ impl Binder<'_> {
             None => None,
         };
         let verb = if change.deleted.is_some() { ChangeVerb::Delete } else { ChangeVerb::Update };
-        let (order_by, limit) = (Vec::new(), Limit::default());
-        self.changed(before, Change { verb, draft, scope, targets, selection, order_by, limit })
+        let (ignore, order_by, limit) = (change.ignore, Vec::new(), Limit::default());
+        self.changed(before, Change { verb, ignore, draft, scope, targets, selection, order_by, limit })
     }
 
     /// The table of FROM that an assigned column is of.
@@ -84,7 +85,7 @@ impl Binder<'_> {
 
     /// The plan of a change. It reads the common table expressions behind the first `before`.
     pub(super) fn changed(&mut self, before: usize, change: Change) -> Result<Bound, SqlError> {
-        let Change { verb, draft, scope, targets, selection, order_by, limit } = change;
+        let Change { verb, ignore, draft, scope, targets, selection, order_by, limit } = change;
         if self.volatile.calls > self.variables.uses {
             return Err(SqlError::unsupported("RAND() and its like in a change of rows that a query finds"));
         }
@@ -94,8 +95,9 @@ impl Binder<'_> {
             let table = scope.tables[position].definition.clone();
             let alias = scope.tables[position].alias.clone();
             self.check_target(verb, &scope, position, &assigned)?;
-            if planned.iter().any(|other| other.found.table.id == table.id) {
-                return Err(SqlError::unsupported("a change of a table under two names"));
+            let is_same = |other: &&Target| other.found.table.id == table.id;
+            if let Some(other) = planned.iter().find(is_same) {
+                check_keys_stay(&table, (&other.found.alias, &alias), other, &assigned)?;
             }
             let columns = self.compared_columns(&table);
             let first = projection.len();
@@ -125,7 +127,7 @@ impl Binder<'_> {
         let conjuncts = selection.map(Expression::into_conjuncts).unwrap_or_default();
         let (mut query, _) = self.joined_plan((draft, &scope), conjuncts, body, limit, false)?;
         self.close_with(before, &mut query);
-        let plan = ChangePlan { verb, query, targets: planned };
+        let plan = ChangePlan { verb, ignore, query, targets: planned };
         Ok(Bound::without_rows(Plan::Change(Box::new(plan))))
     }
 
@@ -172,6 +174,29 @@ impl Binder<'_> {
         }
         Ok(())
     }
+}
+
+/// Refuses to change the keys of a table that is changed under two names: a row would be looked for by its old key.
+fn check_keys_stay(
+    table: &TableDefinition,
+    names: (&str, &str),
+    before: &Target,
+    assigned: &Assigned,
+) -> Result<(), SqlError> {
+    let is_key = |column: ColumnIndex| table.primary_key().iter().any(|part| part.column == column);
+    let mut columns = before
+        .assignments
+        .iter()
+        .map(|(column, _)| *column)
+        .chain(assigned.iter().map(|(column, _)| *column));
+    if columns.any(is_key) {
+        let text = format!(
+            "Primary key/partition key update is not allowed since the table is updated both as '{}' and '{}'.",
+            names.0, names.1
+        );
+        return Err(SqlError::new(1706, text));
+    }
+    Ok(())
 }
 
 /// The table of FROM that DELETE names: by its alias, if it has one.

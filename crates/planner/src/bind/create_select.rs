@@ -8,7 +8,7 @@ use super::ddl::{Siblings, column_of, column_type, sibling_table};
 use super::insert::generated_value;
 use super::scope::same_name;
 use super::{Binder, Bound};
-use crate::plan::{DdlPlan, FillPlan, InsertConflict, Plan, ResultColumn};
+use crate::plan::{DdlPlan, FillPlan, InsertConflict, Plan, ResultColumn, TemporaryPlan};
 use crate::statement::{ColumnClause, CreateSelect, CreateTableStatement, InsertKind};
 use catalogue::{ColumnSpec, DdlRequest, DefaultSpec, Nullability};
 use expression::Expression;
@@ -77,8 +77,12 @@ impl Binder<'_> {
             InsertKind::Replace => InsertConflict::Replace,
         };
         let fill = FillPlan { columns: filled, source, conflict };
-        let request = DdlRequest::CreateTable(Box::new(request));
-        Ok(Bound::without_rows(Plan::Ddl(Box::new(DdlPlan { request, fill: Some(Box::new(fill)) }))))
+        let (request, fill) = (DdlRequest::CreateTable(Box::new(request)), Some(Box::new(fill)));
+        if create.is_temporary {
+            let plan = TemporaryPlan { request, fill, like: None, commits: false, rest: None };
+            return Ok(Bound::without_rows(Plan::Temporary(Box::new(plan))));
+        }
+        Ok(Bound::without_rows(Plan::Ddl(Box::new(DdlPlan { request, fill }))))
     }
 }
 

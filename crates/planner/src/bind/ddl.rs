@@ -3,9 +3,9 @@
 
 use super::expression::{Place, hex_for_column};
 use super::scope::Scope;
-use super::{Binder, Bound, Clause};
+use super::{Binder, Bound, Clause, NamedTable};
 use crate::character_sets::{character_set_deprecation, collation_deprecation, resolved_collation};
-use crate::plan::Plan;
+use crate::plan::{Plan, TemporaryPlan};
 use crate::statement::{
     Account, AccountWithPassword, AlterClause, CollationClause, ColumnClause, CreateTableStatement,
     DdlStatement, DefaultClause, Statement, TableName as WrittenName, TableOptionsClause, TypeClause,
@@ -23,8 +23,18 @@ use types::{
     TableDefinition, TableId, TableKind, Value,
 };
 
+/// The plan of an ALTER TABLE whose clauses change nothing here.
+fn nothing_to_alter(table: &WrittenName, actions: &[AlterClause]) -> Plan {
+    let is_about_keys = actions.iter().any(|action| matches!(action, AlterClause::Keys));
+    let text = || format!("Table storage engine for '{}' doesn't have this option", table.name);
+    Plan::Nothing { note: is_about_keys.then(|| (1031, text())) }
+}
+
 impl Binder<'_> {
     pub(crate) fn ddl(&mut self, ddl: &DdlStatement) -> Result<Bound, SqlError> {
+        if let Some(plan) = self.temporary_ddl(ddl)? {
+            return Ok(Bound::without_rows(plan));
+        }
         let request = match ddl {
             DdlStatement::CreateDatabase { name, if_not_exists, collation } => DdlRequest::CreateDatabase {
                 name: name.clone(),
@@ -45,7 +55,7 @@ impl Binder<'_> {
                 Some(select) => return self.create_select(create, select),
                 None => DdlRequest::CreateTable(Box::new(self.create_table(create)?)),
             },
-            DdlStatement::CreateTableLike { table, if_not_exists, like } => DdlRequest::CreateTableLike {
+            DdlStatement::CreateTableLike { table, if_not_exists, like, .. } => DdlRequest::CreateTableLike {
                 table: self.full_name(table)?,
                 if_not_exists: *if_not_exists,
                 like: self.full_name(like)?,
@@ -54,7 +64,7 @@ impl Binder<'_> {
             DdlStatement::DropViews { views, if_exists } => {
                 DdlRequest::DropViews { views: self.full_names(views)?, if_exists: *if_exists }
             }
-            DdlStatement::DropTables { tables, if_exists } => {
+            DdlStatement::DropTables { tables, if_exists, .. } => {
                 DdlRequest::DropTables { tables: self.full_names(tables)?, if_exists: *if_exists }
             }
             DdlStatement::Truncate(table) => DdlRequest::Truncate { table: self.full_name(table)? },
@@ -67,13 +77,7 @@ impl Binder<'_> {
             }
             DdlStatement::AlterTable { table, actions, .. } => match self.alter_table(table, actions)? {
                 Some(request) => request,
-                None => {
-                    let is_about_keys = actions.iter().any(|action| matches!(action, AlterClause::Keys));
-                    let text =
-                        || format!("Table storage engine for '{}' doesn't have this option", table.name);
-                    let note = is_about_keys.then(|| (1031, text()));
-                    return Ok(Bound::without_rows(Plan::Nothing { note }));
-                }
+                None => return Ok(Bound::without_rows(nothing_to_alter(table, actions))),
             },
             DdlStatement::CreateUsers { users, options, if_not_exists } => DdlRequest::CreateUsers {
                 users: self.users(users)?,
@@ -111,6 +115,88 @@ impl Binder<'_> {
             DdlStatement::SetDefaultRoles { accounts, roles } => self.default_roles(accounts, roles),
         };
         Ok(Bound::ddl(request))
+    }
+
+    /// DDL of temporary tables; None: the statement is about other objects.
+    fn temporary_ddl(&mut self, ddl: &DdlStatement) -> Result<Option<Plan>, SqlError> {
+        let mut plan = TemporaryPlan {
+            request: DdlRequest::DropTables { tables: Vec::new(), if_exists: false },
+            fill: None,
+            like: None,
+            commits: true,
+            rest: None,
+        };
+        match ddl {
+            DdlStatement::CreateTable(create) if create.is_temporary && create.select.is_none() => {
+                plan.request = DdlRequest::CreateTable(Box::new(self.create_table(create)?));
+                plan.commits = false;
+            }
+            DdlStatement::CreateTableLike { table, if_not_exists, like, is_temporary: true } => {
+                plan.like = Some(self.stored_source(like)?);
+                let (table, like) = (self.full_name(table)?, self.full_name(like)?);
+                plan.request = DdlRequest::CreateTableLike { table, if_not_exists: *if_not_exists, like };
+                plan.commits = false;
+            }
+            DdlStatement::CreateTableLike { like, .. } if self.temporary(like).is_some() => {
+                return Err(SqlError::unsupported("CREATE TABLE … LIKE a temporary table"));
+            }
+            DdlStatement::DropTables { tables, if_exists, is_temporary } => {
+                let is_own = |table: &&WrittenName| *is_temporary || self.temporary(table).is_some();
+                let (own, others): (Vec<_>, Vec<_>) = tables.iter().partition(is_own);
+                if own.is_empty() {
+                    return Ok(None);
+                }
+                let names = |tables: Vec<&WrittenName>| -> Result<Vec<_>, SqlError> {
+                    tables.into_iter().map(|table| self.full_name(table)).collect()
+                };
+                let (if_exists, rest) = (*if_exists, names(others)?);
+                if !if_exists {
+                    self.check_there(&rest)?;
+                }
+                plan.request = DdlRequest::DropTables { tables: names(own)?, if_exists };
+                plan.rest = (!rest.is_empty()).then_some(DdlRequest::DropTables { tables: rest, if_exists });
+                plan.commits = !is_temporary;
+            }
+            DdlStatement::Truncate(table) if self.temporary(table).is_some() => {
+                plan.request = DdlRequest::Truncate { table: self.full_name(table)? };
+            }
+            DdlStatement::AlterTable { table, actions, .. } if self.temporary(table).is_some() => {
+                match self.alter_table(table, actions)? {
+                    Some(request) => plan.request = request,
+                    None => return Ok(Some(nothing_to_alter(table, actions))),
+                }
+            }
+            _ => return Ok(None),
+        }
+        Ok(Some(Plan::Temporary(Box::new(plan))))
+    }
+
+    /// The temporary table of that name.
+    fn temporary(&self, name: &WrittenName) -> Option<&Arc<TableDefinition>> {
+        let database = name.database.as_deref().or(self.context.database)?;
+        self.context.temporary_table(database, &name.name)
+    }
+
+    /// The table that CREATE TEMPORARY TABLE … LIKE names.
+    fn stored_source(&self, name: &WrittenName) -> Result<Arc<TableDefinition>, SqlError> {
+        match self.named_table(name)? {
+            NamedTable::Stored(table) => Ok(table),
+            NamedTable::View(_) | NamedTable::Virtual(..) => {
+                let text = format!("'{}' is not BASE TABLE", self.full_name(name)?);
+                Err(SqlError::new(1347, text))
+            }
+        }
+    }
+
+    /// 1051 if one of these stored tables is not there.
+    fn check_there(&self, tables: &[TableName]) -> Result<(), SqlError> {
+        let is_missing =
+            |table: &&TableName| self.context.schema.table(&table.database, &table.name).is_none();
+        let missing: Vec<String> = tables.iter().filter(is_missing).map(ToString::to_string).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        Err(catalogue::temporary::unknown_table(&missing.join(",")))
     }
 
     pub(super) fn full_name(&self, name: &WrittenName) -> Result<TableName, SqlError> {

@@ -8,6 +8,8 @@
 
 mod call;
 
+pub(super) use call::placed_call;
+
 use super::scope::{Scope, same_name};
 use super::{Binder, Clause};
 use crate::character_sets::{named_character_set, named_collation};

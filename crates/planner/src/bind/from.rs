@@ -160,18 +160,12 @@ impl Binder<'_> {
             NamedTable::View(_) => Draft::One,
             NamedTable::Stored(table) => Draft::Table { table, alias, first_slot, filter },
             NamedTable::Virtual(table, definition) => {
-                let is_read_again = !self.outer_scopes.is_empty() || self.rounds > 0;
+                let is_read_again = !self.outward.blocks.is_empty() || self.rounds > 0;
                 let reads = if is_read_again { Reads::Often } else { Reads::Once };
                 let width = definition.columns.len();
                 let number = self.common_number();
                 let read = VirtualRead { number, table, definition, alias, filter: None, known: None, reads };
-                Draft::Query {
-                    relation: Relation::Virtual(Arc::new(read)),
-                    width,
-                    first_slot,
-                    filter,
-                    outer: Vec::new(),
-                }
+                Draft::query(Relation::Virtual(Arc::new(read)), width, first_slot)
             }
         }
     }
@@ -188,7 +182,7 @@ impl Binder<'_> {
         };
         let volatile_calls = self.volatile.calls;
         let ((plan, columns), mut outer) = match before {
-            Some(before) => self.query_seeing(subquery, before)?,
+            Some(before) => self.query_seeing(subquery, before, None)?,
             None => (self.nested_query(subquery)?, Vec::new()),
         };
         if !outer.is_empty() && self.volatile.calls != volatile_calls {
@@ -205,7 +199,7 @@ impl Binder<'_> {
         let scope_table = query_table(&alias, &names, &columns, first_slot);
         let width = names.len();
         let relation = Relation::Derived(Arc::new(Derived { alias, names, plan }));
-        let draft = Draft::Query { relation, width, first_slot, filter: Vec::new(), outer };
+        let draft = Draft::Query { relation, width, first_slot, filter: Vec::new(), outer, apply: None };
         Ok(Part { draft, scope: Scope { tables: vec![scope_table], visible: Vec::new() } })
     }
 
@@ -440,7 +434,7 @@ impl Parameters for Binder<'_> {
     }
 
     fn add_virtual(&mut self, read: &Arc<VirtualRead>) {
-        self.virtual_reads.push(Arc::clone(read));
+        self.virtuals.reads.push(Arc::clone(read));
     }
 
     fn take_back(&mut self, count: usize) {

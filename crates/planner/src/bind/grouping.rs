@@ -87,7 +87,7 @@ impl<'a> Groups<'a> {
 
     /// Brings an expression into the group space (aggregates still at [`AGGREGATE_SLOTS`]).
     pub(crate) fn adopt(&mut self, expression: &mut Expression, adopted: Adopted) -> Result<(), SqlError> {
-        // Of values that are equal the last one goes first, where groups are rolled up.
+        // Where groups are rolled up, the last of equal values goes first.
         if let Some(position) = self.group_by.iter().rposition(|group| group == expression) {
             *expression = self.group_column(position, expression)?;
             return Ok(());

@@ -1,15 +1,16 @@
 //! INSERT and REPLACE.
 
 use super::expression::{Place, hex_for_column};
+use super::inserted_columns::with_named;
 use super::scope::{Scope, ScopeTable, same_name};
 use super::value_queries::rows_as_query;
 use super::view_change::{Changed, Verb};
-use super::{Binder, Bound, Clause, ColumnUse, VolatilePlace, has_computed_default};
+use super::{Binder, Bound, Clause, ColumnUse, InsertedQuery, VolatilePlace, has_computed_default};
 use crate::plan::{ColumnAssignment, InsertConflict, InsertPlan, Plan, SelectPlan};
 use crate::statement::{Assignment, ColumnName, InsertKind, InsertStatement, ValueOrDefault};
 use expression::Expression;
 use protocol::SqlError;
-use sqlparser::ast::Query;
+use sqlparser::ast::{Expr, Query};
 use std::sync::Arc;
 use types::{ColumnIndex, TableDefinition};
 
@@ -40,10 +41,12 @@ impl Binder<'_> {
             (columns, None)
         };
         let rows = if given.is_some() { &[][..] } else { insert.rows.as_slice() };
-        let source = match insert.source.as_ref().or(given.as_ref()) {
+        let query = insert.source.as_ref().or(given.as_ref());
+        let (conflict, named) = self.conflict(insert, query.map(AsRef::as_ref), &scope)?;
+        let source = match query {
             Some(query) => {
                 columns.iter().try_for_each(|column| check_not_generated(*column, &table))?;
-                Some(Box::new(self.insert_source(query, columns.len())?))
+                Some(Box::new(self.insert_source(query, columns.len(), named)?))
             }
             None => None,
         };
@@ -64,35 +67,53 @@ impl Binder<'_> {
         if bound_rows.iter().any(|row| row.len() != columns.len()) {
             return Err(SqlError::new(1136, "Column count doesn't match value count at row 1"));
         }
-        let conflict = if insert.on_duplicate.is_empty() {
-            match insert.kind {
-                InsertKind::Insert => InsertConflict::Fail,
-                InsertKind::Ignore => InsertConflict::Ignore,
-                InsertKind::Replace => InsertConflict::Replace,
-            }
-        } else {
-            self.volatile.place = VolatilePlace::Rows;
-            let assignments = self.on_duplicate(insert, scope).map_err(|error| match error.code {
-                1054 if source.is_some() => {
-                    SqlError::unsupported("columns of the SELECT in ON DUPLICATE KEY UPDATE")
-                }
-                _ => error,
-            })?;
-            if insert.kind == InsertKind::Ignore {
-                InsertConflict::UpdateIgnoring(assignments)
-            } else {
-                InsertConflict::Update(assignments)
-            }
-        };
         let view_check = changed.view.and_then(|view| view.check);
         let plan = InsertPlan { table, columns, rows: bound_rows, source, conflict, view_check };
         Ok(Bound::without_rows(Plan::Insert(Box::new(plan))))
     }
 
-    /// The query of INSERT … SELECT.
-    fn insert_source(&mut self, query: &Query, column_count: usize) -> Result<SelectPlan, SqlError> {
-        let (plan, items) = self.nested_query(query)?;
-        if items.len() != column_count {
+    /// The treatment of a row whose key exists, and the columns of the query that it names.
+    fn conflict(
+        &mut self,
+        insert: &InsertStatement,
+        query: Option<&Query>,
+        scope: &Scope,
+    ) -> Result<(InsertConflict, Vec<(Expr, Expression)>), SqlError> {
+        if insert.on_duplicate.is_empty() {
+            let conflict = match insert.kind {
+                InsertKind::Insert => InsertConflict::Fail,
+                InsertKind::Ignore => InsertConflict::Ignore,
+                InsertKind::Replace => InsertConflict::Replace,
+            };
+            return Ok((conflict, Vec::new()));
+        }
+        let place = std::mem::replace(&mut self.volatile.place, VolatilePlace::Rows);
+        let first_slot = u16::try_from(2 * scope.slot_count()).unwrap_or(u16::MAX);
+        self.inserted =
+            query.map(|query| InsertedQuery { query: Query::clone(query), first_slot, named: Vec::new() });
+        let assignments = self.on_duplicate(insert, scope.clone());
+        self.volatile.place = place;
+        let named = self.inserted.take().map_or_else(Vec::new, |inserted| inserted.named);
+        let conflict = match insert.kind {
+            InsertKind::Ignore => InsertConflict::UpdateIgnoring(assignments?),
+            InsertKind::Insert | InsertKind::Replace => InsertConflict::Update(assignments?),
+        };
+        Ok((conflict, named))
+    }
+
+    /// The query of INSERT … SELECT, with columns behind its items that ON DUPLICATE KEY UPDATE names.
+    fn insert_source(
+        &mut self,
+        query: &Query,
+        column_count: usize,
+        named: Vec<(Expr, Expression)>,
+    ) -> Result<SelectPlan, SqlError> {
+        let named_count = named.len();
+        let (plan, items) = match named_count {
+            0 => self.nested_query(query)?,
+            _ => self.nested_query(&with_named(query, named))?,
+        };
+        if items.len() != column_count + named_count {
             return Err(SqlError::new(1136, "Column count doesn't match value count at row 1"));
         }
         Ok(plan)

@@ -41,7 +41,7 @@ impl Binder<'_> {
             check_distinct_order(&body)?;
         }
         if locks.is_empty() {
-            return self.joined_plan((draft, &scope), conjuncts, body, limit, distinct);
+            return self.kept_plan((draft, &scope), conjuncts, body, (limit, distinct), parts.is_kept);
         }
         if distinct {
             return Err(SqlError::unsupported("FOR UPDATE and FOR SHARE over DISTINCT of joined rows"));
@@ -52,11 +52,23 @@ impl Binder<'_> {
     /// The plan of a SELECT whose parts are bound, with the subqueries that were met.
     pub(super) fn joined_plan(
         &mut self,
+        from: (Draft, &Scope),
+        conjuncts: Vec<Expression>,
+        body: Body,
+        limit: Limit,
+        distinct: bool,
+    ) -> Result<(SelectPlan, Vec<ResultColumn>), SqlError> {
+        self.kept_plan(from, conjuncts, body, (limit, distinct), false)
+    }
+
+    /// The same; its parts may be kept.
+    pub(super) fn kept_plan(
+        &mut self,
         (mut draft, scope): (Draft, &Scope),
         mut conjuncts: Vec<Expression>,
         mut body: Body,
-        limit: Limit,
-        distinct: bool,
+        (limit, distinct): (Limit, bool),
+        is_kept: bool,
     ) -> Result<(SelectPlan, Vec<ResultColumn>), SqlError> {
         let is_grouped = body.grouping.is_some();
         let subqueries = self.subqueries.take().unwrap_or_default();
@@ -64,6 +76,10 @@ impl Binder<'_> {
             subqueries.into_iter().partition(|subquery| is_grouped && subquery.place == SubqueryPlace::Items);
         if scope.tables.iter().any(|table| table.items.is_some()) {
             self.resolve_all(scope, &mut conjuncts, &mut body, &mut of_source)?;
+        }
+        draft = self.unnested(draft, scope.slot_count(), &mut conjuncts, &mut body, &mut of_source)?;
+        if is_kept && of_groups.is_empty() && of_source.is_empty() {
+            self.keep_block(&draft, &conjuncts, &body, &limit);
         }
         let (of_where, of_source): (Vec<Subquery>, Vec<Subquery>) =
             of_source.into_iter().partition(|subquery| subquery.place == SubqueryPlace::Where);
@@ -179,7 +195,7 @@ fn over_groups(body: &mut Body, subqueries: Vec<Subquery>) -> Result<Option<Rela
 }
 
 /// The expressions that are over rows of the source.
-fn for_each_of_source(body: &mut Body, each: &mut dyn FnMut(&mut Expression)) {
+pub(super) fn for_each_of_source(body: &mut Body, each: &mut dyn FnMut(&mut Expression)) {
     match &mut body.grouping {
         Some(grouping) => {
             grouping.group_by.iter_mut().for_each(&mut *each);

@@ -53,7 +53,8 @@ impl Binder<'_> {
         locks.retain(|(position, _)| {
             let table = &scope.tables[*position];
             let stored = self.context.schema.table(&table.definition.database, &table.definition.name);
-            table.is_table && stored.is_some_and(|stored| stored.id == table.definition.id)
+            let is_stored = stored.is_some_and(|stored| stored.id == table.definition.id);
+            table.is_table && (is_stored || table.definition.id.is_temporary())
         });
         for (position, (mode, _)) in &locks {
             let table = &scope.tables[*position].definition;

@@ -49,11 +49,9 @@ impl Binder<'_> {
             if changed.view.is_some() {
                 return Err(beside_subqueries());
             }
-            if update.ignore {
-                return Err(SqlError::unsupported("UPDATE IGNORE beside subqueries or assigned variables"));
-            }
             let assigned = assignments.into_iter().map(|set| (set.column, set.value)).collect();
-            return self.changed(before, rows.change(ChangeVerb::Update, table, alias, scope, assigned));
+            let change = rows.change(ChangeVerb::Update, table, alias, scope, assigned);
+            return self.changed(before, Change { ignore: update.ignore, ..change });
         }
         let (access, order_by_index) = rows.access(table, alias);
         let ModifiedRows { order_by, limit, .. } = rows;
@@ -154,6 +152,7 @@ impl ModifiedRows {
     ) -> Change {
         let draft = Draft::Table { table, alias, first_slot: 0, filter: Vec::new() };
         let Self { selection, order_by, limit } = self;
-        Change { verb, draft, scope, targets: vec![(0, assigned)], selection, order_by, limit }
+        let targets = vec![(0, assigned)];
+        Change { verb, ignore: false, draft, scope, targets, selection, order_by, limit }
     }
 }

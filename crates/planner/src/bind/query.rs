@@ -90,8 +90,12 @@ impl Binder<'_> {
             self.joins.relation_count,
             self.context.limits.relation_count_max,
         )?;
-        let parts = query_parts(self.text, query)?;
+        let wants_block = std::mem::take(&mut self.joins.wants_block);
+        let mut parts = query_parts(self.text, query)?;
         let before = self.open_with(&parts.withs)?;
+        if let QueryBody::One(block) = &mut parts.body {
+            block.is_kept = wants_block && parts.withs.is_empty();
+        }
         let mut bound = self.nested_parts(&parts)?;
         self.close_with(before, &mut bound.0);
         Ok(bound)
@@ -218,7 +222,7 @@ impl Binder<'_> {
         });
         let projection = items.collect();
         let relation = Relation::Values(Arc::new(ValueRows { names, rows }));
-        let draft = Draft::Query { relation, width, first_slot: 0, filter: Vec::new(), outer: Vec::new() };
+        let draft = Draft::query(relation, width, 0);
         let body = Body {
             table_order: TableOrder::Free,
             projection,
@@ -294,7 +298,7 @@ impl Binder<'_> {
         }
         let limit = self.limit_clause(parts.limit)?;
         let relation = Relation::Set(Arc::new(set));
-        let draft = Draft::Query { relation, width, first_slot: 0, filter: Vec::new(), outer: Vec::new() };
+        let draft = Draft::query(relation, width, 0);
         let projection = items.into_iter().map(|(_, column)| column).collect();
         let body = Body {
             table_order: TableOrder::Free,
@@ -422,7 +426,7 @@ fn query_body<'q>(
     match body {
         SetExpr::Select(select) => {
             check_select(text, select)?;
-            Ok(QueryBody::One(Parts { select, order_by, limit, locks, start: 0 }))
+            Ok(QueryBody::One(Parts { select, order_by, limit, locks, start: 0, is_kept: false }))
         }
         SetExpr::Query(_) | SetExpr::SetOperation { .. } | SetExpr::Values(_) => Ok(QueryBody::Several(body)),
         SetExpr::Table(_) => Err(syntax_error_behind_word(text, "TABLE")),

@@ -48,6 +48,8 @@ pub(super) struct Parts<'q> {
     pub(super) locks: &'q [LockClause],
     /// Where its text begins.
     pub(super) start: usize,
+    /// They are kept beside its plan, if they are those of a simple subquery.
+    pub(super) is_kept: bool,
 }
 
 impl Parts<'_> {
@@ -118,7 +120,7 @@ impl Binder<'_> {
                 Some(named) => self.table_draft(named, alias, 0),
             };
             if !has_subqueries || lock.is_none() {
-                return self.joined_plan((draft, &scope), conjuncts, body, limit, distinct);
+                return self.kept_plan((draft, &scope), conjuncts, body, (limit, distinct), parts.is_kept);
             }
             if distinct {
                 return Err(SqlError::unsupported(
@@ -127,6 +129,9 @@ impl Binder<'_> {
             }
             let locks = self.table_locks(parts.locks, in_share_mode, &scope)?;
             return self.locked_plan((draft, &scope), conjuncts, body, limit, locks);
+        }
+        if parts.is_kept && lock.is_none() {
+            self.keep_table(named.as_ref(), alias.as_deref(), &conjuncts, (&body, &limit));
         }
         let is_made = body.grouping.is_some() || body.windows.is_some();
         let ordered: &[SortKey] = if is_made { &[] } else { &body.order_by };

@@ -52,6 +52,8 @@ impl Binder<'_> {
             names.push(name);
             let definitions = match self.named_table(&table.name)? {
                 NamedTable::Virtual(..) if *mode == LockMode::Shared => continue,
+                // Nobody else uses it.
+                NamedTable::Stored(table) if table.id.is_temporary() => continue,
                 NamedTable::View(view) => self.tables_of_view(&view)?,
                 NamedTable::Stored(_) | NamedTable::Virtual(..) => vec![self.stored_table(&table.name)?],
             };
@@ -166,12 +168,13 @@ fn shown_database(what: &mut Show) -> Option<&mut String> {
         | Show::CreateTable { database, .. }
         | Show::CreateView { database, .. }
         | Show::CreateDatabase { database }
-        | Show::TableStatus { database } => Some(database),
+        | Show::TableStatus { database }
+        | Show::Nothing { database: Some(database), .. } => Some(database),
         Show::Databases
         | Show::Variables { .. }
         | Show::Status
-        | Show::Warnings
-        | Show::Errors
+        | Show::Diagnostics { .. }
+        | Show::DiagnosticsCount(_)
         | Show::Engines
         | Show::EngineStatus(_)
         | Show::CharacterSets
@@ -182,7 +185,7 @@ fn shown_database(what: &mut Show) -> Option<&mut String> {
         | Show::Privileges
         | Show::Plugins
         | Show::Maintenance { .. }
-        | Show::Nothing { .. } => None,
+        | Show::Nothing { database: None, .. } => None,
     }
 }
 

@@ -3,13 +3,15 @@
 //! A name that a subquery's own FROM does not have is looked for in the SELECTs around it, from the innermost outwards.
 //! Such a column stands in a parameter, to which the SELECT that has it gives its value.
 
-use super::expression::{Place, columns_wanted, tuple};
+use super::expression::{Aggregates, Place, columns_wanted, placed_call, tuple};
 use super::query::BoundQuery;
 use super::scope::{Scope, unknown_column};
-use super::{Binder, Clause, OuterColumn};
-use crate::algebra::{ITEM_SLOTS, Parameters, SUBQUERY_COUNT_MAX, SUBQUERY_SLOTS, Subquery, SubqueryPlace};
+use super::{Binder, Clause, OuterBlock, OuterColumn};
+use crate::algebra::{
+    Block, ITEM_SLOTS, Parameters, SUBQUERY_COUNT_MAX, SUBQUERY_SLOTS, Subquery, SubqueryPlace,
+};
 use crate::plan::{Derived, JoinKind, ResultColumn, SelectPlan};
-use expression::{ColumnSlot, Comparison, Expression, Node, UnaryOperator};
+use expression::{AggregateCall, ColumnSlot, Comparison, Expression, Node, UnaryOperator};
 use protocol::SqlError;
 use sqlparser::ast::{Expr, Ident, Query};
 use std::sync::Arc;
@@ -20,6 +22,7 @@ struct Inner {
     plan: SelectPlan,
     columns: Vec<ResultColumn>,
     outer: Vec<(u16, Expression)>,
+    block: Option<Box<Block>>,
 }
 
 impl Binder<'_> {
@@ -31,53 +34,116 @@ impl Binder<'_> {
         place: &Place<'_>,
     ) -> Result<Expression, SqlError> {
         let first = qualifier.first().unwrap_or(name);
+        let identifiers = (qualifier, name);
         let qualifier: Vec<&str> = qualifier.iter().map(|part| part.value.as_str()).collect();
         let (qualifier, name) = (qualifier.as_slice(), name.value.as_str());
         if let Some(column) = place.scope.find(qualifier, name, place.clause)? {
             self.note_column(&column, place.scope, first);
             return Ok(self.read_column(column, place.scope));
         }
-        for depth in (0..self.outer_scopes.len()).rev() {
-            let scope = Arc::clone(&self.outer_scopes[depth]);
+        if place.new_row.is_some()
+            && let Some(column) = self.inserted_column(identifiers)?
+        {
+            return Ok(column);
+        }
+        for depth in (0..self.outward.blocks.len()).rev() {
+            let scope = Arc::clone(&self.outward.blocks[depth].scope);
             if let Some(column) = scope.find(qualifier, name, place.clause)? {
                 self.note_column(&column, &scope, first);
                 let column = self.read_column(column, &scope);
-                return self.outer_column(depth, column);
+                let mut computed = column.clone();
+                self.resolve(&scope, &mut computed)?;
+                if computed.as_column().is_some() {
+                    return self.outer_column(depth, column);
+                }
+                // A column of a merged view: the columns that it is computed from are outer ones.
+                self.of_outer_columns(depth, &mut computed)?;
+                return Ok(computed);
             }
         }
         Err(unknown_column(qualifier, name, place.clause))
     }
 
+    /// Puts parameters in the places of the columns of the SELECT at this depth.
+    fn of_outer_columns(&mut self, depth: usize, expression: &mut Expression) -> Result<(), SqlError> {
+        if expression.as_column().is_some() {
+            *expression = self.outer_column(depth, expression.clone())?;
+            return Ok(());
+        }
+        expression.operands_mut().into_iter().try_for_each(|operand| self.of_outer_columns(depth, operand))
+    }
+
     fn outer_column(&mut self, depth: usize, column: Expression) -> Result<Expression, SqlError> {
         let is_same = |known: &&OuterColumn| known.depth == depth && known.column == column;
-        let parameter = match self.outer_columns.iter().find(is_same) {
+        let parameter = match self.outward.columns.iter().find(is_same) {
             Some(known) => known.parameter,
             None => {
                 let parameter = self.add()?;
-                self.outer_columns.push(OuterColumn { depth, column: column.clone(), parameter });
+                self.outward.columns.push(OuterColumn { depth, column: column.clone(), parameter });
                 parameter
             }
         };
         Ok(Expression { node: Node::Parameter(parameter), ..column })
     }
 
-    /// Whether an expression reads columns of SELECTs around this one, and none of this one.
-    pub(super) fn is_of_outer(&self, expressions: &[Expression]) -> bool {
-        let mut is_of_outer = false;
-        for expression in expressions {
-            expression.visit(&mut |part| {
-                is_of_outer |= matches!(part.node, Node::Parameter(number)
-                    if self.outer_columns.iter().any(|column| column.parameter == number));
-            });
+    /// An aggregate as a value of the SELECT that it belongs to, if that is one around this one. That is the innermost
+    /// whose columns it names, if there may be aggregates where this query stands in it. `known` outer columns were
+    /// named before the call.
+    pub(super) fn aggregate_of_outer(
+        &mut self,
+        call: &AggregateCall,
+        known: usize,
+    ) -> Result<Option<Expression>, SqlError> {
+        let expressions = || call.arguments.iter().chain(call.order_by.iter().map(|order| &order.expression));
+        if expressions().any(|expression| !expression.columns().is_empty()) {
+            return Ok(None);
         }
-        is_of_outer && expressions.iter().all(|expression| expression.columns().is_empty())
+        let mut depth = None;
+        for expression in expressions() {
+            expression
+                .visit(&mut |part| depth = depth.max(self.outer_column_of(part).map(|column| column.depth)));
+        }
+        let Some(depth) = depth else { return Ok(None) };
+        if self.outward.blocks[depth].calls.is_none() {
+            return Ok(None);
+        }
+        let mut call = call.clone();
+        let orders = call.order_by.iter_mut().map(|order| &mut order.expression);
+        for expression in call.arguments.iter_mut().chain(orders) {
+            self.seen_from(depth, expression);
+        }
+        let mut number = 0;
+        self.outward.columns.retain(|column| {
+            number += 1;
+            number <= known || column.depth != depth
+        });
+        let parameter = self.add()?;
+        let value = Expression::column(ColumnSlot(0), call.sql_type.clone(), call.nullable);
+        self.outward.blocks[depth].calls.get_or_insert_default().push((parameter, call));
+        Ok(Some(Expression { node: Node::Parameter(parameter), ..value }))
+    }
+
+    fn outer_column_of(&self, part: &Expression) -> Option<&OuterColumn> {
+        let Node::Parameter(number) = part.node else { return None };
+        self.outward.columns.iter().find(|column| column.parameter == number)
+    }
+
+    /// Puts the columns of the SELECT at this depth in the places of their parameters.
+    fn seen_from(&self, depth: usize, expression: &mut Expression) {
+        if let Some(column) = self.outer_column_of(expression).filter(|column| column.depth == depth) {
+            *expression = column.column.clone();
+            return;
+        }
+        for operand in expression.operands_mut() {
+            self.seen_from(depth, operand);
+        }
     }
 
     /// `(SELECT …)` as a value.
     pub(super) fn scalar_subquery(
         &mut self,
         query: &Query,
-        place: &Place<'_>,
+        place: &mut Place<'_>,
     ) -> Result<Expression, SqlError> {
         let inner = self.inner(query, place)?;
         let sql_type = only_column(&inner)?.sql_type.clone();
@@ -91,7 +157,7 @@ impl Binder<'_> {
         &mut self,
         query: &Query,
         negated: bool,
-        place: &Place<'_>,
+        place: &mut Place<'_>,
     ) -> Result<Expression, SqlError> {
         let inner = self.inner(query, place)?;
         let slot = self.subquery_slot()?;
@@ -172,34 +238,48 @@ impl Binder<'_> {
     }
 
     /// Binds a query that sees the names of this place.
-    fn inner(&mut self, query: &Query, place: &Place<'_>) -> Result<Inner, SqlError> {
+    fn inner(&mut self, query: &Query, place: &mut Place<'_>) -> Result<Inner, SqlError> {
         if self.subqueries.is_none() || place.new_row.is_some() {
             return Err(SqlError::unsupported("subqueries here"));
         }
         let volatile_calls = self.volatile.calls;
-        let ((plan, columns), outer) = self.query_seeing(query, place.scope)?;
+        self.joins.wants_block = true;
+        let bound = self.query_seeing(query, place.scope, place.aggregates.as_deref_mut());
+        self.joins.wants_block = false;
+        let block = self.joins.block.take();
+        let ((plan, columns), outer) = bound?;
         if self.volatile.calls != volatile_calls {
             return Err(SqlError::unsupported("RAND(), := and their like in a subquery of an expression"));
         }
-        Ok(Inner { plan, columns, outer })
+        Ok(Inner { plan, columns, outer, block })
     }
 
-    /// Binds a query that sees these names, and tells which of their columns it reads in which parameters.
+    /// Binds a query that sees these names, and tells which of their columns it reads in which parameters, and which
+    /// aggregates.
     pub(super) fn query_seeing(
         &mut self,
         query: &Query,
         scope: &Scope,
+        aggregates: Option<&mut Aggregates>,
     ) -> Result<(BoundQuery, Vec<(u16, Expression)>), SqlError> {
-        let depth = self.outer_scopes.len();
-        self.outer_scopes.push(Arc::new(Scope::clone(scope)));
+        let depth = self.outward.blocks.len();
+        let calls = aggregates.is_some().then(Vec::new);
+        self.outward.blocks.push(OuterBlock { scope: Arc::new(Scope::clone(scope)), calls });
         let bound = self.nested_query(query);
-        self.outer_scopes.truncate(depth);
+        let calls = self.outward.blocks.drain(depth..).next().and_then(|block| block.calls);
         let bound = bound?;
         let (own, others) =
-            std::mem::take(&mut self.outer_columns).into_iter().partition(|column| column.depth == depth);
-        self.outer_columns = others;
+            std::mem::take(&mut self.outward.columns).into_iter().partition(|column| column.depth == depth);
+        self.outward.columns = others;
         let own: Vec<OuterColumn> = own;
-        Ok((bound, own.into_iter().map(|column| (column.parameter, column.column)).collect()))
+        let mut outer: Vec<(u16, Expression)> =
+            own.into_iter().map(|column| (column.parameter, column.column)).collect();
+        if let (Some(aggregates), Some(calls)) = (aggregates, calls) {
+            for (parameter, call) in calls {
+                outer.push((parameter, placed_call(aggregates, call)?));
+            }
+        }
+        Ok((bound, outer))
     }
 
     fn subquery_slot(&self) -> Result<ColumnSlot, SqlError> {
@@ -228,7 +308,8 @@ impl Binder<'_> {
             _ if place.aggregates.is_none() => SubqueryPlace::Source,
             _ => SubqueryPlace::Items,
         };
-        let subquery = Subquery { kind, slot, derived, condition, outer: inner.outer, rows_max, place };
+        let Inner { outer, block, .. } = inner;
+        let subquery = Subquery { kind, slot, derived, condition, outer, rows_max, place, block };
         self.subqueries.get_or_insert_default().push(subquery);
     }
 }

@@ -16,7 +16,7 @@ use super::from::{Part, names_of, query_table, take_slots};
 use super::query::BoundQuery;
 use super::scope::{Scope, ScopeTable};
 use super::session::{result_column, table_of_columns};
-use super::{Binder, Clause};
+use super::{Binder, Clause, OuterBlock, Outward};
 use crate::algebra::Draft;
 use crate::bind::expression::{Aggregates, Place, WindowPlace};
 use crate::plan::{Derived, Relation, ResultColumn, Show};
@@ -86,11 +86,9 @@ impl Binder<'_> {
                 let (plan, columns) = self.in_view(view, |binder| binder.nested_query(&query))?;
                 let alias = alias.to_owned();
                 let derived = Derived { alias, names: names.clone(), plan };
-                let (width, filter) = (names.len(), Vec::new());
-                let first_slot = take_slots(next_slot, width)?;
+                let first_slot = take_slots(next_slot, names.len())?;
                 let relation = Relation::Derived(Arc::new(derived));
-                let outer = Vec::new();
-                (Draft::Query { relation, width, first_slot, filter, outer }, columns, None)
+                (Draft::query(relation, names.len(), first_slot), columns, None)
             }
         };
         if names.len() != columns.len() {
@@ -129,6 +127,8 @@ impl Binder<'_> {
         let mut typing = self.context.typing;
         typing.collation = view.collation;
         let context = BindContext {
+            // No view reads temporary tables.
+            temporary: None,
             database: Some(&view.table.database),
             user: if of_definer.is_some() { (name, host) } else { self.context.user },
             privileges: of_definer.as_ref().unwrap_or(self.context.privileges),
@@ -158,12 +158,12 @@ impl Binder<'_> {
         let bound = bind(&mut inner);
         self.session_values = inner.session_values;
         self.substituted = inner.substituted;
-        self.common_count = inner.common_count;
-        self.virtual_reads = inner.virtual_reads;
+        self.virtuals = inner.virtuals;
         self.joins = inner.joins;
         self.volatile.calls = inner.volatile.calls;
         self.views = inner.views;
         self.variables = inner.variables;
+        self.names_temporary.set(inner.names_temporary.get());
         let bound = bound?;
         inner.reads.iter().try_for_each(|(table, uses)| privileges::check_columns(table, uses, context))?;
         Ok(bound)
@@ -185,17 +185,20 @@ impl Binder<'_> {
             reads: Vec::new(),
             subqueries: None,
             windows: None,
-            outer_scopes: vec![Arc::default(); self.outer_scopes.len()],
-            outer_columns: Vec::new(),
+            outward: Outward {
+                blocks: vec![OuterBlock::default(); self.outward.blocks.len()],
+                columns: Vec::new(),
+            },
+            inserted: None,
             common: Vec::new(),
-            common_count: self.common_count,
-            virtual_reads: std::mem::take(&mut self.virtual_reads),
+            virtuals: std::mem::take(&mut self.virtuals),
             rounds: self.rounds,
             joins: std::mem::take(&mut self.joins),
             volatile: self.volatile,
             stores_computed: self.stores_computed,
             views: std::mem::take(&mut self.views),
             variables: std::mem::take(&mut self.variables),
+            names_temporary: self.names_temporary.clone(),
         })
     }
 

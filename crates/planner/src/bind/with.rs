@@ -90,15 +90,15 @@ impl Binder<'_> {
             number: self.common_number(),
             columns,
             made: None,
-            place: (self.outer_scopes.len(), self.rounds),
+            place: (self.outward.blocks.len(), self.rounds),
             readers: 0,
             is_read_again: false,
         }
     }
 
     pub(super) fn common_number(&mut self) -> u32 {
-        self.common_count += 1;
-        self.common_count
+        self.virtuals.count += 1;
+        self.virtuals.count
     }
 
     /// An expression of WITH RECURSIVE, which may read itself.
@@ -234,7 +234,7 @@ impl Binder<'_> {
         alias: Option<&str>,
         next_slot: &mut u16,
     ) -> Result<Part, SqlError> {
-        let place = (self.outer_scopes.len(), self.rounds);
+        let place = (self.outward.blocks.len(), self.rounds);
         let scope = &mut self.common[position];
         let Some((names, columns)) = &scope.columns else {
             let text = format!(
@@ -256,7 +256,7 @@ impl Binder<'_> {
         let table = query_table(&alias, names, columns, first_slot);
         let read = CommonRead { number: scope.number, alias, names: names.clone() };
         let relation = Relation::Common(Arc::new(read));
-        let draft = Draft::Query { relation, width, first_slot, filter: Vec::new(), outer: Vec::new() };
+        let draft = Draft::query(relation, width, first_slot);
         Ok(Part { draft, scope: Scope { tables: vec![table], visible: Vec::new() } })
     }
 

@@ -1,6 +1,6 @@
 //! EXPLAIN FORMAT=JSON: MySQL's names, as far as they say something here. There are no costs; rows are estimates.
 
-use super::relation::{looked_up, row_of};
+use super::relation::{applied_query, is_value, looked_up, row_of};
 use super::{Facts, block_extras, described, select_facts, shown, shown_list};
 use crate::plan::{
     AccessPath, ChangeVerb, CommonTable, Join, JoinKind, Plan, Relation, SelectPlan, SetOperation, Source,
@@ -265,12 +265,15 @@ impl<'p> Blocks<'p> {
     }
 
     fn joined(&mut self, own: &'p Join, join: Option<&'p Join>, subqueries: &mut Subqueries) -> Vec<Object> {
-        let mut tables = self.tables(&own.left, join, subqueries);
+        let mut tables = if is_value(own) { Vec::new() } else { self.tables(&own.left, join, subqueries) };
         match (&own.right, own.kind) {
             (Relation::Derived(derived), JoinKind::Mark | JoinKind::Single) => {
                 subqueries.push(self.nested(&derived.plan, !own.outer.is_empty()));
             }
             (right, _) => tables.append(&mut self.tables(right, Some(own), subqueries)),
+        }
+        if let Some(derived) = own.apply.as_ref().and_then(|apply| applied_query(&apply.right)) {
+            subqueries.push(self.nested(&derived.plan, true));
         }
         tables
     }

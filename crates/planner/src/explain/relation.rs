@@ -3,8 +3,8 @@
 use super::{Facts, Part, Tree, block_extras, path_line, shown};
 use crate::bind::result_table;
 use crate::plan::{
-    AccessPath, CommonTable, Equals, Join, JoinKind, LockedQuery, Lookup, Reads, Relation, SelectPlan,
-    SetOperation, SetVerb, Source, TableAccess,
+    AccessPath, CommonTable, Derived, Equals, Join, JoinKind, LockedQuery, Lookup, Reads, Relation,
+    SelectPlan, SetOperation, SetVerb, Source, TableAccess,
 };
 use expression::{ColumnSlot, Expression, Node};
 use protocol::program::LockMode;
@@ -45,6 +45,7 @@ fn names_of(relation: &Relation) -> Vec<String> {
             let mut names = names_of(&join.left);
             match join.kind {
                 JoinKind::Inner | JoinKind::Left => names.extend(names_of(&join.right)),
+                JoinKind::Semi | JoinKind::Anti => {}
                 JoinKind::Mark | JoinKind::Single => names.push("(subquery)".to_owned()),
             }
             names
@@ -140,13 +141,18 @@ impl Tree<'_> {
         let kind = match join.kind {
             JoinKind::Inner => "inner",
             JoinKind::Left => "left",
+            JoinKind::Semi => "semi",
+            JoinKind::Anti => "anti",
             JoinKind::Mark => "mark",
             JoinKind::Single => "single",
         };
         let dependent = if join.outer.is_empty() { "" } else { "dependent " };
         let how = if join.lookup.is_none() && !join.keys.is_empty() { "hash" } else { "nested loop" };
         let on = join.condition.as_ref().map(|condition| format!(" on {}", shown(condition, Some(&row))));
-        self.step(format!("{dependent}{kind} {how} join{}", on.unwrap_or_default()));
+        let left_rows_max = join.lookup.as_ref().and_then(|lookup| lookup.left_rows_max);
+        let beyond = left_rows_max.map(|count| format!(", by hash beyond {count} rows"));
+        let (on, beyond) = (on.unwrap_or_default(), beyond.unwrap_or_default());
+        self.step(format!("{dependent}{kind} {how} join{on}{beyond}"));
         let depth = self.depth;
         self.relation(&join.left);
         self.depth = depth;
@@ -161,8 +167,26 @@ impl Tree<'_> {
             }
             (_, right) => self.relation(right),
         }
+        if let Some(apply) = &join.apply {
+            self.depth = depth;
+            self.step(format!("Instead, for each of the first {} rows", apply.left_rows_max));
+            self.relation(&apply.right);
+        }
         self.depth = depth;
     }
+}
+
+/// A row that is the value of a subquery.
+pub(super) fn is_value(join: &Join) -> bool {
+    join.kind == JoinKind::Single && matches!(join.left, Relation::One)
+}
+
+/// The query that runs for each left row.
+pub(super) fn applied_query(relation: &Relation) -> Option<&Derived> {
+    if let Relation::Filter { input, .. } = relation {
+        return applied_query(input);
+    }
+    if let Relation::Derived(derived) = relation { Some(derived) } else { None }
 }
 
 /// The access by a lookup; its keys read columns of the left row.
@@ -318,7 +342,9 @@ fn leaves<'p>(
             }
         }
         Relation::Join(own) => {
-            leaves(&own.left, join, rows, id_of);
+            if !is_value(own) {
+                leaves(&own.left, join, rows, id_of);
+            }
             match (&own.right, own.kind) {
                 (Relation::Derived(derived), JoinKind::Mark | JoinKind::Single) => {
                     let is_dependent = !own.outer.is_empty();
@@ -326,6 +352,9 @@ fn leaves<'p>(
                     id_of(select_type, &derived.plan);
                 }
                 (right, _) => leaves(right, Some(own), rows, id_of),
+            }
+            if let Some(derived) = own.apply.as_ref().and_then(|apply| applied_query(&apply.right)) {
+                id_of("DEPENDENT DERIVED", &derived.plan);
             }
         }
     }

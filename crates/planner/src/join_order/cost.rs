@@ -6,7 +6,7 @@
 //! *Rows.* Each conjunct leaves a share of the pairs, one equality of a class counting for all. A unit of which a whole
 //! unique key is given matches each row at most once.
 
-use super::{Cluster, Conjunct, Counts, Set, Unit, bit, members};
+use super::{Cluster, Conjunct, Counts, Set, Unit, bit, members, price, query_cost};
 use crate::access_path;
 use crate::algebra::{Draft, JoinHint, access_of, hash_form};
 use crate::estimate::{self, Estimate, UNKNOWN_ROWS};
@@ -16,40 +16,16 @@ use expression::{ColumnSlot, Comparison, Expression, Node};
 use std::sync::Arc;
 use types::{ColumnIndex, IndexId, IndexKind, KeyPart, TableDefinition};
 
-/// Nanoseconds of steps.
-mod price {
-    /// A source begins to give rows, or a batch of keys is asked for.
-    pub(super) const BEGIN: f64 = 2_000.0;
-    /// A row in the order of the primary key.
-    pub(super) const READ: f64 = 120.0;
-    /// A row by an entry of another index.
-    pub(super) const FETCH: f64 = 350.0;
-    /// A row by a whole key.
-    pub(super) const KEY: f64 = 900.0;
-    /// The first entry of a range.
-    pub(super) const SEEK: f64 = 1_800.0;
-    /// A row that is kept.
-    pub(super) const KEEP: f64 = 150.0;
-    /// A row that does not fit into memory with the others.
-    pub(super) const CROWD: f64 = 2_000.0;
-    /// A hash that is looked for.
-    pub(super) const PROBE: f64 = 100.0;
-    /// A pair that is tested.
-    pub(super) const PAIR: f64 = 60.0;
-}
-
 /// Rows whose keys are looked up together.
 const BATCH_ROWS: f64 = 256.0;
 /// Rows that are thought to fit into QueryMemory.
 const KEPT_ROWS: f64 = 500_000.0;
-/// A right side of more rows is not gathered where its rows can be looked up.
-const GATHERED_ROWS_MAX: f64 = 100_000.0;
 /// Gathering a unit whose rows are not counted is thought to cost so much more: it may be a large one.
 const UNKNOWN_FACTOR: f64 = 4.0;
+/// An anti join is thought to leave this share at least.
+const ANTI_SHARE_MIN: f64 = 0.1;
 /// The share of pairs in which two computed values are equal.
 const UNKNOWN_SHARE: f64 = 0.1;
-/// Gathering must cost less than this share of looking up.
-const GATHER_SHARE: f64 = 0.5;
 
 /// A unit that is joined next.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +53,8 @@ pub(super) struct Facts {
 struct UnitFacts {
     /// Those that stand before it.
     behind: Set,
-    /// ON of the right side of a LEFT JOIN.
+    kind: JoinKind,
+    /// ON of the right side of another join than an inner one.
     left_on: Option<Vec<ConjunctFacts>>,
     /// Of its table, without conditions.
     rows: f64,
@@ -89,6 +66,8 @@ struct UnitFacts {
     is_known: bool,
     /// It reads columns of others: it runs once for each row.
     is_lateral: bool,
+    /// It may run for each row of these units instead, at this cost.
+    applied: Option<(Set, f64)>,
     indexes: Vec<IndexFacts>,
     /// Columns that are equal to something.
     points: Vec<Point>,
@@ -149,8 +128,15 @@ impl Facts {
                 of_inner.filter_map(|conjunct| point_of(conjunct, unit, number)).collect();
             points.extend(on.iter().flatten().filter_map(|(_, conjunct)| point_of(conjunct, unit, number)));
             units[number].points.extend(points);
-            if let Draft::Table { table, .. } = &unit.draft {
-                units[number].indexes = index_facts(table, &units[number], counts);
+            match &unit.draft {
+                Draft::Table { table, .. } => {
+                    units[number].indexes = index_facts(table, &units[number], counts);
+                }
+                Draft::Query { apply: Some(apply), .. } => {
+                    let slots: Vec<ColumnSlot> = apply.columns().collect();
+                    units[number].applied = Some((cluster.units_of(&slots), apply.costs.0));
+                }
+                Draft::One | Draft::Query { .. } | Draft::Join { .. } => {}
             }
             units[number].left_on = on.map(|on| on.into_iter().map(|(facts, _)| facts).collect());
         }
@@ -230,23 +216,30 @@ impl Facts {
         if found.as_ref().is_some_and(|found| found.is_unique) {
             matches = matches.min((unit.given / unit.rows.max(1.0)).min(1.0));
         }
-        let mut rows = (left_rows * matches).max(1.0);
-        if unit.left_on.is_some() {
-            rows = rows.max(left_rows);
-        }
+        let pairs_given = (left_rows * matches).max(1.0);
+        let rows = match unit.kind {
+            JoinKind::Left => pairs_given.max(left_rows),
+            JoinKind::Semi => (left_rows * matches.min(1.0)).max(1.0),
+            JoinKind::Anti => (left_rows * (1.0 - matches).max(ANTI_SHARE_MIN)).max(1.0),
+            JoinKind::Inner | JoinKind::Mark | JoinKind::Single => pairs_given,
+        };
         let is_hashed = tested.iter().any(|conjunct| {
             conjunct.sides.is_some_and(|(one, other)| {
                 let fits = |own: Set, others: Set| own == bit(number) && others & !there == 0;
                 fits(one, other) || fits(other, one)
             })
         });
-        let pairs = if is_hashed { rows } else { left_rows * unit.given };
+        let pairs = if is_hashed { pairs_given } else { left_rows * unit.given };
         let kept = unit.given * price::KEEP + (unit.given - KEPT_ROWS).max(0.0) * price::CROWD;
         let risk = if unit.is_known { 1.0 } else { UNKNOWN_FACTOR };
         let gathered = if unit.is_lateral {
             left_rows * (unit.scan + kept) + pairs * price::PAIR
         } else {
             (unit.scan + kept) * risk + left_rows * price::PROBE + pairs * price::PAIR
+        };
+        let gathered = match unit.applied {
+            Some((needs, cost)) if needs & !there == 0 => gathered.min(left_rows * cost),
+            _ => gathered,
         };
         let looked_up = found.map(|found| {
             let batches = (left_rows / BATCH_ROWS).ceil();
@@ -257,15 +250,24 @@ impl Facts {
             batches * price::BEGIN
                 + keys * found.keys * per_key
                 + left_rows * price::PROBE
-                + rows * price::PAIR
+                + pairs_given * price::PAIR
         });
         let (cost, hint) = match looked_up {
             None => (gathered, JoinHint::Free),
-            Some(cost) if is_hashed && unit.is_gathered(gathered, cost) => (gathered, JoinHint::Gather),
+            Some(cost) if is_hashed && unit.may_be_gathered() => {
+                let left_rows_max = left_rows_max(cost / left_rows.max(1.0), unit.scan + kept);
+                (cost.min(gathered), JoinHint::LookUp { left_rows_max })
+            }
             Some(cost) => (cost, JoinHint::Free),
         };
         Step { unit: number, cost, rows, hint }
     }
+}
+
+/// So many left rows cost as much to look up, each at `per_row`, as gathering the right side once.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate, in bounds")]
+fn left_rows_max(per_row: f64, gathered: f64) -> u64 {
+    (gathered / per_row.max(1.0)).clamp(1.0, 1e12) as u64
 }
 
 /// A way to look rows up.
@@ -278,9 +280,9 @@ struct Found {
 }
 
 impl UnitFacts {
-    /// Whether its rows are gathered though they can be looked up.
-    fn is_gathered(&self, gathered: f64, looked_up: f64) -> bool {
-        self.is_known && self.given <= GATHERED_ROWS_MAX && gathered < looked_up * GATHER_SHARE
+    /// Whether its rows may be gathered though they can be looked up.
+    fn may_be_gathered(&self) -> bool {
+        self.is_known && self.given <= KEPT_ROWS
     }
 
     /// The index by which rows of these units find rows of this one.
@@ -321,12 +323,14 @@ fn unit_facts(unit: &Unit, counts: &mut Counts<'_>) -> UnitFacts {
     let (rows, is_known, estimate, price) = estimate_of(&unit.draft, counts);
     let mut facts = UnitFacts {
         behind: unit.behind,
+        kind: unit.kind,
         left_on: None,
         rows,
         given: estimate.given,
         scan: price::BEGIN + estimate.read * price,
         is_known,
         is_lateral: !unit.draft.outer_columns().is_empty(),
+        applied: None,
         indexes: Vec::new(),
         points: Vec::new(),
     };
@@ -378,18 +382,21 @@ fn estimate_of(draft: &Draft, counts: &mut Counts<'_>) -> (f64, bool, Estimate, 
             let rows = estimate::of_relation(relation, &counts.statistics);
             let share: f64 =
                 filter.iter().map(|conjunct| estimate::share_of(conjunct, None, rows, 0)).product();
-            (rows, is_known, Estimate { read: rows, given: rows * share }, price::READ)
+            let cost = query_cost::of_relation(relation, &counts.statistics);
+            (rows, is_known, Estimate { read: 1.0, given: rows * share }, cost)
         }
         Draft::Join { kind, left, right, on, .. } => {
-            let (_, left_known, of_left, _) = estimate_of(left, counts);
-            let (_, right_known, of_right, _) = estimate_of(right, counts);
+            let (_, left_known, of_left, left_price) = estimate_of(left, counts);
+            let (_, right_known, of_right, right_price) = estimate_of(right, counts);
             let share: f64 = on.iter().map(|conjunct| join_share(conjunct, &[left, right], counts)).product();
             let mut given = of_left.given * of_right.given * share;
-            if *kind != JoinKind::Inner {
-                given = given.max(of_left.given);
+            match kind {
+                JoinKind::Inner => {}
+                JoinKind::Semi | JoinKind::Anti => given = given.min(of_left.given),
+                JoinKind::Left | JoinKind::Mark | JoinKind::Single => given = given.max(of_left.given),
             }
-            let estimate = Estimate { read: of_left.read + of_right.read, given };
-            (given, left_known && right_known, estimate, price::READ)
+            let cost = of_left.read * left_price + of_right.read * right_price;
+            (given, left_known && right_known, Estimate { read: 1.0, given }, cost)
         }
     }
 }

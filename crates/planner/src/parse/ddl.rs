@@ -48,7 +48,7 @@ pub(super) fn if_exists(cursor: &mut Cursor<'_>) -> Result<bool, SqlError> {
 
 /// 1235 for the kinds of objects that MySQL has and this version does not, else 1064.
 fn missing_object(cursor: &Cursor<'_>, verb: &str) -> SqlError {
-    const MISSING: [&str; 18] = [
+    const MISSING: [&str; 17] = [
         "OR REPLACE",
         "DEFINER",
         "TRIGGER",
@@ -63,7 +63,6 @@ fn missing_object(cursor: &Cursor<'_>, verb: &str) -> SqlError {
         "RESOURCE GROUP",
         "SPATIAL",
         "FULLTEXT",
-        "TEMPORARY",
         "INSTANCE",
         "LIBRARY",
         "SPATIAL REFERENCE SYSTEM",
@@ -78,6 +77,10 @@ fn create(cursor: &mut Cursor<'_>) -> Result<DdlStatement, SqlError> {
     if let Some(view) = view::create(cursor)? {
         return Ok(view);
     }
+    if cursor.take_words("TEMPORARY") {
+        cursor.expect_words("TABLE")?;
+        return create_table(cursor, true);
+    }
     match cursor.take_one_of(&["DATABASE", "SCHEMA", "TABLE", "INDEX", "UNIQUE", "USER", "ROLE"]) {
         Some("DATABASE" | "SCHEMA") => {
             let if_not_exists = if_not_exists(cursor)?;
@@ -85,7 +88,7 @@ fn create(cursor: &mut Cursor<'_>) -> Result<DdlStatement, SqlError> {
             let collation = database_options(cursor)?;
             Ok(DdlStatement::CreateDatabase { name, if_not_exists, collation })
         }
-        Some("TABLE") => create_table(cursor),
+        Some("TABLE") => create_table(cursor, false),
         Some("ROLE") => {
             let if_not_exists = if_not_exists(cursor)?;
             Ok(DdlStatement::CreateRoles { roles: cursor.list(Cursor::account)?, if_not_exists })
@@ -146,22 +149,24 @@ fn database_options(cursor: &mut Cursor<'_>) -> Result<CollationClause, SqlError
     }
 }
 
-fn create_table(cursor: &mut Cursor<'_>) -> Result<DdlStatement, SqlError> {
+fn create_table(cursor: &mut Cursor<'_>, is_temporary: bool) -> Result<DdlStatement, SqlError> {
     let if_not_exists = if_not_exists(cursor)?;
     let table = cursor.table_name()?;
     if cursor.take_words("LIKE") {
-        return Ok(DdlStatement::CreateTableLike { table, if_not_exists, like: cursor.table_name()? });
+        let like = cursor.table_name()?;
+        return Ok(DdlStatement::CreateTableLike { table, if_not_exists, like, is_temporary });
     }
     if *cursor.peek() == Token::LParen && cursor.is_word_ahead(1, "LIKE") {
         cursor.next();
         cursor.next();
         let like = cursor.table_name()?;
         cursor.expect(&Token::RParen)?;
-        return Ok(DdlStatement::CreateTableLike { table, if_not_exists, like });
+        return Ok(DdlStatement::CreateTableLike { table, if_not_exists, like, is_temporary });
     }
     let mut create = CreateTableStatement {
         table,
         if_not_exists,
+        is_temporary,
         columns: Vec::new(),
         keys: Vec::new(),
         checks: Vec::new(),
@@ -428,6 +433,10 @@ fn partition_clause(cursor: &mut Cursor<'_>) -> Result<(), SqlError> {
 }
 
 fn drop(cursor: &mut Cursor<'_>) -> Result<DdlStatement, SqlError> {
+    let is_temporary = cursor.take_words("TEMPORARY");
+    if is_temporary && !cursor.is_word("TABLE") && !cursor.is_word("TABLES") {
+        return Err(cursor.unexpected());
+    }
     match cursor.take_one_of(&["DATABASE", "SCHEMA", "TABLE", "TABLES", "VIEW", "INDEX", "USER", "ROLE"]) {
         Some("DATABASE" | "SCHEMA") => {
             let if_exists = if_exists(cursor)?;
@@ -437,7 +446,7 @@ fn drop(cursor: &mut Cursor<'_>) -> Result<DdlStatement, SqlError> {
             let if_exists = if_exists(cursor)?;
             let tables = cursor.list(Cursor::table_name)?;
             cursor.take_one_of(&["RESTRICT", "CASCADE"]);
-            Ok(DdlStatement::DropTables { tables, if_exists })
+            Ok(DdlStatement::DropTables { tables, if_exists, is_temporary })
         }
         Some("VIEW") => {
             let if_exists = if_exists(cursor)?;

@@ -1,21 +1,18 @@
-//! Statements about the session and the server: transactions, SET, SHOW, USE, KILL, SHUTDOWN, FLUSH, and what is
-//! accepted without effect.
+//! Statements about the session and the server: transactions, SET, USE, KILL, SHUTDOWN, FLUSH, and what is accepted
+//! without effect. SHOW is in `show`.
 
 use crate::character_sets::resolved_collation;
 use crate::cursor::Cursor;
 use crate::lexer::user_variable_name;
-use crate::plan::{
-    EngineForm, NamedStatement, SetTarget, Show, StatementSource, TableMaintenance, TransactionStatement,
-};
+use crate::plan::{NamedStatement, SetTarget, StatementSource, TableMaintenance, TransactionStatement};
 use crate::statement::{
-    Account, CollationClause, FlushOption, GrantVerb, SetStatementItem, ShowStatement, Statement,
-    TableReference,
+    CollationClause, FlushOption, GrantVerb, SetStatementItem, Statement, TableReference,
 };
 use protocol::SqlError;
 use protocol::program::LockMode;
 use sqlparser::ast::{Expr, Value as AstValue};
 use sqlparser::tokenizer::{Span, Token};
-use types::{Collation, Privileges};
+use types::Collation;
 
 /// Any of these statements, else 1064 or the 1235 of one that MySQL has.
 pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
@@ -67,7 +64,7 @@ pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> 
         }
         Some("SET") => set(cursor),
         Some("RESET") => reset(cursor),
-        Some("SHOW") => show(cursor),
+        Some("SHOW") => super::show::statement(cursor),
         Some("USE") => cursor.identifier().map(Statement::Use),
         Some("KILL") => kill(cursor),
         Some("SHUTDOWN") => Ok(Statement::Shutdown),
@@ -504,197 +501,4 @@ fn set_value(cursor: &mut Cursor<'_>) -> Result<Option<Expr>, SqlError> {
         }
     }
     cursor.expression().map(Some)
-}
-
-/// `DESCRIBE table [column | 'pattern']`.
-pub(super) fn describe(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
-    let table = cursor.table_name()?;
-    let like = if cursor.at_end() { None } else { Some(cursor.identifier_or_text()?) };
-    let database_missing = table.database.is_none();
-    let what = Show::Columns { database: table.database.unwrap_or_default(), table: table.name, full: false };
-    Ok(Statement::Show(Box::new(ShowStatement { what, like, filter: None, database_missing })))
-}
-
-fn show(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
-    let full = cursor.take_words("FULL");
-    cursor.take_words("EXTENDED");
-    let (what, database_missing) = show_what(cursor, full)?;
-    let mut like = None;
-    let mut filter = None;
-    if cursor.take_words("LIKE") {
-        like = Some(cursor.text_literal()?);
-    } else if cursor.take_words("WHERE") {
-        filter = Some(cursor.expression()?);
-    }
-    Ok(Statement::Show(Box::new(ShowStatement { what, like, filter, database_missing })))
-}
-
-/// `[FROM | IN database]`.
-fn from_database(cursor: &mut Cursor<'_>) -> Result<Option<String>, SqlError> {
-    if cursor.take_one_of(&["FROM", "IN"]).is_some() { cursor.identifier().map(Some) } else { Ok(None) }
-}
-
-/// `FROM table [FROM database]`, `FROM database.table`.
-fn from_table(cursor: &mut Cursor<'_>) -> Result<(Option<String>, String), SqlError> {
-    if cursor.take_one_of(&["FROM", "IN"]).is_none() {
-        return Err(cursor.unexpected());
-    }
-    let table = cursor.table_name()?;
-    let database = from_database(cursor)?.or(table.database);
-    Ok((database, table.name))
-}
-
-fn show_what(cursor: &mut Cursor<'_>, full: bool) -> Result<(Show, bool), SqlError> {
-    let scope = cursor.take_one_of(&["GLOBAL", "SESSION", "LOCAL"]);
-    let simple = [
-        ("DATABASES", Show::Databases),
-        ("SCHEMAS", Show::Databases),
-        ("VARIABLES", Show::Variables { global: scope == Some("GLOBAL") }),
-        ("STATUS", Show::Status),
-        ("STORAGE ENGINES", Show::Engines),
-        ("ENGINES", Show::Engines),
-        ("CHARACTER SET", Show::CharacterSets),
-        ("CHARSET", Show::CharacterSets),
-        ("COLLATION", Show::Collations),
-        ("PROCESSLIST", Show::ProcessList),
-        ("PRIVILEGES", Show::Privileges),
-        ("PLUGINS", Show::Plugins),
-    ];
-    for (words, what) in simple {
-        if cursor.take_words(words) {
-            return Ok((what, false));
-        }
-    }
-    if cursor.take_words("TABLES") {
-        let database = from_database(cursor)?;
-        let missing = database.is_none();
-        return Ok((Show::Tables { database: database.unwrap_or_default(), full }, missing));
-    }
-    if cursor.take_words("TABLE STATUS") {
-        let database = from_database(cursor)?;
-        let missing = database.is_none();
-        return Ok((Show::TableStatus { database: database.unwrap_or_default() }, missing));
-    }
-    if cursor.take_one_of(&["COLUMNS", "FIELDS"]).is_some() {
-        let (database, table) = from_table(cursor)?;
-        let missing = database.is_none();
-        return Ok((Show::Columns { database: database.unwrap_or_default(), table, full }, missing));
-    }
-    if cursor.take_one_of(&["INDEX", "INDEXES", "KEYS"]).is_some() {
-        let (database, table) = from_table(cursor)?;
-        let missing = database.is_none();
-        return Ok((Show::Indexes { database: database.unwrap_or_default(), table }, missing));
-    }
-    show_others(cursor)
-}
-
-fn show_others(cursor: &mut Cursor<'_>) -> Result<(Show, bool), SqlError> {
-    if cursor.take_words("CREATE TABLE") {
-        let table = cursor.table_name()?;
-        let missing = table.database.is_none();
-        return Ok((
-            Show::CreateTable { database: table.database.unwrap_or_default(), table: table.name },
-            missing,
-        ));
-    }
-    if cursor.take_words("CREATE VIEW") {
-        let name = cursor.table_name()?;
-        let missing = name.database.is_none();
-        let database = name.database.unwrap_or_default();
-        return Ok((Show::CreateView { database, view: name.name, text: String::new() }, missing));
-    }
-    if cursor.take_words("CREATE DATABASE") || cursor.take_words("CREATE SCHEMA") {
-        if cursor.take_words("IF") {
-            cursor.expect_words("NOT EXISTS")?;
-        }
-        return Ok((Show::CreateDatabase { database: cursor.identifier()? }, false));
-    }
-    if cursor.take_words("CREATE USER") {
-        return Ok((Show::CreateUser { account: named(cursor.account()?) }, false));
-    }
-    if cursor.take_words("CREATE") {
-        return Err(SqlError::unsupported("SHOW CREATE of routines, triggers and events"));
-    }
-    if cursor.take_words("GRANTS") {
-        let account = if cursor.take_words("FOR") { named(cursor.account()?) } else { None };
-        let mut using = Vec::new();
-        if cursor.take_words("USING") {
-            using = cursor.list(Cursor::account)?.into_iter().filter_map(named).collect();
-        }
-        return Ok((Show::Grants { account, using }, false));
-    }
-    for (word, what) in [("WARNINGS", Show::Warnings), ("ERRORS", Show::Errors)] {
-        if cursor.take_words(word) {
-            if cursor.take_words("LIMIT") {
-                return Err(SqlError::unsupported("SHOW WARNINGS LIMIT"));
-            }
-            return Ok((what, false));
-        }
-    }
-    show_empty(cursor)
-}
-
-/// Name and host; None: the session's own account.
-fn named(account: Account) -> Option<(String, String)> {
-    match account {
-        Account::Named { name, host } => Some((name, host)),
-        Account::Current => None,
-    }
-}
-
-/// Behind `SHOW ENGINE`: `name STATUS | MUTEX | LOGS`.
-fn engine_status(cursor: &mut Cursor<'_>) -> Result<Show, SqlError> {
-    let name = cursor.identifier_or_text()?;
-    let form = match name.to_ascii_uppercase().as_str() {
-        "INNODB" => EngineForm::InnoDb,
-        "NDB" | "NDBCLUSTER" | "LATSDB" => EngineForm::Ndb,
-        _ => return Err(SqlError::new(1286, format!("Unknown storage engine '{name}'"))),
-    };
-    if cursor.take_words("STATUS") {
-        return Ok(Show::EngineStatus(form));
-    }
-    if cursor.take_one_of(&["MUTEX", "LOGS"]).is_some() {
-        let columns = ["Type", "Name", "Status"].map(str::to_owned).into();
-        return Ok(Show::Nothing { columns, privilege: Privileges::PROCESS });
-    }
-    Err(cursor.unexpected())
-}
-
-/// Things that exist in MySQL, and of which there are none here.
-fn show_empty(cursor: &mut Cursor<'_>) -> Result<(Show, bool), SqlError> {
-    let empty: [(&str, &[&str]); 9] = [
-        ("MASTER STATUS", &["File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB", "Executed_Gtid_Set"]),
-        ("BINARY LOG STATUS", &["File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB", "Executed_Gtid_Set"]),
-        ("BINARY LOGS", &["Log_name", "File_size", "Encrypted"]),
-        ("SLAVE STATUS", &["Slave_IO_State", "Master_Host"]),
-        ("REPLICA STATUS", &["Replica_IO_State", "Source_Host"]),
-        ("TRIGGERS", &["Trigger", "Event", "Table", "Statement", "Timing", "Created", "sql_mode", "Definer"]),
-        ("EVENTS", &["Db", "Name", "Definer", "Time zone", "Type", "Execute at", "Status"]),
-        ("OPEN TABLES", &["Database", "Table", "In_use", "Name_locked"]),
-        ("PROFILES", &["Query_ID", "Duration", "Query"]),
-    ];
-    for (words, columns) in empty {
-        if cursor.take_words(words) {
-            from_database(cursor)?;
-            let columns = columns.iter().map(|column| (*column).to_owned()).collect();
-            let is_replication = words.ends_with(" STATUS") || words == "BINARY LOGS";
-            let privilege = if is_replication { Privileges::REPLICATION_CLIENT } else { Privileges::NONE };
-            return Ok((Show::Nothing { columns, privilege }, false));
-        }
-    }
-    for words in ["FUNCTION STATUS", "PROCEDURE STATUS"] {
-        if cursor.take_words(words) {
-            let columns =
-                ["Db", "Name", "Type", "Definer", "Modified", "Created", "Security_type", "Comment"];
-            let columns = columns.iter().map(|column| (*column).to_owned()).collect();
-            return Ok((Show::Nothing { columns, privilege: Privileges::NONE }, false));
-        }
-    }
-    if cursor.take_words("ENGINE") {
-        return Ok((engine_status(cursor)?, false));
-    }
-    if cursor.is_word("PROFILE") || cursor.is_word("BINLOG") || cursor.is_word("RELAYLOG") {
-        return Err(SqlError::unsupported("this SHOW statement"));
-    }
-    Err(cursor.unexpected())
 }

@@ -12,6 +12,8 @@
 //! *Joins* keep the order of their left side. The right side is gathered once for all, or for each batch of
 //! left rows: then a **lookup** finds the rows that the batch can match. The whole condition is tested on each pair
 //! of rows, so a lookup may find too much, never too little. **Hash keys** tell which pairs are worth the test.
+//! A lookup, or a query that runs for each left row (**apply**), may be right for few left rows only. The join counts
+//! them, and gathers the right side once where they are more.
 //!
 //! Invariant: a pair for which the condition is true has equal hash keys and is found by the lookup.
 
@@ -252,6 +254,10 @@ pub enum JoinKind {
     Inner,
     /// Also left rows that match nothing, with NULLs.
     Left,
+    /// Left rows that match something, once and alone.
+    Semi,
+    /// Left rows that match nothing, alone.
+    Anti,
     /// Each left row with one value more: whether a right row matches. It is 1, 0, or NULL if no condition is true and
     /// one is NULL.
     Mark,
@@ -283,6 +289,35 @@ pub struct Join {
     pub outer: Vec<Binding>,
     /// So many right rows are enough.
     pub rows_max: Option<usize>,
+    /// The right rows that one left row can match, found for each of the first left rows.
+    pub apply: Option<Apply>,
+}
+
+/// A right side for few left rows: it runs for each of them.
+#[derive(Clone, Debug)]
+pub struct Apply {
+    /// The right rows that match the values in its parameters, or more; of the same layout as those of the join.
+    pub right: Relation,
+    /// Values of the left row that it reads.
+    pub outer: Vec<Binding>,
+    /// Beyond so many left rows the right side of the join costs less.
+    pub left_rows_max: u64,
+}
+
+impl Join {
+    /// Its rows are those of the left side: nothing of the right one is shown.
+    #[must_use]
+    pub fn is_filter(&self) -> bool {
+        self.kind.is_filter()
+    }
+}
+
+impl JoinKind {
+    /// The result holds left rows only.
+    #[must_use]
+    pub fn is_filter(self) -> bool {
+        matches!(self, JoinKind::Semi | JoinKind::Anti)
+    }
 }
 
 /// Two values that are equal in every match.
@@ -320,6 +355,8 @@ pub struct Lookup {
     pub access: TableAccess,
     /// Values of the left row.
     pub bindings: Vec<Binding>,
+    /// Beyond so many left rows the right side is gathered: that costs less. None: it never is.
+    pub left_rows_max: Option<u64>,
 }
 
 /// A value of a row that stands in a parameter while something else is evaluated.
@@ -357,6 +394,9 @@ impl Relation {
             Relation::Join(join) => {
                 join.left.visit_tables(visit);
                 join.right.visit_tables(visit);
+                if let Some(apply) = &join.apply {
+                    apply.right.visit_tables(visit);
+                }
             }
             Relation::Filter { input, .. } => input.visit_tables(visit),
         }

@@ -140,9 +140,24 @@ impl Maker {
         let left_count = 1 + self.small(count - 1);
         let (left, mut tables) = self.tree(left_count);
         let (right, more) = self.tree(count - left_count);
+        let left_tables = tables.clone();
         tables.extend(more);
-        let kind = if self.number(3) == 0 { JoinKind::Left } else { JoinKind::Inner };
+        let kinds = [
+            JoinKind::Inner,
+            JoinKind::Inner,
+            JoinKind::Inner,
+            JoinKind::Inner,
+            JoinKind::Left,
+            JoinKind::Left,
+            JoinKind::Semi,
+            JoinKind::Anti,
+        ];
+        let kind = kinds[self.number(8) as usize];
         let on: Vec<Expression> = (0..self.number(3)).map(|_| self.condition(&tables)).collect();
+        if kind.is_filter() {
+            // Nothing above it sees its right side.
+            tables = left_tables;
+        }
         let hint =
             if kind == JoinKind::Inner && self.number(6) == 0 { JoinHint::Straight } else { JoinHint::Free };
         // As the binder makes them: without the rules that move conditions the text is its own meaning.
@@ -177,9 +192,17 @@ fn rows_of(draft: &Draft, rows: &Rows) -> Vec<Row> {
                 let pairs = right.iter().map(|right| {
                     left.iter().chain(right).map(|(slot, value)| (*slot, value.clone())).collect::<Row>()
                 });
-                let before = joined.len();
-                joined.extend(pairs.filter(|pair| on.iter().all(|conjunct| is_true(conjunct, pair))));
-                if *kind == JoinKind::Left && joined.len() == before {
+                let matches: Vec<Row> =
+                    pairs.filter(|pair| on.iter().all(|conjunct| is_true(conjunct, pair))).collect();
+                let is_alone = match kind {
+                    JoinKind::Left | JoinKind::Anti => matches.is_empty(),
+                    JoinKind::Semi => !matches.is_empty(),
+                    JoinKind::Inner | JoinKind::Mark | JoinKind::Single => false,
+                };
+                if !kind.is_filter() {
+                    joined.extend(matches);
+                }
+                if is_alone {
                     joined.push(left);
                 }
             }

@@ -55,6 +55,7 @@ fn plan(schema: &Schema, account: &str, text: &str) -> Result<Plan, SqlError> {
     let privileges = PrivilegeSet::of(&schema.grants, &UserName::new(account, "%"), []);
     let context = BindContext {
         schema,
+        temporary: None,
         database: None,
         user: (account, "%"),
         privileges: &privileges,

@@ -239,6 +239,95 @@ proptest! {
     }
 }
 
+/// All golden statements.
+fn golden_statements() -> Vec<&'static str> {
+    let golden = [
+        include_str!("select.txt"),
+        include_str!("access.txt"),
+        include_str!("modify.txt"),
+        include_str!("session.txt"),
+        include_str!("joins.txt"),
+        include_str!("join_order.txt"),
+        include_str!("subqueries.txt"),
+        include_str!("sets.txt"),
+        include_str!("rows.txt"),
+        include_str!("windows.txt"),
+        include_str!("explain.txt"),
+        include_str!("ddl.txt"),
+        include_str!("errors.txt"),
+        include_str!("clients.txt"),
+        include_str!("views.txt"),
+        include_str!("privileges.txt"),
+    ];
+    golden.iter().flat_map(|golden| statements(golden)).collect()
+}
+
+/// Words, numbers and quoted texts whole, all else one by one.
+fn pieces(statement: &str) -> Vec<String> {
+    let mut pieces: Vec<String> = Vec::new();
+    let (mut quote, mut is_word) = (None, false);
+    for character in statement.chars() {
+        let continues = quote.is_some() || (is_word && (character.is_alphanumeric() || character == '_'));
+        match pieces.last_mut().filter(|_| continues) {
+            Some(last) => last.push(character),
+            None => pieces.push(character.to_string()),
+        }
+        is_word = character.is_alphanumeric() || character == '_';
+        quote = match quote {
+            Some(open) if open == character => None,
+            None if matches!(character, '\'' | '"' | '`') => Some(character),
+            open => open,
+        };
+    }
+    pieces
+}
+
+/// A change of a statement: what kind, where, how long, and the place in another statement.
+type Edit = (u8, u16, u8, u16);
+
+fn edited(mut pieces: Vec<String>, other: &[String], (kind, at, length, there): Edit) -> Vec<String> {
+    let at = usize::from(at) % (pieces.len() + 1);
+    let end = (at + usize::from(length)).min(pieces.len());
+    let there = usize::from(there) % (other.len() + 1);
+    let part = &other[there..(there + usize::from(length)).min(other.len())];
+    let wrapped = |before: &str, behind: &str| {
+        let (before, behind) = ([before.to_owned()], [behind.to_owned()]);
+        [&pieces[..at], &before, &pieces[at..end], &behind, &pieces[end..]].concat()
+    };
+    match kind % 9 {
+        0 => drop(pieces.drain(at..end)),
+        1 => pieces = [&pieces[..end], &pieces[at..]].concat(),
+        2 => pieces = [&pieces[..at], part, &pieces[end..]].concat(),
+        3 => pieces = [&pieces[..at], part, &pieces[at..]].concat(),
+        4 => pieces = [&pieces[..at], &other[there..]].concat(),
+        5 => pieces = wrapped("(", ")"),
+        6 => pieces = [&pieces[..at], &["(".to_owned()], other, &[")".to_owned()], &pieces[end..]].concat(),
+        7 => pieces = wrapped(" NOT ", " IS NULL "),
+        _ => pieces = wrapped("SUM(", ") OVER () "),
+    }
+    pieces
+}
+
+proptest! {
+    /// PROPTEST_CASES makes a campaign of it.
+    #[test]
+    fn mixtures_of_statements_get_an_answer(
+        which in 0_usize..5_000,
+        edits in prop::collection::vec((0_usize..5_000, (any::<u8>(), any::<u16>(), 0_u8..12, any::<u16>())), 1..5),
+    ) {
+        let all = golden_statements();
+        let mut mixture = pieces(all[which % all.len()]);
+        for (other, edit) in edits {
+            mixture = edited(mixture, &pieces(all[other % all.len()]), edit);
+        }
+        let text = mixture.concat();
+        let schema = schema();
+        let _ = outcome(&schema, &text);
+        let _ = normalize(&text, &TextLimits::default(), TextModes::default(), Collation::Utf8mb40900AiCi);
+        let _ = split_statements(&text, TextModes::default());
+    }
+}
+
 /// Runs on the stack that threads have by default; a depth that overflows it would end the process.
 fn code_of(statement: String) -> u16 {
     let schema = schema();

@@ -411,7 +411,7 @@ pub(super) fn range_of(reply: Reply) -> Result<(u64, u64), Failure> {
 }
 
 /// The highest value that a row has in a column that draws one.
-fn drawn_value(info: &TableAccessInfo, row: &[u8]) -> u64 {
+pub(crate) fn drawn_value(info: &TableAccessInfo, row: &[u8]) -> u64 {
     let definition = &info.definition;
     let hidden = if definition.has_hidden_row_id() { definition.primary_key().first() } else { None };
     let columns = definition.auto_increment.into_iter().chain(hidden.map(|part| part.column));

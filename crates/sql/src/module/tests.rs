@@ -18,6 +18,7 @@ mod modes;
 mod queries;
 mod sets;
 mod statements;
+mod temporary_tables;
 mod user_variables;
 mod views;
 mod virtual_tables;

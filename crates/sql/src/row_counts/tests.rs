@@ -1,7 +1,7 @@
 use super::sampled;
 use memory::{MemoryConfig, MemoryManager};
 use std::sync::Arc;
-use storage::{Fragment, FragmentDefinition};
+use storage::{Fragment, FragmentDefinition, Visibility};
 use types::{
     ColumnIndex, Epoch, IndexDefinition, IndexId, IndexKind, IndexState, KeyEncoder, KeyPart, RowLayout,
     TableDefinition, TableId, TransactionId, ValueRef,
@@ -40,7 +40,7 @@ fn sample_of(values: impl Iterator<Item = Option<i64>>) -> Option<f64> {
         fragment.commit(handle, TransactionId(1), Epoch(1));
     }
     let parts = &table.index(BY_K).unwrap().parts;
-    sampled(&fragment.reader(), BY_K, &KeyEncoder::new(&table, parts), parts, &layout)
+    sampled((&fragment.reader(), Visibility::Stale), BY_K, &KeyEncoder::new(&table, parts), parts, &layout)
 }
 
 #[test]

@@ -164,15 +164,17 @@ impl Session {
         let schema = std::sync::Arc::clone(&env.module.site.map.schema);
         let database = self.core.database.clone().unwrap_or_else(|| "".into());
         self.core.renew_rights(env.module);
-        let (is_free, rights) = (planner::privileges::is_free(&database, &table), self.core.rights.set());
+        let own = self.core.client.transaction.own();
+        let own = own.and_then(|own| own.named().table(&database, &table)).cloned();
+        let is_free = own.is_some() || planner::privileges::is_free(&database, &table);
+        let rights = self.core.rights.set();
         if !is_free && !rights.sees_table(&database, &table) {
             let account = (&*self.core.account.0, &*self.core.account.1);
             let error = planner::privileges::denied("SELECT", &table, account);
             return self.end_with_error(env, &error);
         }
-        let definition = schema
-            .table(&database, &table)
-            .cloned()
+        let definition = own
+            .or_else(|| schema.table(&database, &table).cloned())
             .or_else(|| crate::show::known_tables::definition(&database, &table.to_lowercase()));
         let Some(definition) = definition else {
             let error = SqlError::new(1146, format!("Table '{database}.{table}' doesn't exist"));

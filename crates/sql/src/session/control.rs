@@ -194,6 +194,7 @@ impl Session {
             | Plan::Change(_)
             | Plan::Explain { .. }
             | Plan::Ddl(_)
+            | Plan::Temporary(_)
             | Plan::Named(_)
             | Plan::Show(_) => return None,
         })

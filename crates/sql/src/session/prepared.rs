@@ -373,7 +373,7 @@ impl PreparedStatement {
             && self.bound_types == types
             && bound.prepared.schema == schema
             && !bound.prepared.reads_user_variables()
-            && bound.prepared.fits_rows(&LocalCounts(&env.module.site.map))
+            && bound.prepared.fits_rows(&LocalCounts::new(&env.module.site.map, &core.client))
         {
             return Ok(Arc::clone(bound));
         }

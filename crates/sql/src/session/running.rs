@@ -47,6 +47,7 @@ use crate::result_set::ResultSet;
 use crate::select_into::SelectInto;
 use crate::statement::Statement;
 use crate::statement_cache::CachedStatement;
+use crate::temporary_ddl::TemporaryRun;
 use durable::DurableWait;
 use executor::change::ChangeRun;
 use executor::commit::CommitRun;
@@ -89,6 +90,7 @@ enum Execution {
     Modify(Box<ModifyRun>),
     Change(Box<ChangeRun>),
     Ddl(Box<DdlRun>),
+    Temporary(Box<TemporaryRun>),
     LockTables(Box<LockTablesRun>),
     Kill(KillRun),
     /// There is nothing to do but to commit, roll back or undo.
@@ -260,7 +262,7 @@ impl Running {
 }
 
 impl Session {
-    /// Answers a point select at once; false if the statement must be begun.
+    /// Answers a point select or a chain of keys at once; false if the statement must be begun.
     pub(super) fn try_point(
         &mut self,
         env: &mut Environment<'_>,
@@ -268,11 +270,8 @@ impl Session {
         parameters: &[Value],
         format: RowFormat,
     ) -> bool {
-        let Some(point) = &cached.point else { return false };
-        if self.core.client.transaction.is_marked() {
-            return false;
-        }
-        if !self.core.variables.autocommit && !self.core.client.transaction.is_open() {
+        let Some(point) = &cached.point else { return self.try_chain(env, cached, parameters, format) };
+        if !self.may_answer_at_once() {
             return false;
         }
         match point.run(cached, parameters, format, &mut self.core, env) {
@@ -280,6 +279,27 @@ impl Session {
             // The executor meets the same failure and reports it.
             Err(_) => false,
         }
+    }
+
+    /// Whether reads may be answered without a transaction being begun or ended.
+    #[inline]
+    fn may_answer_at_once(&self) -> bool {
+        let is_open = self.core.client.transaction.is_open();
+        !self.core.client.transaction.is_marked() && (self.core.variables.autocommit || is_open)
+    }
+
+    /// The same for a chain of keys.
+    fn try_chain(
+        &mut self,
+        env: &mut Environment<'_>,
+        cached: &CachedStatement,
+        parameters: &[Value],
+        format: RowFormat,
+    ) -> bool {
+        let Some(chain) = cached.chain.as_ref().filter(|_| self.may_answer_at_once()) else { return false };
+        // The executor meets the same failure and reports it.
+        let answered = chain.run(cached, parameters, format, &mut self.core, env);
+        answered.is_ok_and(|answered| answered == Answered::Yes)
     }
 
     /// Begins a statement.
@@ -295,7 +315,7 @@ impl Session {
         if let Plan::Named(statement) = &cached.prepared.plan {
             return self.named_statement(env, statement);
         }
-        let keeps_diagnostics = matches!(&cached.prepared.plan, Plan::Show(plan) if matches!(plan.what, Show::Warnings | Show::Errors));
+        let keeps_diagnostics = matches!(&cached.prepared.plan, Plan::Show(plan) if matches!(plan.what, Show::Diagnostics { .. } | Show::DiagnosticsCount(_)));
         let is_count = |value: &SessionValue| matches!(value, SessionValue::Variable(name) if name == "warning_count" || name == "error_count");
         let asks_for_diagnostics = cached.prepared.session_values.iter().any(is_count);
         let statement = self.statement_of(env, cached, parameters, format);
@@ -489,7 +509,7 @@ impl Session {
         }
         self.core.row_count = i64::try_from(completion.affected_rows).unwrap_or(i64::MAX);
         let last_insert_id = match &statement.cached.prepared.plan {
-            Plan::Insert(_) | Plan::Ddl(_) => completion.last_insert_id,
+            Plan::Insert(_) | Plan::Ddl(_) | Plan::Temporary(_) => completion.last_insert_id,
             _ => 0,
         };
         self.core.reply_ok(env, completion.affected_rows, last_insert_id, &completion.info);

@@ -49,6 +49,7 @@ impl Session {
                 if transaction.has_participants() {
                     return None;
                 }
+                transaction.roll_back_own();
                 transaction.end();
                 env.module.counters.rollbacks += 1;
             }
@@ -133,6 +134,7 @@ impl Session {
             Plan::Transaction(TransactionStatement::Rollback) => Before::RollBack(transaction.undo_all()),
             // A SET that sleeps has been here before.
             _ if statement.run.sleeps() => Before::Nothing,
+            Plan::Temporary(ddl) if ddl.commits => Before::Commit,
             Plan::Ddl(_)
             | Plan::Set(_)
             | Plan::LockTables(_)
@@ -162,7 +164,9 @@ impl Session {
         }
         let is_read_only =
             if transaction.is_open() { transaction.is_read_only() } else { self.core.variables.is_read_only };
-        if (changes || matches!(plan, Plan::Ddl(_))) && is_read_only {
+        let changes_stored = plan.changed().any(|table| !table.id.is_temporary());
+        let is_ddl = matches!(plan, Plan::Ddl(_) | Plan::Temporary(_));
+        if (changes_stored || is_ddl) && is_read_only {
             return Err(SqlError::new(1792, "Cannot execute statement in a READ ONLY transaction."));
         }
         Ok(())

@@ -9,6 +9,7 @@ use crate::row_counts::LocalCounts;
 use crate::statement_cache::{Bound, CachedStatement};
 use crate::variables;
 use catalogue::Authentication;
+use executor::temporary::TemporaryTables;
 use expression::TypingContext;
 use planner::plan::{Prepared, Reach, SessionValue, Show};
 use planner::{BindContext, Description, Normalized, Surroundings};
@@ -55,6 +56,7 @@ impl SessionCore {
         let facts = Facts { core: self };
         bind(&BindContext {
             schema: &module.site.map.schema,
+            temporary: self.client.transaction.own().map(TemporaryTables::named),
             database: self.database.as_deref(),
             user: (&self.account.0, &self.account.1),
             privileges: self.rights.set(),
@@ -68,7 +70,7 @@ impl SessionCore {
             limits: &module.config.text_limits,
             modes: self.variables.modes.text,
             surroundings: &facts,
-            statistics: &LocalCounts(&module.site.map),
+            statistics: &LocalCounts::new(&module.site.map, &self.client),
         })
     }
 
@@ -145,9 +147,13 @@ impl SessionCore {
             bind_key: self.variables.bind_key,
             privileges: self.rights.number(),
         };
-        env.module
-            .cache
-            .get(digest, text, bound, &map.schema, |prepared| prepared.fits_rows(&LocalCounts(map)))
+        let counts = LocalCounts::new(map, &self.client);
+        let found =
+            env.module.cache.get(digest, text, bound, &map.schema, |prepared| prepared.fits_rows(&counts))?;
+        match self.client.transaction.own() {
+            Some(own) if found.prepared.may_name(own.named()) => None,
+            _ => Some(found),
+        }
     }
 
     fn cache(&self, env: &mut Environment<'_>, digest: u128, text: &str, statement: &Arc<CachedStatement>) {

@@ -4,7 +4,7 @@
 //! of them would depend on all others.
 
 use super::virtual_tables::{Layout, Registry};
-use super::{information_schema, mysql, ndbinfo, performance_schema};
+use super::{information_schema, instruments, mysql, ndbinfo, performance_schema};
 use std::sync::{Arc, OnceLock};
 use types::TableDefinition;
 
@@ -12,6 +12,7 @@ use types::TableDefinition;
 fn layouts() -> impl Iterator<Item = &'static Layout> {
     information_schema::TABLES
         .iter()
+        .chain(instruments::TABLES)
         .chain(mysql::TABLES)
         .chain(ndbinfo::TABLES)
         .chain(performance_schema::TABLES)

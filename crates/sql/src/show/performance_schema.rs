@@ -1,5 +1,5 @@
-//! `performance_schema`: the tables that tools read variables, counters and sessions from. Instruments are not there,
-//! and of events only the statements that run.
+//! `performance_schema`: the tables that tools read variables, counters and sessions from. Those without rows are in
+//! `instruments`.
 //!
 //! A session is one thread. Of its statement is known what the process list knows: counts are 0.
 
@@ -17,6 +17,12 @@ const PICOSECONDS: u64 = 1_000_000_000_000;
 
 const VARIABLES: &[Column] = &[column("VARIABLE_NAME", TEXT), nullable("VARIABLE_VALUE", Kind::Text(1024))];
 
+const OF_THREADS: &[Column] =
+    &[counted("THREAD_ID"), column("VARIABLE_NAME", TEXT), nullable("VARIABLE_VALUE", Kind::Text(1024))];
+
+const USER_VARIABLES: &[Column] =
+    &[counted("THREAD_ID"), column("VARIABLE_NAME", TEXT), nullable("VARIABLE_VALUE", LONG)];
+
 const CONNECTION_ATTRIBUTES: &[Column] = &[
     column("PROCESSLIST_ID", Kind::UnsignedBigInt),
     column("ATTR_NAME", Kind::Text(32)),
@@ -25,7 +31,7 @@ const CONNECTION_ATTRIBUTES: &[Column] = &[
 ];
 
 /// A count that is never NULL.
-const fn counted(name: &'static str) -> Column {
+pub(super) const fn counted(name: &'static str) -> Column {
     column(name, Kind::UnsignedBigInt)
 }
 
@@ -56,7 +62,7 @@ const THREADS: &[Column] = &[
     column("TELEMETRY_ACTIVE", Kind::Text(3)),
 ];
 
-const STATEMENTS: &[Column] = &[
+pub(super) const STATEMENTS: &[Column] = &[
     counted("THREAD_ID"),
     counted("EVENT_ID"),
     nullable("END_EVENT_ID", Kind::UnsignedBigInt),
@@ -162,9 +168,29 @@ pub(super) const TABLES: &[Layout] = &[
     },
     Layout {
         database: NAME,
+        name: "status_by_thread",
+        columns: OF_THREADS,
+        origin: Origin::Made(|context, _| of_thread(context, server_rows::status(context))),
+    },
+    Layout {
+        database: NAME,
         name: "threads",
         columns: THREADS,
         origin: Origin::Shaped(InfoTable::Processes, thread),
+    },
+    Layout {
+        database: NAME,
+        name: "user_variables_by_thread",
+        columns: USER_VARIABLES,
+        origin: Origin::Made(|context, _| of_thread(context, user_variables(context))),
+    },
+    Layout {
+        database: NAME,
+        name: "variables_by_thread",
+        columns: OF_THREADS,
+        origin: Origin::Made(|context, _| {
+            of_thread(context, server_rows::variables(context, Scope::Session))
+        }),
     },
 ];
 
@@ -207,6 +233,19 @@ fn statement(session: Vec<Value>) -> Option<Vec<Value>> {
     put("SQL_TEXT", text.clone());
     put("CURRENT_SCHEMA", database.clone());
     Some(row)
+}
+
+/// Rows about this session, with its thread in front; those of others are not shown.
+fn of_thread(context: &ShowContext<'_>, rows: Vec<Vec<Value>>) -> Vec<Vec<Value>> {
+    let id = Value::UInt(context.connection_id.into());
+    let with_id = |row: Vec<Value>| std::iter::once(id.clone()).chain(row).collect();
+    rows.into_iter().map(with_id).collect()
+}
+
+/// The variables that the session has set: names and values.
+fn user_variables(context: &ShowContext<'_>) -> Vec<Vec<Value>> {
+    let row = |(name, value): (&str, Value)| vec![Value::text(name), value];
+    context.user_variables.texts().map(row).collect()
 }
 
 /// The attributes of this session's connection; those of others are not shown.

@@ -11,10 +11,11 @@
 use super::engine_status::EngineReader;
 use super::virtual_tables::{Respondents, Shape};
 use super::{Diagnostic, Level, ShowContext, Status, VirtualRows, columns_of, rows, shape_of, statement};
-use crate::row_counts::estimated_row_count;
+use crate::row_counts::LocalCounts;
 use crate::statement::Cx;
 use executor::inbox::{Reply, RequestKind};
 use executor::select::{Operator, RowSource};
+use executor::temporary::TemporaryTables;
 use executor::{Failure, Pull, Row, row_size};
 use planner::plan::{Show, ShowPlan, VirtualRead};
 use protocol::signal::{INFO_ROWS_MAX, InfoTable, RequestId};
@@ -276,8 +277,10 @@ fn with_show_context<T>(cx: &Cx<'_, '_>, use_it: impl FnOnce(&ShowContext<'_>) -
         cx.core.client.diagnostics.conditions.iter().map(diagnostic).collect();
     use_it(&ShowContext {
         schema: &map.schema,
+        temporary: cx.core.client.transaction.own().map(TemporaryTables::named),
         virtual_tables: super::known_tables::registry(),
         variables: &cx.core.variables,
+        user_variables: &cx.core.user_variables,
         account: (&cx.core.account.0, &cx.core.account.1),
         connection_id: cx.core.client.id,
         connection_attributes: &cx.core.attributes,
@@ -286,7 +289,7 @@ fn with_show_context<T>(cx: &Cx<'_, '_>, use_it: impl FnOnce(&ShowContext<'_>) -
         mandatory_roles: &cx.core.mandatory_roles(),
         status: &status,
         diagnostics: &diagnostics,
-        row_count: &|table| estimated_row_count(map, table),
+        statistics: &LocalCounts::new(map, &cx.core.client),
     })
 }
 

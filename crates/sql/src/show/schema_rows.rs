@@ -98,7 +98,9 @@ pub(crate) fn database_exists(schema: &Schema, name: &str) -> bool {
 
 /// A table by name.
 pub(super) fn table<'a>(context: &'a ShowContext<'_>, database: &str, name: &str) -> Option<ShownTable<'a>> {
-    let stored = context.schema.table(database, name).map(|table| ShownTable::stored(table));
+    let temporary = context.temporary.and_then(|temporary| temporary.table(database, name));
+    let stored = temporary.or_else(|| context.schema.table(database, name));
+    let stored = stored.map(|table| ShownTable::stored(table));
     let view = || context.schema.view(database, name).map(|view| ShownTable::view(view));
     let made = || {
         let known = context.virtual_tables.known(database, name);
@@ -131,7 +133,12 @@ impl ShownTable<'_> {
         if is_free(database, name) {
             return "select".to_owned();
         }
-        let held = context.privileges.on_column(database, name, column).of(Privileges::OF_COLUMN);
+        let is_own = self.definition.id.is_temporary();
+        let held = if is_own {
+            Privileges::OF_COLUMN
+        } else {
+            context.privileges.on_column(database, name, column).of(Privileges::OF_COLUMN)
+        };
         let held = if self.kind == ShownKind::Virtual { held.of(Privileges::SELECT) } else { held };
         held.names().map(str::to_ascii_lowercase).collect::<Vec<_>>().join(",")
     }
@@ -146,7 +153,8 @@ impl ShownTable<'_> {
     {
         let TableDefinition { database, name, .. } = self.definition;
         let is_seen = move |(_, column): &(ColumnIndex, &ColumnDefinition)| {
-            is_free(database, name) || context.privileges.sees_column(database, name, &column.name)
+            let is_own = self.definition.id.is_temporary();
+            is_own || is_free(database, name) || context.privileges.sees_column(database, name, &column.name)
         };
         self.definition.visible_columns().filter(is_seen)
     }
@@ -170,7 +178,9 @@ impl ShownTable<'_> {
         } else {
             values.extend([text(catalogue::show::ENGINE), Value::Int(10), text("Dynamic")]);
         }
-        values.push(optional_number((context.row_count)(self.definition).filter(|_| self.is_stored())));
+        values.push(optional_number(
+            context.statistics.row_count(self.definition).filter(|_| self.is_stored()),
+        ));
         // Average row length, sizes of data and indexes, AUTO_INCREMENT, times: no node knows them for the whole
         // cluster.
         values.extend(std::iter::repeat_n(Value::Null, 9));
@@ -207,7 +217,7 @@ pub(super) fn partitions(context: &ShowContext<'_>, pruning: &Pruning<'_>) -> Ve
     let row = |table: ShownTable<'_>| {
         let mut row = table.place().to_vec();
         row.extend(std::iter::repeat_n(Value::Null, 9));
-        row.push(optional_number((context.row_count)(table.definition)));
+        row.push(optional_number(context.statistics.row_count(table.definition)));
         row.extend(std::iter::repeat_n(Value::Null, 9));
         row.extend([text(""), Value::Null, Value::Null]);
         row
@@ -412,9 +422,11 @@ pub(super) fn key_column_usage(context: &ShowContext<'_>, pruning: &Pruning<'_>)
 }
 
 pub(super) fn statistics(context: &ShowContext<'_>, pruning: &Pruning<'_>) -> Vec<Vec<Value>> {
+    let tables = wanted_tables(context, pruning);
+    let is_sampled = tables.iter().filter(|table| table.is_stored()).count() <= SAMPLED_TABLES_MAX;
     let mut rows = Vec::new();
-    for table in wanted_tables(context, pruning) {
-        for part in index_parts(table, context) {
+    for table in tables {
+        for part in index_parts(table, context, is_sampled) {
             let mut row = table.place().to_vec();
             row.extend([
                 part.non_unique,
@@ -440,8 +452,11 @@ pub(super) fn shown_indexes(table: ShownTable<'_>, context: &ShowContext<'_>) ->
         row.extend([text(INDEX_TYPE), text(""), text(""), text("YES"), Value::Null]);
         row
     };
-    index_parts(table, context).map(row).collect()
+    index_parts(table, context, true).into_iter().map(row).collect()
 }
+
+/// A question about more tables is answered without looking into their indexes.
+const SAMPLED_TABLES_MAX: usize = 100;
 
 /// MySQL's name for an ordered index.
 const INDEX_TYPE: &str = "BTREE";
@@ -459,28 +474,50 @@ struct IndexPart {
     nullable: Value,
 }
 
-fn index_parts<'a>(table: ShownTable<'a>, context: &ShowContext<'_>) -> impl Iterator<Item = IndexPart> + 'a {
-    let row_count = (context.row_count)(table.definition).filter(|_| table.is_stored());
-    let rows = row_count.map_or(Value::Null, |rows| Value::Int(i64::try_from(rows).unwrap_or(i64::MAX)));
-    table.definition.public_indexes().flat_map(move |index| {
-        let rows = rows.clone();
-        index.parts.iter().enumerate().map(move |(position, part)| {
-            let column = table.definition.column_at(part.column);
+/// The columns of a table's indexes; `is_sampled`: how many values they have is looked up, where it does not follow
+/// from the number of rows.
+fn index_parts(table: ShownTable<'_>, context: &ShowContext<'_>, is_sampled: bool) -> Vec<IndexPart> {
+    let definition = table.definition;
+    let row_count = context.statistics.row_count(definition).filter(|_| table.is_stored());
+    let mut parts = Vec::new();
+    for index in definition.public_indexes() {
+        for (position, part) in index.parts.iter().enumerate() {
+            let column = definition.column_at(part.column);
             let is_unique = index.kind != IndexKind::Ordered;
-            // Only of whole unique keys it is known how many values there are: as many as rows.
             let is_complete = is_unique && position + 1 == index.parts.len();
-            IndexPart {
+            let cardinality = match row_count {
+                Some(rows) if is_complete || rows == 0 => Some(rows),
+                Some(rows) if is_sampled => {
+                    let per_value = context.statistics.entries_per_key(definition, index.id, position + 1);
+                    per_value.map(|per_value| value_count(rows, per_value))
+                }
+                Some(_) | None => None,
+            };
+            parts.push(IndexPart {
                 non_unique: Value::Int(i64::from(!is_unique)),
                 key_name: text(&index.name),
                 position: count(position + 1),
                 column: text(&column.name),
                 order: text(if part.descending { "D" } else { "A" }),
-                cardinality: if is_complete { rows.clone() } else { Value::Null },
+                cardinality: cardinality
+                    .map_or(Value::Null, |count| Value::Int(i64::try_from(count).unwrap_or(i64::MAX))),
                 prefix: part.prefix_length.map_or(Value::Null, |length| Value::Int(length.into())),
                 nullable: text(if column.flags.nullable { "YES" } else { "" }),
-            }
-        })
-    })
+            });
+        }
+    }
+    parts
+}
+
+/// How many values so many rows have, if each value is there so often.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "an estimate"
+)]
+fn value_count(rows: u64, per_value: f64) -> u64 {
+    ((rows as f64 / per_value.max(1.0)).round() as u64).max(1)
 }
 
 /// The facts about a type in `information_schema.COLUMNS`.

@@ -5,6 +5,7 @@
 use super::ShowContext;
 use super::virtual_tables::{text, yes_or_no};
 use crate::variables::{Scope, TABLE};
+use planner::plan::Diagnosed;
 use types::{CharacterSet, Collation, DynamicPrivileges, Value};
 
 /// Every privilege of MySQL that is not dynamic: name as SHOW PRIVILEGES prints it, what it is about, what it allows.
@@ -239,10 +240,11 @@ pub(super) fn status(context: &ShowContext<'_>) -> Vec<Vec<Value>> {
 }
 
 /// SHOW WARNINGS: Level, Code, Message.
-pub(super) fn diagnostics(
-    context: &ShowContext<'_>,
-    passes: impl Fn(super::Level) -> bool,
-) -> Vec<Vec<Value>> {
+pub(super) fn diagnostics(context: &ShowContext<'_>, which: Diagnosed) -> Vec<Vec<Value>> {
+    let passes = |level| match which {
+        Diagnosed::All => true,
+        Diagnosed::Errors => level == super::Level::Error,
+    };
     let row = |diagnostic: &super::Diagnostic<'_>| {
         let level = match diagnostic.level {
             super::Level::Note => "Note",

@@ -4,11 +4,11 @@
 //! without case.
 
 use super::schema_rows::{self, ShownTable};
-use super::virtual_tables::{Column, Kind, NAME as TEXT, Respondents, column, nullable, text};
-use super::{Level, ShowContext, VirtualRows, account_rows, grants, information_schema, server_rows};
+use super::virtual_tables::{Column, Kind, NAME as TEXT, Respondents, column, count, nullable, text};
+use super::{ShowContext, VirtualRows, account_rows, grants, information_schema, server_rows};
 use crate::variables::Scope;
 use expression::{Context, Expression, NoColumns, Node};
-use planner::plan::{ColumnOrigin, ResultColumn, Show, TableMaintenance};
+use planner::plan::{ColumnOrigin, Diagnosed, ResultColumn, Show, TableMaintenance};
 use planner::with_ansi_quotes;
 use protocol::SqlError;
 use protocol::signal::InfoTable;
@@ -35,7 +35,7 @@ pub(crate) fn columns_of(what: &Show) -> Vec<(String, SqlType)> {
             return columns;
         }
         Show::Nothing { columns, .. } => {
-            return columns.iter().map(|name| (name.clone(), TEXT.sql_type())).collect();
+            return columns.iter().map(|name| ((*name).to_owned(), TEXT.sql_type())).collect();
         }
         Show::Databases => DATABASES,
         Show::Columns { full: false, .. } => COLUMNS,
@@ -46,7 +46,9 @@ pub(crate) fn columns_of(what: &Show) -> Vec<(String, SqlType)> {
         Show::CreateDatabase { .. } => CREATE_DATABASE,
         Show::TableStatus { .. } => TABLE_STATUS,
         Show::Variables { .. } | Show::Status => VARIABLES,
-        Show::Warnings | Show::Errors => DIAGNOSTICS,
+        Show::Diagnostics { .. } => DIAGNOSTICS,
+        Show::DiagnosticsCount(Diagnosed::All) => WARNING_COUNT,
+        Show::DiagnosticsCount(Diagnosed::Errors) => ERROR_COUNT,
         Show::Engines => ENGINES,
         Show::EngineStatus(_) => ENGINE_STATUS,
         Show::CharacterSets => CHARACTER_SETS,
@@ -110,8 +112,12 @@ pub(crate) fn show(
         Show::Variables { global: true } => server_rows::variables(context, Scope::Global),
         Show::Variables { global: false } => server_rows::variables(context, Scope::Session),
         Show::Status => server_rows::status(context),
-        Show::Warnings => server_rows::diagnostics(context, |_| true),
-        Show::Errors => server_rows::diagnostics(context, |level| level == Level::Error),
+        Show::Diagnostics { which, window } => {
+            let rows = server_rows::diagnostics(context, *which).into_iter();
+            let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+            rows.skip(number(window.offset)).take(window.count.map_or(usize::MAX, number)).collect()
+        }
+        Show::DiagnosticsCount(which) => vec![vec![count(server_rows::diagnostics(context, *which).len())]],
         Show::Engines => server_rows::engines(),
         // Nodes are asked for it: `reader::operator_of`.
         Show::EngineStatus(_) => Vec::new(),
@@ -332,6 +338,9 @@ const VARIABLES: &[Column] = &[column("Variable_name", TEXT), nullable("Value", 
 
 const DIAGNOSTICS: &[Column] =
     &[column("Level", Kind::Text(7)), column("Code", Kind::UnsignedInt), column("Message", Kind::Text(512))];
+
+const WARNING_COUNT: &[Column] = &[column("@@session.warning_count", Kind::UnsignedBigInt)];
+const ERROR_COUNT: &[Column] = &[column("@@session.error_count", Kind::UnsignedBigInt)];
 
 const ENGINES: &[Column] = &[
     column("Engine", TEXT),

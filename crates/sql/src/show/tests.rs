@@ -5,12 +5,12 @@ use super::statement::show;
 use super::*;
 use expression::{BinaryOperator, ColumnSlot, Comparison, Expression};
 use fixtures::integer;
-use planner::plan::{Show, TableMaintenance};
+use planner::plan::{Diagnosed, Show, TableMaintenance, Window};
 use protocol::module::TlsSession;
 use std::sync::Arc;
 use types::{
     BlobSize, Collation, ColumnDefinition, ColumnFlags, ColumnIndex, Database, DefaultValue, IndexDefinition,
-    IndexId, IndexKind, IndexState, IntegerWidth, SqlType, TableId, TableKind, User,
+    IndexId, IndexKind, IndexState, IntegerWidth, SqlType, TableDefinition, TableId, TableKind, User,
 };
 
 const ID: SqlType = SqlType::Integer { width: IntegerWidth::Big, unsigned: true };
@@ -128,10 +128,25 @@ fn schema() -> Schema {
     checked
 }
 
+/// Twelve rows in table 200, each value of an index's first column three times.
+struct Counts;
+
+impl Statistics for Counts {
+    fn row_count(&self, table: &TableDefinition) -> Option<u64> {
+        (table.id == TableId(200)).then_some(12)
+    }
+
+    fn entries_per_key(&self, _: &TableDefinition, _: IndexId, parts: usize) -> Option<f64> {
+        Some(if parts == 1 { 3.0 } else { 1.0 })
+    }
+}
+
 fn with_context<R>(use_it: impl FnOnce(&ShowContext<'_>) -> R) -> R {
     let schema = schema();
     let mut variables = SessionVariables::default();
     variables.set("autocommit", Some(&Value::Int(0))).expect("a variable");
+    let mut user_variables = UserVariables::default();
+    user_variables.set("mine", Value::Int(5), integer()).expect("a variable");
     let statements = vec![("Com_select".to_owned(), 3)];
     let tls = Some(TlsSession { version: "TLSv1.3", cipher: "TLS_AES_256_GCM_SHA384" });
     let status = Status { uptime_s: 60, questions: 7, statements, tls, tls_accepts: 2, ..Status::default() };
@@ -141,9 +156,11 @@ fn with_context<R>(use_it: impl FnOnce(&ShowContext<'_>) -> R) -> R {
         Diagnostic { level: Level::Note, code: 1051, message: "Unknown table 'shop.x'" },
     ];
     let context = ShowContext {
+        temporary: None,
         schema: &schema,
         virtual_tables: registry(),
         variables: &variables,
+        user_variables: &user_variables,
         account: ("root", "%"),
         connection_id: 7,
         connection_attributes: &[
@@ -155,7 +172,7 @@ fn with_context<R>(use_it: impl FnOnce(&ShowContext<'_>) -> R) -> R {
         mandatory_roles: &[],
         status: &status,
         diagnostics: &diagnostics,
-        row_count: &|table| (table.id == TableId(200)).then_some(12),
+        statistics: &Counts,
     };
     use_it(&context)
 }
@@ -218,6 +235,7 @@ fn statements() -> Vec<(&'static str, Show, Option<&'static str>)> {
     let tables = |database: &str, full| Show::Tables { database: database.to_owned(), full };
     let columns = |full| Show::Columns { database: database.clone(), table: customers.clone(), full };
     let indexes = |table: &str| Show::Indexes { database: database.clone(), table: table.to_owned() };
+    let diagnostics = |which, window| Show::Diagnostics { which, window };
     let check = |operation| Show::Maintenance {
         operation,
         tables: vec![shop_table("customers"), shop_table("gone")],
@@ -238,8 +256,11 @@ fn statements() -> Vec<(&'static str, Show, Option<&'static str>)> {
         ("table status", Show::TableStatus { database: database.clone() }, None),
         ("variables like 'auto%'", Show::Variables { global: false }, Some("auto%")),
         ("status", Show::Status, None),
-        ("warnings", Show::Warnings, None),
-        ("errors", Show::Errors, None),
+        ("warnings", diagnostics(Diagnosed::All, Window::default()), None),
+        ("warnings limit 1, 1", diagnostics(Diagnosed::All, Window { offset: 1, count: Some(1) }), None),
+        ("errors", diagnostics(Diagnosed::Errors, Window::default()), None),
+        ("count(*) warnings", Show::DiagnosticsCount(Diagnosed::All), None),
+        ("count(*) errors", Show::DiagnosticsCount(Diagnosed::Errors), None),
         ("engines", Show::Engines, None),
         ("character sets", Show::CharacterSets, None),
         ("collations like 'UTF8MB4\\_0900%'", Show::Collations, Some("UTF8MB4\\_0900%")),
@@ -259,7 +280,7 @@ fn statements() -> Vec<(&'static str, Show, Option<&'static str>)> {
         ("repair", check(TableMaintenance::Repair), None),
         (
             "nothing",
-            Show::Nothing { columns: vec!["File".to_owned()], privilege: types::Privileges::NONE },
+            Show::Nothing { columns: &["File"], privilege: types::Privileges::NONE, database: None },
             None,
         ),
     ]

@@ -24,6 +24,7 @@ fn chosen_by(version: u64, bands: Vec<Band>) -> Arc<CachedStatement> {
         is_volatile: false,
         columns: Arc::new(Vec::new()),
         warnings: Vec::new(),
+        names_temporary: false,
     };
     Arc::new(CachedStatement::new(prepared, None))
 }

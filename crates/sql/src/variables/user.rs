@@ -11,10 +11,10 @@
 #[cfg(test)]
 mod tests;
 
-use expression::{AssignedVariables, UserVariable};
+use expression::{AssignedVariables, Context, Expression, NoColumns, UserVariable};
 use protocol::SqlError;
 use std::collections::BTreeMap;
-use types::{SqlType, Value};
+use types::{BlobSize, Collation, SqlType, Value};
 
 /// Bytes of all variables of a session.
 const SIZE_MAX: usize = 1 << 20;
@@ -61,6 +61,11 @@ impl UserVariables {
         Ok(())
     }
 
+    /// All of them by name, as texts.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, Value)> {
+        self.values.iter().map(|(name, (value, sql_type))| (name.as_str(), text_of(value, sql_type)))
+    }
+
     /// Bytes of all.
     pub(crate) fn size(&self) -> usize {
         self.size
@@ -70,6 +75,14 @@ impl UserVariables {
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
+}
+
+/// A value as a text; NULL stays.
+fn text_of(value: &Value, sql_type: &SqlType) -> Value {
+    let text = SqlType::Text { size: BlobSize::Long, collation: Collation::Utf8mb4Bin };
+    let literal = Expression::literal(value.clone(), sql_type.clone());
+    let cast = Expression::cast(literal, text).ok();
+    cast.and_then(|cast| cast.evaluate(&NoColumns, &Context::default()).ok()).unwrap_or(Value::Null)
 }
 
 fn size_of(name: &str, value: &Value) -> usize {

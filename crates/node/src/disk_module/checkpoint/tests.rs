@@ -502,12 +502,23 @@ fn a_node_that_comes_back_with_a_full_log_makes_room_in_it() {
 /// An earlier process had replaced its manifests, and died before it gave up the log that they made superfluous.
 #[test]
 fn a_node_that_comes_back_gives_up_what_its_manifests_do_not_need() {
+    gives_up_what_is_not_needed(8);
+}
+
+/// They need some of it, and there is no pace for new checkpoints: a log that is full takes no writes.
+#[test]
+fn a_node_that_comes_back_gives_that_up_before_it_writes_checkpoints() {
+    gives_up_what_is_not_needed(5);
+}
+
+/// The log has eight files, of which the manifests do not need the first ones.
+fn gives_up_what_is_not_needed(files: u64) {
     let mut node = durable();
     node.fill(4);
     let end = LogEnd { next: node.writer.next(), next_file: 100, ..LogEnd::default() };
     let file = |number| LogFile { number, first: Position(1 + number * end.next.0 / 8), size: FILE_SIZE };
     let end = LogEnd { files: (0..8).map(file).collect(), ..end };
-    let position = end.next.0;
+    let position = end.next.0 / 8 * files;
     let fragment = |table| {
         let (epoch, file, offset, length, pieces, rows) = (Epoch(1), 0, 0, 0, 0, 0);
         FragmentCheckpoint { table, epoch, position, file, offset, length, pieces, rows }

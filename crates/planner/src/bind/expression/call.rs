@@ -295,21 +295,23 @@ impl Binder<'_> {
     ) -> Result<Expression, SqlError> {
         let invalid_use = || SqlError::new(1111, "Invalid use of group function");
         // Taken out while the arguments are bound: aggregates do not nest.
-        let Some(aggregates) = place.aggregates.take() else { return Err(invalid_use()) };
+        let aggregates = place.aggregates.take();
+        if aggregates.is_none() && self.outward.blocks.iter().all(|block| block.calls.is_none()) {
+            return Err(invalid_use());
+        }
+        let outer_columns = self.outward.columns.len();
         let aliases = place.aliases.take();
         let windows = std::mem::replace(&mut place.windows, WindowPlace::Nowhere);
         let volatile_place = std::mem::replace(&mut self.volatile.place, VolatilePlace::Restless);
         let call = self.aggregate_call(function, list, place);
         self.volatile.place = volatile_place;
         (place.aliases, place.windows) = (aliases, windows);
-        let placed = call.and_then(|call| {
-            if self.is_of_outer(&call.arguments) {
-                return Err(SqlError::unsupported("aggregates of an outer query in a subquery"));
-            }
-            placed_call(aggregates, call)
-        });
-        place.aggregates = Some(aggregates);
-        placed
+        place.aggregates = aggregates;
+        let call = call?;
+        if let Some(of_outer) = self.aggregate_of_outer(&call, outer_columns)? {
+            return Ok(of_outer);
+        }
+        placed_call(place.aggregates.as_deref_mut().ok_or_else(invalid_use)?, call)
     }
 
     /// The call of an aggregate whose arguments are bound here.
@@ -388,7 +390,10 @@ impl Binder<'_> {
 }
 
 /// The call's column in the mixed space; equal calls share one.
-fn placed_call(aggregates: &mut Aggregates, call: AggregateCall) -> Result<Expression, SqlError> {
+pub(in crate::bind) fn placed_call(
+    aggregates: &mut Aggregates,
+    call: AggregateCall,
+) -> Result<Expression, SqlError> {
     let position = match aggregates.calls.iter().position(|known| *known == call) {
         Some(position) => position,
         None => {

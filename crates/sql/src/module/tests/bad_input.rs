@@ -117,7 +117,7 @@ fn a_text_of_many_rows_is_cut_and_memory_is_bounded() {
         "SELECT a.i, b.i, c.i FROM n a, n b, n c ORDER BY a.i + b.i",
         "SELECT COUNT(*) FROM (SELECT DISTINCT a.i AS k, b.i AS l, REPEAT('x', 1000) AS s FROM n a, n b) d",
         "SELECT a.i, b.i, MAX(REPEAT('x', 1000)) FROM n a, n b GROUP BY 1, 2",
-        "SELECT COUNT(*) FROM n x JOIN (SELECT a.i, REPEAT('x', 1000) AS s FROM n a, n b) y ON x.i = y.i",
+        "SELECT COUNT(*) FROM n x STRAIGHT_JOIN (SELECT a.i, REPEAT('x', 1000) AS s FROM n a, n b) y ON x.i = y.i",
         "SELECT SUM(a.i) OVER (), REPEAT('x', 1000) FROM n a, n b",
     ] {
         let (code, message) = error_of(&mut harness, client, &format!("{NUMBERS} {query}"));

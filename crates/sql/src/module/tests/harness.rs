@@ -283,6 +283,16 @@ impl Harness {
         self.memory.used(Region::ClientMemory)
     }
 
+    pub(super) fn query_memory(&self) -> u64 {
+        self.memory.used(Region::QueryMemory)
+    }
+
+    /// COM_RESET_CONNECTION.
+    pub(super) fn reset(&mut self, number: usize) {
+        self.client(number).reset_connection();
+        self.pump(number);
+    }
+
     pub(super) fn client_memory_max(&self) -> u64 {
         self.memory.config().region(Region::ClientMemory).maximum
     }

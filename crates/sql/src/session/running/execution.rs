@@ -15,6 +15,7 @@ use crate::session::kill::KillRun;
 use crate::session::transactions::{Before, lost_primary};
 use crate::show::VirtualReader;
 use crate::statement::{Cx, Statement};
+use crate::temporary_ddl::TemporaryRun;
 use catalogue::DdlRequest;
 use executor::change::ChangeRun;
 use executor::insert::InsertRun;
@@ -183,6 +184,10 @@ impl Session {
             running.assigned = Some(Box::new(assigned));
             return Ok(Execution::Ddl(Box::new(DdlRun::new(Some(&request)))));
         }
+        if matches!(statement.cached.prepared.plan, Plan::Temporary(_)) {
+            // Names may mean other tables from now on.
+            self.statements.forget_plans();
+        }
         let mut cx = Cx { env, core: &mut self.core, statement: &statement.run };
         let prepared = &statement.cached.prepared;
         if !matches!(prepared.plan, Plan::Explain { .. }) {
@@ -209,12 +214,24 @@ impl Session {
                 let run = DdlRun::new(Some(&ddl.request)).in_context_of(&statement.run);
                 Execution::Ddl(Box::new(run.filled_by(ddl.fill.as_deref(), prepared.schema)))
             }
+            Plan::Temporary(plan) => {
+                let run = TemporaryRun::new(plan, running.draws, &mut cx.executor())?;
+                match &plan.rest {
+                    // The temporary ones are dropped.
+                    Some(rest) => Execution::Ddl(Box::new(DdlRun::new(Some(rest)))),
+                    None => Execution::Temporary(Box::new(run)),
+                }
+            }
             Plan::Show(plan) => {
                 let operator = crate::show::operator_of(plan, &mut cx)?;
                 Execution::select(SelectRun::of_operator(operator))
             }
             Plan::Explain { plan, format } => {
-                let rows = planner::explain::rows(plan, *format, &LocalCounts(&cx.env.module.site.map));
+                let rows = planner::explain::rows(
+                    plan,
+                    *format,
+                    &LocalCounts::new(&cx.env.module.site.map, &cx.core.client),
+                );
                 Execution::select(SelectRun::of_operator(Operator::rows(rows)))
             }
             Plan::Kill { connection, query_only } => {
@@ -268,7 +285,7 @@ impl Session {
             Execution::Analyze(run) => match run.step(select_plan(statement), &mut cx) {
                 Ok(Analyzed::Runs(progress)) => Ok(progress),
                 Ok(Analyzed::Row(run)) => {
-                    running.stage = Some(Stage::Execute(Execution::select(run)));
+                    running.stage = Some(Stage::Execute(Execution::select(*run)));
                     return None;
                 }
                 Err(failure) => Err(failure),
@@ -277,6 +294,7 @@ impl Session {
             Execution::Modify(run) => run.step(&mut cx.executor()),
             Execution::Change(run) => run.step(change_plan(statement), &mut cx.executor()),
             Execution::Ddl(run) => run.step(&mut cx),
+            Execution::Temporary(run) => run.step(&mut cx.executor()),
             Execution::LockTables(run) => run.step(&mut cx),
             Execution::Kill(run) => run.step(&mut cx),
             Execution::Nothing(completion) => Ok(Progress::Done(std::mem::take(completion))),
@@ -305,6 +323,7 @@ impl Session {
                 {
                     return self.begin_commit(env, running, AfterCommit::Reply(completion));
                 }
+                self.core.client.transaction.end_local_statement();
                 self.finish(env, running, &completion)
             }
             Err(Failure::Asleep) => self.fall_asleep(env, running, execution),

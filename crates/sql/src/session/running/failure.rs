@@ -63,6 +63,7 @@ impl Session {
         after: After,
     ) -> Option<Step> {
         self.core.client.end_statement();
+        self.core.client.transaction.undo_own_statement();
         self.core.locks.drop_open(env);
         if !self.core.client.transaction.has_participants() {
             self.core.forget_requests(env);

@@ -14,14 +14,11 @@ use crate::ldm::{Context, region_full};
 use crate::locks::{self, LockKey, Locks};
 use crate::mutants::{self, Mutant};
 use memory::RegionFull;
-use protocol::program::{LockMode, LockWait, OnDuplicate, OperationResult, Refusal, WriteOperation};
+use protocol::program::{LockMode, LockWait, OperationResult, Refusal, WriteOperation};
 use protocol::redo_room::{REDO_LOG, Room};
 use protocol::signal::{HandedWait, WriteDone, WriteFailure, WriteRequest, WriteSummary};
 use protocol::{Address, Signal, SqlError};
-use query::{
-    Evaluated, Raised, TableAccessInfo, Warnings, delete_matches, evaluate_insert_conflict, evaluate_update,
-};
-use std::borrow::Cow;
+use query::{Raised, RowChange, Warnings, evaluate_operation};
 use stdx::Instant;
 use storage::{Fragment, RowHandle, VersionState};
 use types::{TableId, TransactionId};
@@ -106,14 +103,6 @@ impl WriteRun {
     }
 }
 
-/// The change that an operation makes.
-enum Change<'a> {
-    /// Nothing; this is the result.
-    None(OperationResult),
-    /// The row becomes these bytes (None: it is deleted).
-    Stage(OperationResult, Option<Cow<'a, [u8]>>),
-}
-
 impl Context<'_> {
     /// Rows from another node must be rows before anybody looks at them.
     pub(in crate::ldm) fn check_rows(&self, request: &WriteRequest) -> Result<(), Refusal> {
@@ -122,7 +111,7 @@ impl Context<'_> {
                 WriteOperation::Insert { row, .. } | WriteOperation::Put { row, .. } => Some(&**row),
                 WriteOperation::Update { .. } | WriteOperation::Delete { .. } => None,
             };
-            self.check_row(request.table.id, operation_key(operation), row)?;
+            self.check_row(request.table.id, operation.key(), row)?;
         }
         Ok(())
     }
@@ -304,7 +293,7 @@ impl Slot {
     ) -> Result<OperationResult, Stop> {
         let request = &run.request;
         let operation = &request.operations[run.results.len()];
-        let key = operation_key(operation);
+        let key = operation.key();
         let (table, slot) = (request.table.id, self.id);
         let transactions = (request.transaction, request.under);
         let exclusive = LockMode::Exclusive;
@@ -328,8 +317,8 @@ impl Slot {
                 return Err(Stop::Locked(lock));
             }
         }
-        match evaluate(operation, newest.row, info, &run.warnings).map_err(Stop::Refused)? {
-            Change::None(result) => {
+        match evaluate_operation(operation, newest.row, info, &run.warnings).map_err(Stop::Refused)? {
+            RowChange::None(result) => {
                 // A row that keeps its values is locked until the transaction ends, as if it had changed.
                 let is_locked = result == OperationResult::Unchanged && request.commit.is_none();
                 if is_locked && owner.is_none() {
@@ -339,7 +328,7 @@ impl Slot {
                 }
                 Ok(result)
             }
-            Change::Stage(result, row) => {
+            RowChange::Stage(result, row) => {
                 let row = row.as_deref();
                 let charged = context.transaction_memory.charge(OPERATION_COST);
                 charged.map_err(|full| Stop::Refused(region_full(&full)))?;
@@ -408,62 +397,4 @@ fn stage(
         | OperationResult::Unchanged => tally.writes += 1,
     }
     Ok(handle)
-}
-
-fn operation_key(operation: &WriteOperation) -> &[u8] {
-    match operation {
-        WriteOperation::Insert { key, .. }
-        | WriteOperation::Put { key, .. }
-        | WriteOperation::Update { key, .. }
-        | WriteOperation::Delete { key, .. } => key,
-    }
-}
-
-/// The change that an operation makes to its row's newest version.
-fn evaluate<'a>(
-    operation: &'a WriteOperation,
-    newest: Option<&[u8]>,
-    info: &TableAccessInfo,
-    warnings: &Warnings,
-) -> Result<Change<'a>, Refusal> {
-    let stored = |result, row: &'a [u8]| Change::Stage(result, Some(Cow::Borrowed(row)));
-    match operation {
-        WriteOperation::Insert { key, row, on_duplicate } => match (newest, on_duplicate) {
-            (None, _) => Ok(stored(OperationResult::Inserted, row)),
-            (Some(_), OnDuplicate::Fail) => Err(Refusal::Duplicate { key: key.clone() }),
-            (Some(_), OnDuplicate::Ignore) => Ok(Change::None(OperationResult::Duplicate)),
-            (Some(_), OnDuplicate::Replace) => Ok(stored(OperationResult::Replaced, row)),
-            (Some(old), OnDuplicate::Update(program)) => {
-                let evaluated = evaluate_insert_conflict(program, info, old, row, warnings);
-                change_of(evaluated.map_err(Refusal::Error)?)
-            }
-        },
-        WriteOperation::Put { row, .. } => Ok(stored(OperationResult::Stored, row)),
-        WriteOperation::Update { program, .. } => match newest {
-            None => Ok(Change::None(OperationResult::NotMatched)),
-            Some(old) => change_of(evaluate_update(program, info, old, warnings).map_err(Refusal::Error)?),
-        },
-        WriteOperation::Delete { filter, .. } => {
-            let Some(old) = newest else {
-                return Ok(Change::None(OperationResult::NotMatched));
-            };
-            let matches = match filter {
-                None => true,
-                Some(filter) => delete_matches(filter, info, old, warnings).map_err(Refusal::Error)?,
-            };
-            Ok(if matches {
-                Change::Stage(OperationResult::Deleted, None)
-            } else {
-                Change::None(OperationResult::NotMatched)
-            })
-        }
-    }
-}
-
-fn change_of(evaluated: Evaluated) -> Result<Change<'static>, Refusal> {
-    Ok(match evaluated {
-        Evaluated::NotMatched => Change::None(OperationResult::NotMatched),
-        Evaluated::Unchanged => Change::None(OperationResult::Unchanged),
-        Evaluated::Changed(row) => Change::Stage(OperationResult::Updated, Some(Cow::Owned(row))),
-    })
 }
