@@ -54,7 +54,7 @@ const COMMANDS: &[(&str, &str)] = &[
     (
         "simulate",
         "  simulate [--seed N] [--seeds N]     one simulation seed, printed; or the first N seeds
-           [--kind NAME] [--detail]   with --seed: of a kind of clusters; with every signal
+           [--kind NAME] [--detail]   of a kind of clusters; with --seed: with every signal
            [--first N]                where to begin with --seeds
            --mutants [--only NAME]    which seed catches which deliberate protocol bug
            --exhaustive NAME|all      everything that can happen in a small world [--states N]

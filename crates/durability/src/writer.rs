@@ -133,6 +133,8 @@ pub struct Writer {
     size: LogSize,
     queue: VecDeque<SealedBlock>,
     queued_bytes: usize,
+    /// Bytes of all blocks and marks that were pushed.
+    pushed_bytes: u64,
     /// Bytes handed to the disk and not answered, by the number of bytes of each request.
     in_flight: VecDeque<(u64, usize, Pending)>,
     requests: VecDeque<DiskRequest>,
@@ -182,6 +184,7 @@ impl Writer {
             size,
             queue: VecDeque::new(),
             queued_bytes: 0,
+            pushed_bytes: 0,
             in_flight: VecDeque::new(),
             requests: VecDeque::new(),
             next_ticket: 0,
@@ -214,6 +217,7 @@ impl Writer {
         let position = self.next;
         self.next = position.next();
         self.queued_bytes += block.size();
+        self.pushed_bytes += block.size() as u64;
         self.queue.push_back(block);
         self.advance();
         position
@@ -331,6 +335,12 @@ impl Writer {
     #[must_use]
     pub fn next(&self) -> Position {
         self.next
+    }
+
+    /// Bytes of all blocks and marks that were pushed.
+    #[must_use]
+    pub fn pushed_bytes(&self) -> u64 {
+        self.pushed_bytes
     }
 
     /// Bytes that were pushed and are not yet answered by the disk.

@@ -667,6 +667,7 @@ fn the_bytes_are_those_of_the_file() {
     if std::env::var_os("WRITE_WIRE").is_some() {
         std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/wire.txt"), pinned())
             .expect("wire.txt is written");
+        return;
     }
     for (line, (is, was)) in pinned().lines().zip(PINNED.lines()).enumerate() {
         assert_eq!(is, was, "line {} of wire.txt: the wire format changed", line + 1);

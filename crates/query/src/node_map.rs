@@ -214,7 +214,7 @@ pub struct NodeMap {
     /// DDL statements may have ended without this node, which keeps no replica: it answers nobody before it has the
     /// newest schema.
     pub is_behind: bool,
-    /// Until when this node may answer reads, and from when on it may acknowledge writes.
+    /// Until when this node may answer reads.
     pub lease: Arc<Lease>,
 }
 

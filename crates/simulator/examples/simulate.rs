@@ -9,9 +9,9 @@
 //! `--walk [--seeds N] [--first M]`: schedules of small worlds that seeds draw, for those that are too large to try
 //! everything.
 //!
-//! Runs seeds: `--seed N` one, with its transcript; `--detail` adds the signals, and `--kind NAME` makes it one of a
-//! kind of clusters in which one thing happens for certain. `--seeds N [--first M]` is a campaign on all CPUs, with a
-//! summary.
+//! Runs seeds: `--seed N` one, with its transcript; `--detail` adds the signals. `--seeds N [--first M]` is a campaign on
+//! all CPUs, with a summary. `--kind NAME` makes them seeds of a kind of clusters in which one thing happens for
+//! certain, or of clusters with disks.
 //!
 //! A campaign has a process per CPU, which runs one seed after the other. Simulations in one process would wait for
 //! each other's readers before they free memory, and a seed with little of it would not repeat exactly. A fault that
@@ -25,7 +25,7 @@
 )]
 
 use simulator::world::{SIGNALS, STEPS};
-use simulator::{Outcome, Scenario, run_seed};
+use simulator::{DISK_KINDS, KINDS, Outcome, Scenario, run_kind};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -33,6 +33,8 @@ use std::time::{Duration, Instant};
 
 /// More than all but runaway seeds have.
 const LINES_OF_ONE: usize = 1_000_000;
+/// A campaign shows none of them.
+const LINES_OF_MANY: usize = 1;
 /// A process of a campaign says with these words which seed it begins, and what became of it.
 const BEGINS: &str = "begins";
 const ENDED: &str = "ended";
@@ -67,18 +69,21 @@ fn main() {
         let survivors = mutants(value("--seeds").unwrap_or(2_000), word("--only"), word("--world"));
         std::process::exit(i32::from(survivors > 0));
     }
+    let kind = arguments.iter().position(|argument| argument == "--kind").map(|place| place + 1);
+    let kind = kind.map_or("any", |place| arguments.get(place).map_or("", String::as_str));
+    let names = || KINDS.iter().map(|(name, _)| *name).chain(DISK_KINDS.iter().map(|(name, _)| *name));
     let failures = match (value("--seed"), value("--seeds"), value("--every")) {
-        (Some(seed), _, _) => {
-            let kind = arguments.iter().position(|argument| argument == "--kind").map(|place| place + 1);
-            let kind = kind.map_or("any", |place| arguments.get(place).map_or("", String::as_str));
-            one(kind, seed, arguments.iter().any(|argument| argument == "--detail"))
+        _ if !names().any(|name| name == kind) => {
+            println!("there is no kind {kind:?}; kinds: {}", names().collect::<Vec<_>>().join(", "));
+            2
         }
-        (None, Some(count), None) => campaign(first, count),
+        (Some(seed), _, _) => one(kind, seed, arguments.iter().any(|argument| argument == "--detail")),
+        (None, Some(count), None) => campaign(kind, first, count),
         (None, Some(count), Some(every)) => {
-            share((first..first + count).step_by(usize::try_from(every).unwrap()))
+            share(kind, (first..first + count).step_by(usize::try_from(every).unwrap()))
         }
         (None, None, _) => {
-            println!("simulate --seed N [--kind NAME] [--detail] | --seeds N [--first M]");
+            println!("simulate --seed N [--kind NAME] [--detail] | --seeds N [--kind NAME] [--first M]");
             2
         }
     };
@@ -192,14 +197,19 @@ fn mutants(_seeds: u64, _only: Option<&String>, _world: Option<&String>) -> u64 
 }
 
 fn one(kind: &str, seed: u64, is_detailed: bool) -> u64 {
-    let Some(scenario) = Scenario::of_kind(kind, seed) else {
-        let kinds: Vec<&str> = simulator::KINDS.iter().map(|(name, _)| *name).collect();
-        println!("there is no seed {seed} of kind {kind:?}; kinds: {}", kinds.join(", "));
+    let scenario = Scenario::of_kind(kind, seed);
+    let outcome = match &scenario {
+        Some(scenario) => {
+            println!("{scenario:?}");
+            let run = if is_detailed { simulator::run_in_detail } else { simulator::run };
+            Some(run(scenario, LINES_OF_ONE))
+        }
+        None => run_kind(kind, seed, LINES_OF_ONE),
+    };
+    let Some(outcome) = outcome else {
+        println!("there is no seed {seed} of kind {kind}");
         return 2;
     };
-    println!("{scenario:?}");
-    let run = if is_detailed { simulator::run_in_detail } else { simulator::run };
-    let outcome = run(&scenario, LINES_OF_ONE);
     println!("{}", outcome.tail);
     println!("{}", report(seed, &outcome));
     u64::from(outcome.failure.is_some())
@@ -215,10 +225,13 @@ fn report(seed: u64, outcome: &Outcome) -> String {
 }
 
 /// The work of a process of a campaign: its seeds, one after the other.
-fn share(seeds: impl Iterator<Item = u64>) -> u64 {
+fn share(kind: &str, seeds: impl Iterator<Item = u64>) -> u64 {
     for seed in seeds {
         println!("{BEGINS} {seed}");
-        let outcome = run_seed(seed);
+        let Some(outcome) = run_kind(kind, seed, LINES_OF_MANY) else {
+            println!("{ENDED} 0 0 0");
+            continue;
+        };
         let failed = u64::from(outcome.failure.is_some());
         if failed > 0 {
             println!("{}", report(seed, &outcome));
@@ -249,13 +262,13 @@ struct Totals {
     points: BTreeMap<(String, String), (u64, u64)>,
 }
 
-fn campaign(first: u64, count: u64) -> u64 {
+fn campaign(kind: &str, first: u64, count: u64) -> u64 {
     let started = Instant::now();
     let every = std::thread::available_parallelism().map_or(1, |threads| threads.get() as u64);
     let until = first + count;
     let shares: Vec<Totals> = std::thread::scope(|scope| {
         let shares: Vec<_> = (first..until.min(first + every))
-            .map(|first| scope.spawn(move || overseen_share(first, until, every)))
+            .map(|first| scope.spawn(move || overseen_share(kind, first, until, every)))
             .collect();
         shares.into_iter().map(|share| share.join().unwrap()).collect()
     });
@@ -266,7 +279,7 @@ fn campaign(first: u64, count: u64) -> u64 {
     let sum = |part: fn(&Totals) -> u64| shares.iter().map(part).sum::<u64>();
     let (failed, seconds) = (sum(|share| share.failed), started.elapsed().as_secs_f64());
     println!(
-        "{count} seeds from {first}: {failed} failed; {} steps, {:.1} virtual s, {seconds:.1} s, {:.1} seeds/s",
+        "{count} seeds of kind {kind} from {first}: {failed} failed; {} steps, {:.1} virtual s, {seconds:.1} s, {:.1} seeds/s",
         sum(|share| share.steps),
         Duration::from_nanos(sum(|share| share.virtual_time)).as_secs_f64(),
         count as f64 / seconds
@@ -328,13 +341,13 @@ fn points(tries: u64) -> u64 {
 }
 
 /// Every `every`th seed from `first` on, in a process that is started again behind a seed that ended it.
-fn overseen_share(first: u64, until: u64, every: u64) -> Totals {
+fn overseen_share(kind: &str, first: u64, until: u64, every: u64) -> Totals {
     let mut totals = Totals::default();
     let mut next = first;
     while next < until {
         let mut process = Command::new(std::env::current_exe().unwrap())
             .args(["--first", &next.to_string(), "--seeds", &(until - next).to_string()])
-            .args(["--every", &every.to_string()])
+            .args(["--every", &every.to_string(), "--kind", kind])
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();

@@ -419,6 +419,17 @@ impl Kept {
     }
 }
 
+/// Everything that was promised as durable is there, but for what was acknowledged in these times.
+pub(crate) fn broken_promise(world: &mut World, but: &[Range<u64>]) -> Result<(), String> {
+    let promises = promises(world)?;
+    let there = there(world)?;
+    let counts = |promise: &&Promise| !but.iter().any(|time| time.contains(&promise.acknowledged_at));
+    let durable = promises.iter().filter(|promise| promise.is_durable).filter(counts);
+    let broken = durable.into_iter().find(|promise| !there.contains(&promise.name));
+    *world.injected.entry("promises").or_insert(0) += promises.len() as u64;
+    broken.map_or(Ok(()), |broken| Err(format!("{broken:?} is lost")))
+}
+
 /// All that were made.
 fn promises(world: &World) -> Result<Vec<Promise>, String> {
     if let Some(failure) = scripts::<Promises>(world).find_map(|script| script.failure.clone()) {

@@ -10,6 +10,7 @@
 //! - `detect`: and one of failure detectors only.
 //! - `full_stop`: clusters with redo logs of which all nodes stop at once.
 //! - `shadow`: copies of disks that are restored aside, and held against the memory of their nodes.
+//! - `bad_disks`: disks that fail while their node works, or that have changed at rest.
 //! - `returning`: data nodes with redo logs that come back one at a time.
 //! - `mutants`: deliberate bugs, and the seeds that catch them.
 //! - `exhaustive`: worlds so small that everything in them is tried.
@@ -19,6 +20,7 @@
 //!
 //! Deliberately not here: TLS, real sockets, real time.
 
+pub mod bad_disks;
 pub mod check;
 pub mod client;
 pub mod control;
@@ -37,3 +39,26 @@ pub mod workload;
 pub mod world;
 
 pub use scenario::{KINDS, Outcome, Scenario, run, run_in_detail, run_seed};
+
+/// Runs a seed of a kind of clusters, and keeps so many lines of its transcript.
+pub type RunSeed = fn(u64, usize) -> Outcome;
+
+/// Kinds of clusters with disks, by the names that `cargo xtask simulate --kind` takes beside [`KINDS`].
+pub const DISK_KINDS: [(&str, RunSeed); 6] = [
+    ("full-stop", full_stop::run_full_stop_seed),
+    ("data-loss", full_stop::run_data_loss_seed),
+    ("return", returning::run_return_seed),
+    ("last-disk", |seed, lines| returning::run_last_disk_seed(seed, returning::Known::NoMore, lines)),
+    ("last-disk-known", |seed, lines| returning::run_last_disk_seed(seed, returning::Known::More, lines)),
+    ("bad-disks", bad_disks::run_bad_disk_seed),
+];
+
+/// Runs a seed of a kind. `None` if there is no such kind, or none with this seed.
+#[must_use]
+pub fn run_kind(kind: &str, seed: u64, lines: usize) -> Option<Outcome> {
+    let of_disks = DISK_KINDS.iter().find(|(name, _)| *name == kind);
+    of_disks.map(|(_, run)| run(seed, lines)).or_else(|| {
+        let scenario = Scenario::of_kind(kind, seed)?;
+        Some(run(&scenario, lines))
+    })
+}

@@ -4,7 +4,7 @@ use crate::record::Entry;
 use crate::simulated_disk::Disk;
 use protocol::RestartPoint;
 use protocol::control::GroupId;
-use protocol::disk::{DiskAnswer, DiskError, DiskLane, DiskOperation, DiskRequest, FileName};
+use protocol::disk::{DiskError, DiskLane, DiskOperation, DiskRequest, FileName};
 use types::{Epoch, Incarnation, NodeId, SlotId, TableId};
 
 const PAGE: u64 = 4_096;
@@ -326,7 +326,9 @@ pub(crate) fn a_failed_write_or_sync_ends_the_writer() {
         run(&mut writer, &mut disk);
         if answers == 1 {
             // Written early: the flush is a sync alone.
-            (0..20).for_each(|_| drop(writer.push(block(60_000))));
+            for _ in 0..20 {
+                writer.push(block(60_000));
+            }
         } else {
             writer.push(block(10));
         }

@@ -505,7 +505,7 @@ fn dictionary_rows(context: &ShowContext<'_>, _: &Pruning<'_>) -> Vec<Vec<Value>
     rows
 }
 
-/// Every replica answers committed reads; nothing is on disk.
+/// Every replica answers committed reads.
 fn table_rows(context: &ShowContext<'_>, _: &Pruning<'_>) -> Vec<Vec<Value>> {
     let row = |table: &Arc<TableDefinition>| {
         let is_everywhere = u64::from(table.kind == types::TableKind::System);
