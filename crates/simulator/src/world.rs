@@ -223,7 +223,8 @@ struct Disks {
     of: BTreeMap<NodeId, Disk>,
     /// Says what they keep when a process or the power is gone.
     prng: Prng,
-    /// The highest epoch that was ever said to be durable.
+    /// The highest epoch that all members were ever said to have flushed, and that was said to be durable.
+    flushed: Epoch,
     promised: Epoch,
 }
 
@@ -276,7 +277,12 @@ impl World {
             clients: Vec::new(),
             peers: BTreeMap::new(),
             next_connection: 0,
-            disks: Disks { of: BTreeMap::new(), prng: Prng::new(seed ^ DISKS), promised: Epoch(0) },
+            disks: Disks {
+                of: BTreeMap::new(),
+                prng: Prng::new(seed ^ DISKS),
+                flushed: Epoch(0),
+                promised: Epoch(0),
+            },
             lives: BTreeMap::new(),
             faults: Faults::default(),
             stopping: BTreeSet::new(),
@@ -752,7 +758,11 @@ impl World {
                 node.flushed = epoch;
             }
             if let Signal::EpochDurable { flushed, durable, .. } = envelope.signal {
-                self.check_durable(address.node, envelope.view, flushed);
+                // What an older view has said is repeated, and members that are new have not flushed it.
+                if flushed > self.disks.flushed {
+                    self.check_durable(address.node, envelope.view, flushed);
+                    self.disks.flushed = flushed;
+                }
                 self.disks.promised = self.disks.promised.max(durable);
             }
             if let Signal::EpochWhole { epoch } = envelope.signal {

@@ -14,6 +14,9 @@ const DATA_LOSSES: u64 = 12;
 /// Clusters of which a node comes back.
 const RETURNS: u64 = 6;
 
+/// Clusters of which disks fail.
+const BAD_DISKS: u64 = 40;
+
 /// Lines of a failed run that are shown.
 const LINES: usize = 400;
 
@@ -138,4 +141,27 @@ fn nodes_that_come_back_are_brought_up_to_date() {
         let outcome = simulator::returning::run_return_seed(seed, LINES);
         assert_eq!(outcome.failure, None, "return {seed}\n{}", outcome.tail);
     }
+}
+
+/// Writes fail, go astray or find no room, disks stand still, and rot at rest: one at a time. Whatever becomes of one,
+/// nothing is lost that was promised, and its node comes back.
+#[test]
+fn a_bad_disk_costs_nothing_that_was_promised() {
+    let kinds = [
+        "disk failed",
+        "change went astray",
+        "disk full",
+        "disk stalled",
+        "disk damaged",
+        "lost while it came back",
+    ];
+    let mut counts = kinds.map(|kind| (kind, 0));
+    for seed in 0..BAD_DISKS {
+        let outcome = simulator::bad_disks::run_bad_disk_seed(seed, LINES);
+        assert_eq!(outcome.failure, None, "bad disk {seed}\n{}", outcome.tail);
+        for (what, count) in &mut counts {
+            *count += outcome.injected.get(what).copied().unwrap_or(0);
+        }
+    }
+    assert!(counts.iter().all(|(_, count)| *count > 0), "something never happened: {counts:?}");
 }
