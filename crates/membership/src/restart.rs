@@ -249,7 +249,7 @@ fn cut(candidates: &[Candidate], groups: &[usize]) -> Option<Epoch> {
         *cut == highest
             || marked_at(*cut).is_some_and(|at| at > 0 && newest.saturating_sub(at) <= CUT_SLACK_US)
     };
-    // What a damaged disk has lost may have been durable, and no claim may know it yet.
+    // The epochs that a damaged disk has lost may have been durable, and no claim may know it yet.
     let whole = candidates.iter().filter(|disk| !disk.is_damaged).map(|disk| disk.point.flushed);
     let lower = whole.filter(|end| *end <= highest && is_cut(*end)).filter(is_near);
     // As many as can; of those, the highest.

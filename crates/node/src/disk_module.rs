@@ -180,10 +180,7 @@ pub struct DiskModule {
     early: Vec<SealedBlock>,
     /// The newest whole epoch of each ldm.
     whole: BTreeMap<Address, Epoch>,
-    /// The newest epoch with a mark, the newest that was told to be flushed, and the newest that somebody waits for.
-    marked: Epoch,
-    told: Epoch,
-    wanted: Epoch,
+    epochs: LogEpochs,
     /// Slots are being copied to this node.
     is_joining: bool,
     flush_at: Option<Instant>,
@@ -193,6 +190,17 @@ pub struct DiskModule {
     room: DiskRoom,
     stall: Stall,
     has_failed: bool,
+}
+
+/// How far the log is.
+#[derive(Clone, Copy, Default)]
+struct LogEpochs {
+    /// The newest epoch with a mark.
+    marked: Epoch,
+    /// The newest that was told to be flushed.
+    told: Epoch,
+    /// The newest that somebody waits for.
+    wanted: Epoch,
 }
 
 /// The flush that the log waits for.
@@ -246,9 +254,7 @@ impl DiskModule {
             fragments: None,
             early: Vec::new(),
             whole,
-            marked: Epoch(0),
-            told: Epoch(0),
-            wanted: Epoch(0),
+            epochs: LogEpochs::default(),
             is_joining: false,
             flush_at: None,
             retry_at: None,
@@ -270,8 +276,8 @@ impl DiskModule {
         earlier(of_log, self.checkpoints.deadline()).filter(|_| !self.has_failed)
     }
 
-    /// Counts of this life: bytes that went to the log and to checkpoints, bytes of the log that are needed now, and how
-    /// often there was no room.
+    /// Counts of this life: bytes that went to the log and to checkpoints, bytes of the log that are needed now, and
+    /// how often there was no room.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let of_log = |count: fn(&Writer) -> u64| self.writer.as_ref().map_or(0, count);
@@ -316,7 +322,7 @@ impl DiskModule {
             Signal::EpochClosed { epoch, is_awaited, closed_at_us, .. } => {
                 self.marks.close(epoch, closed_at_us);
                 if is_awaited {
-                    self.wanted = self.wanted.max(epoch);
+                    self.epochs.wanted = self.epochs.wanted.max(epoch);
                     self.flush_wanted();
                 }
             }
@@ -398,8 +404,8 @@ impl DiskModule {
         if self.room.is_said != is_full {
             self.say_full(is_full, outputs);
         }
-        if flushed > self.told {
-            self.told = flushed;
+        if flushed > self.epochs.told {
+            self.epochs.told = flushed;
             let told = Signal::Flushed { epoch: flushed };
             outputs.send(self.me(), Address::main(self.config.node), told);
         }
@@ -537,10 +543,10 @@ impl DiskModule {
     fn mark_whole(&mut self, now: Now) {
         let whole = self.whole.values().min().copied().unwrap_or(Epoch(0));
         let may_count = !self.is_joining && self.checkpoints.is_clear();
-        let Some(writer) = self.writer.as_mut().filter(|_| whole > self.marked && may_count) else {
+        let Some(writer) = self.writer.as_mut().filter(|_| whole > self.epochs.marked && may_count) else {
             return;
         };
-        self.marked = whole;
+        self.epochs.marked = whole;
         let closed_at_us = self.marks.closed_at_us(whole).unwrap_or(now.wall.0);
         writer.mark(Mark::Whole { epoch: whole, closed_at_us });
         self.flush_wanted();
@@ -548,7 +554,9 @@ impl DiskModule {
 
     /// Flushes at once if somebody waits for an epoch that has its mark.
     fn flush_wanted(&mut self) {
-        if let Some(writer) = self.writer.as_mut().filter(|_| self.told < self.wanted.min(self.marked)) {
+        if let Some(writer) =
+            self.writer.as_mut().filter(|_| self.epochs.told < self.epochs.wanted.min(self.epochs.marked))
+        {
             writer.flush();
         }
     }

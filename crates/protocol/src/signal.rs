@@ -638,9 +638,11 @@ pub enum Signal {
         /// From the probe.
         probe: u64,
     },
-    /// ldm -> membership of its node: a replica owes an answer for so long. disk -> membership of its node, which is
-    /// the replica: a flush takes so long. membership -> membership of other nodes: therefore a view without that node
-    /// is asked for.
+    /// ldm -> membership of its node: A replica owes an answer for so long.
+    ///
+    /// disk -> membership of its node: A flush takes so long; the replica is the node's own.
+    ///
+    /// membership -> membership of other nodes: Therefore a view without that node is asked for.
     #[signal(to = membership, fence = none)]
     ReplicaLags {
         /// The replica's node.

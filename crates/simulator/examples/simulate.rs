@@ -9,8 +9,8 @@
 //! `--walk [--seeds N] [--first M]`: schedules of small worlds that seeds draw, for those that are too large to try
 //! everything.
 //!
-//! Runs seeds: `--seed N` one, with its transcript; `--detail` adds the signals. `--seeds N [--first M]` is a campaign on
-//! all CPUs, with a summary. `--kind NAME` makes them seeds of a kind of clusters in which one thing happens for
+//! Runs seeds: `--seed N` one, with its transcript; `--detail` adds the signals. `--seeds N [--first M]` is a campaign
+//! on all CPUs, with a summary. `--kind NAME` makes them seeds of a kind of clusters in which one thing happens for
 //! certain, or of clusters with disks.
 //!
 //! A campaign has a process per CPU, which runs one seed after the other. Simulations in one process would wait for

@@ -68,7 +68,7 @@ const FAULTS: [Fault; 8] = [
     Fault::Stands(DiskLane::Redo),
 ];
 
-/// What becomes of a disk at rest.
+/// A change of a disk at rest.
 #[derive(Clone, Copy, Debug)]
 enum Damage {
     Bit,

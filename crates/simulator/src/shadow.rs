@@ -241,7 +241,7 @@ fn number_of_log(file: FileName) -> Option<u64> {
     }
 }
 
-/// What memory has of each fragment: the newest committed versions. The hash of one below an undecided version is 0.
+/// The rows of each fragment in memory: the newest committed versions. The hash of one below an undecided version is 0.
 fn rows_of(contents: Contents) -> BTreeMap<(TableId, SlotId), Rows> {
     let Contents { replicas, mut epochs, .. } = contents;
     let rows = |(place, digests): ((TableId, SlotId), Vec<Vec<(Box<[u8]>, u64)>>)| {

@@ -758,7 +758,7 @@ impl World {
                 node.flushed = epoch;
             }
             if let Signal::EpochDurable { flushed, durable, .. } = envelope.signal {
-                // What an older view has said is repeated, and members that are new have not flushed it.
+                // An older view's word is repeated, and members that are new have not flushed it.
                 if flushed > self.disks.flushed {
                     self.check_durable(address.node, envelope.view, flushed);
                     self.disks.flushed = flushed;

@@ -15,7 +15,7 @@ const DATA_LOSSES: u64 = 12;
 const RETURNS: u64 = 6;
 
 /// Clusters of which disks fail.
-const BAD_DISKS: u64 = 40;
+const BAD_DISKS: u64 = 16;
 
 /// Lines of a failed run that are shown.
 const LINES: usize = 400;

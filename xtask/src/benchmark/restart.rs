@@ -4,9 +4,9 @@
 //! for the time of a run, and killed with all its processes under that load: the log is as long as it happens to be.
 //! The bytes on disk at that moment are told beside the times. Warm means that every row has been read once.
 //!
-//! Before `dev` is killed, two more lines are measured under the same load: how much of the disk a node takes, at most,
-//! for its rows beside its log; and how long a node that was away takes to come back, and for how many bytes of copied
-//! rows. The node is stopped (SIGSTOP), is left out for its silence, and ends when it goes on.
+//! Before `dev` is killed, two more lines are measured under the same load. One says how much of the disk a node takes,
+//! at most, for its rows beside its log. The other one says how long a node that was away takes to come back, and how
+//! many bytes of rows were copied. The node is stopped (SIGSTOP), is left out for its silence, and ends afterwards.
 
 use super::{Options, Recorder, Workload, against_mariadb, load, rounded};
 use crate::cluster::{Cluster, Shape, sql};

@@ -1,5 +1,5 @@
-//! The step `disks`: a data node whose disk is full, under load and at its start; checkpoints of which files are gone;
-//! and rows that come back in other memory and on other threads.
+//! The step `disks`. The disk of a data node is full, under load and at its start. Files of checkpoints are gone. Rows
+//! come back in other memory and on other threads.
 //!
 //! The full disk is a small file system in memory, mounted on the directory of one node. Where this machine does not
 //! permit that, only the rest is tried.
@@ -26,7 +26,7 @@ const CHANGES: u32 = 40;
 const FULL: &str = "its disk is full";
 /// Room for a control log, and not for a file of the redo log.
 const CONTROL_LOG: u64 = 3 << 20;
-/// What the disk of the first data node holds beside its rows.
+/// The file that fills the disk of the first data node.
 const FILLER: &str = "node2/filler";
 
 /// A file system that goes with this.

@@ -178,7 +178,12 @@ pub(super) struct Checkpoints {
     written: u64,
     /// The last job found the disk full.
     is_refused: bool,
-    /// F and D.
+    said: Said,
+}
+
+/// F and D, as they were said last.
+#[derive(Clone, Copy, Default)]
+struct Said {
     flushed: Epoch,
     durable: Epoch,
 }
@@ -206,8 +211,7 @@ impl Checkpoints {
             next_query: 0,
             written: 0,
             is_refused: false,
-            flushed: Epoch(0),
-            durable: Epoch(0),
+            said: Said::default(),
         }
     }
 
@@ -282,8 +286,8 @@ impl Checkpoints {
 
     /// All members have flushed an epoch, and one is durable.
     pub(super) fn on_durable(&mut self, flushed: Epoch, durable: Epoch) {
-        self.flushed = self.flushed.max(flushed);
-        self.durable = self.durable.max(durable);
+        self.said.flushed = self.said.flushed.max(flushed);
+        self.said.durable = self.said.durable.max(durable);
     }
 
     /// An ldm has listed its fragments, behind blocks that end at the position.
@@ -631,8 +635,8 @@ impl Checkpoints {
     fn is_durable(&self, epoch: Epoch) -> bool {
         let Some(map) = &self.map else { return false };
         let stands_still = !keeps_durable(&map.view, self.config.node);
-        self.durable >= epoch
-            || stands_still && self.flushed >= epoch
+        self.said.durable >= epoch
+            || stands_still && self.said.flushed >= epoch
             || mutants::is(Mutant::ManifestBeforeDurable)
     }
 

@@ -1,7 +1,8 @@
 //! How far a data node is that starts while the cluster runs: `ndbinfo.restart_info`, and what `latsdb mgm` says of it.
 //!
 //! ```text
-//! start -> incarnation -> rows of its disk -> a view has it as joining -> catalogue -> that view is used -> slots are copied -> in sync
+//! start -> incarnation -> rows of its disk -> a view has it as joining -> catalogue -> that view is used
+//!       -> slots are copied -> in sync
 //! start -> incarnation -> checkpoints -> log -> indexes -> all rows are there: the cluster starts from its disks
 //! ```
 //! Each step has the moment at which it was reached first; a view change meanwhile may send the node back, which only

@@ -414,9 +414,10 @@ impl World {
         if is_silent {
             self.take_power(node);
         }
-        // Links that were about to come up never do.
-        let is_of_node = |delivery: &Delivery| matches!(delivery, Delivery::LinkUp { at, node: peer } if *at == node || *peer == node);
-        self.deliveries.retain(|Reverse(timed)| !is_of_node(&timed.delivery));
+        // Links that were about to come up never do. The next life hears nothing of ends that this one was to hear of.
+        let is_link_up = |delivery: &Delivery| matches!(delivery, Delivery::LinkUp { at, node: peer } if *at == node || *peer == node);
+        let is_news = |delivery: &Delivery| matches!(delivery, Delivery::LinkDown { at, .. } if *at == node);
+        self.deliveries.retain(|Reverse(timed)| !is_link_up(&timed.delivery) && !is_news(&timed.delivery));
         let others: Vec<NodeId> = self.nodes.keys().copied().collect();
         for other in others {
             let cut = self.faults.cut.remove(&(node, other)).map(|(since, _)| since + SILENCE_MAX);

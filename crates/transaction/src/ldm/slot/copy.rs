@@ -173,7 +173,7 @@ impl CopyIn {
     }
 }
 
-/// What the copies to this node have cost since it started, and what they were for.
+/// The cost of copies to this node since it started, and their use.
 #[derive(Clone, Copy, Debug, Default)]
 struct CopyTally {
     /// Bytes of rows, entries of indexes and ranges that came.
