@@ -3,7 +3,7 @@
 //! *Conditions* are evaluated on a sample: the first rows of a partition in the order of their keys' hashes. Keys are
 //! spread over partitions by another hash, so one partition stands for all. *Ranges* of an index are walked, up to so
 //! many entries; of what is longer the sample tells the share. Entries that are equal in the first columns of an index
-//! are counted at the index's end, where no NULLs are.
+//! are counted at the index's end, where no NULLs are; if they are many, in the sample.
 //!
 //! A node without a replica of any of a table's partitions knows nothing of it.
 //!
@@ -23,7 +23,7 @@ use protocol::program::KeyRange;
 use query::{NodeMap, TableAccessInfo};
 use std::ops::{Bound, RangeBounds};
 use storage::{Direction, KeyBounds, Reader, ScanItem, Visibility};
-use types::{IndexId, KeyEncoder, KeyPart, RowLayout, TableDefinition, Value};
+use types::{IndexId, KeyEncoder, KeyPart, TableDefinition, Value};
 
 /// Entries that are looked at.
 const SAMPLE_ENTRIES: usize = 100;
@@ -33,8 +33,8 @@ const SAMPLE_ROWS: usize = 256;
 const WALKED_ENTRIES: usize = 128;
 /// Of conditions that so few rows of a sample pass, each is looked at alone.
 const FEW_ROWS: usize = 3;
-/// In a sample of one value: the share of all rows that is thought to have it.
-const ONE_VALUE_SHARE: f64 = 0.25;
+/// So many entries for each value there: rows from everywhere tell more than the index's end.
+const LONG_RUN: f64 = 10.0;
 
 /// The counts that a map can tell, and a session of its temporary tables.
 #[derive(Clone, Copy)]
@@ -92,10 +92,10 @@ impl Statistics for LocalCounts<'_> {
     fn entries_per_key(&self, table: &TableDefinition, index: IndexId, parts: usize) -> Option<f64> {
         let parts = table.index(index)?.parts.get(..parts)?;
         let encoder = KeyEncoder::new(table, parts);
-        let Part { info, reader, visibility, part_count } = self.part(table)?;
-        let here = sampled((reader, visibility), index, &encoder, parts, &info.layout)?;
+        let part = self.part(table)?;
+        let here = part.entries_per_value(index, &encoder, parts)?;
         // A value that is there once is there once in all; others lie in all partitions.
-        Some(1.0 + (here - 1.0) * count_of(part_count))
+        Some(1.0 + (here - 1.0) * count_of(part.part_count))
     }
 
     fn entries_in(&self, table: &TableDefinition, index: IndexId, ranges: &[RangeTemplate]) -> Option<f64> {
@@ -194,40 +194,69 @@ fn count_of(count: usize) -> f64 {
     count as f64
 }
 
-/// Entries for each value in the sample of a fragment; None: it has none.
-fn sampled(
-    (reader, visibility): (&Reader, Visibility),
-    index: IndexId,
-    encoder: &KeyEncoder,
-    parts: &[KeyPart],
-    layout: &RowLayout,
-) -> Option<f64> {
-    let guard = Guard::enter();
-    let is_backward = parts.first().is_some_and(|part| !part.descending);
-    let direction = if is_backward { Direction::Backward } else { Direction::Forward };
-    let cursor = reader.scan(&guard, index, KeyBounds::ALL, direction, visibility).ok()?;
-    let (mut entries, mut values) = (0, 0);
-    let (mut last, mut key) = (Vec::new(), Vec::new());
-    for item in cursor.take(SAMPLE_ENTRIES) {
-        let ScanItem::Row { row, .. } = item else { continue };
-        if encoder.row_has_null(layout, row) {
-            continue;
+impl Part<'_> {
+    /// About how many entries of an index are equal in its first columns, without NULLs. None: there are none.
+    fn entries_per_value(&self, index: IndexId, encoder: &KeyEncoder, parts: &[KeyPart]) -> Option<f64> {
+        let at_end = self.entries_at_end(index, encoder, parts)?;
+        if at_end.is_some_and(|entries| entries <= LONG_RUN) {
+            return at_end;
         }
-        key.clear();
-        encoder.encode_row(layout, row, &mut key);
-        entries += 1;
-        if values == 0 || key != last {
-            values += 1;
-            std::mem::swap(&mut key, &mut last);
-        }
+        let rows = self.sampled_entries_per_value(encoder);
+        at_end.into_iter().chain(rows).reduce(f64::max)
     }
-    match values {
-        0 => None,
-        1 if entries >= SAMPLE_ENTRIES => {
-            let rows = usize::try_from(reader.row_count()).unwrap_or(usize::MAX);
-            Some(count_of(entries).max(count_of(rows) * ONE_VALUE_SHARE))
+
+    /// By the last entries of the index; the outer None: it is not there.
+    fn entries_at_end(&self, index: IndexId, encoder: &KeyEncoder, parts: &[KeyPart]) -> Option<Option<f64>> {
+        let guard = Guard::enter();
+        let is_backward = parts.first().is_some_and(|part| !part.descending);
+        let direction = if is_backward { Direction::Backward } else { Direction::Forward };
+        let cursor = self.reader.scan(&guard, index, KeyBounds::ALL, direction, self.visibility).ok()?;
+        let (mut entries, mut values) = (0, 0);
+        let (mut last, mut key) = (Vec::new(), Vec::new());
+        for item in cursor.take(SAMPLE_ENTRIES) {
+            let ScanItem::Row { row, .. } = item else { continue };
+            if encoder.row_has_null(&self.info.layout, row) {
+                continue;
+            }
+            key.clear();
+            encoder.encode_row(&self.info.layout, row, &mut key);
+            entries += 1;
+            if values == 0 || key != last {
+                values += 1;
+                std::mem::swap(&mut key, &mut last);
+            }
         }
-        values => Some(count_of(entries) / count_of(values)),
+        Some((values > 0).then(|| count_of(entries) / count_of(values)))
+    }
+
+    /// By the sample of rows. How many values there are beyond those of the sample follows from how many are there once
+    /// and twice (Chao 1984).
+    fn sampled_entries_per_value(&self, encoder: &KeyEncoder) -> Option<f64> {
+        let guard = Guard::enter();
+        let mut keys: Vec<Vec<u8>> = Vec::with_capacity(SAMPLE_ROWS);
+        let mut rows = 0;
+        for row in self.reader.sample(&guard, SAMPLE_ROWS) {
+            rows += 1;
+            if !encoder.row_has_null(&self.info.layout, row) {
+                let mut key = Vec::new();
+                encoder.encode_row(&self.info.layout, row, &mut key);
+                keys.push(key);
+            }
+        }
+        if keys.is_empty() {
+            return None;
+        }
+        keys.sort_unstable();
+        let (mut seen, mut once, mut twice) = (0, 0, 0);
+        for run in keys.chunk_by(|one, other| one == other) {
+            seen += 1;
+            once += usize::from(run.len() == 1);
+            twice += usize::from(run.len() == 2);
+        }
+        let unseen = count_of(once * once.saturating_sub(1)) / count_of(2 * (twice + 1));
+        let all = count_of(usize::try_from(self.reader.row_count()).unwrap_or(usize::MAX));
+        let entries = all * count_of(keys.len()) / count_of(rows);
+        Some((entries / (count_of(seen) + unseen)).max(1.0))
     }
 }
 

@@ -1,4 +1,4 @@
-use super::{Part, sampled};
+use super::Part;
 use executor::access::ranges_of;
 use expression::{ColumnSlot, Comparison, Context, Expression};
 use memory::{MemoryConfig, MemoryManager};
@@ -46,33 +46,43 @@ fn fragment_of(table: &Arc<TableDefinition>, values: impl Iterator<Item = Option
     fragment
 }
 
-/// Entries for each value of `k` in a sample of rows with these values.
-fn sample_of(values: impl Iterator<Item = Option<i64>>) -> Option<f64> {
+/// Tests a part of a table of rows with these values of `k`.
+fn with_values(values: impl Iterator<Item = Option<i64>>, test: impl FnOnce(&Part<'_>)) {
     let table = Arc::new(table());
     let fragment = fragment_of(&table, values);
-    let layout = RowLayout::new(&table.columns);
-    let parts = &table.index(BY_K).unwrap().parts;
-    sampled((&fragment.reader(), Visibility::Stale), BY_K, &KeyEncoder::new(&table, parts), parts, &layout)
+    let info = TableAccessInfo::new(&table, SlotTerms::default(), Arc::<IdRange>::default());
+    let reader = fragment.reader();
+    test(&Part { info: &info, reader: &reader, visibility: Visibility::Stale, part_count: 1 });
+}
+
+/// Entries for each value of `k` in rows with these values.
+fn sample_of(values: impl Iterator<Item = Option<i64>>) -> Option<f64> {
+    let mut entries = None;
+    with_values(values, |part| {
+        let parts = &part.info.definition.index(BY_K).unwrap().parts;
+        entries = part.entries_per_value(BY_K, part.info.index(BY_K).unwrap(), parts);
+    });
+    entries
 }
 
 #[test]
-fn a_sample_counts_entries_for_each_value_without_nulls() {
+fn entries_for_each_value_are_counted_without_nulls() {
     assert_eq!(sample_of((0..1_000).map(Some)), Some(1.0));
-    assert_eq!(sample_of((0..1_000).map(|k| Some(k / 20))), Some(20.0));
-    // One value of all that is looked at: how many more there are is a guess.
-    assert_eq!(sample_of((0..1_000).map(|_| Some(7))), Some(250.0));
+    assert_eq!(sample_of((0..1_000).map(|k| Some(k / 5))), Some(5.0));
     assert_eq!(sample_of((0..1_000).map(|k| (k < 40).then_some(k / 4))), Some(4.0));
+    assert_eq!(sample_of((0..1_000).map(|_| Some(7))), Some(1_000.0));
     assert_eq!(sample_of((0..1_000).map(|_| None)), None);
     assert_eq!(sample_of(std::iter::empty()), None);
+    // Many for each value: the index's end shows one value only, or a part of it.
+    assert!(is_about(sample_of((0..10_000).map(|k| Some(k / 50))), 50.0));
+    assert!(is_about(sample_of((0..10_000).map(|k| Some(k / 500))), 500.0));
+    // The last value is an exception.
+    assert!(sample_of((0..10_000).map(|k| Some(k.min(9_000)))).is_some_and(|entries| entries < 120.0));
 }
 
 /// Tests a part of a table whose row number n has n / 10 in `k`.
 fn with_part(rows: i64, test: impl FnOnce(&Part<'_>)) {
-    let table = Arc::new(table());
-    let fragment = fragment_of(&table, (0..rows).map(|id| Some(id / 10)));
-    let info = TableAccessInfo::new(&table, SlotTerms::default(), Arc::<IdRange>::default());
-    let reader = fragment.reader();
-    test(&Part { info: &info, reader: &reader, visibility: Visibility::Stale, part_count: 1 });
+    with_values((0..rows).map(|id| Some(id / 10)), test);
 }
 
 fn compared(column: u16, comparison: Comparison, parameter: u16) -> Expression {
