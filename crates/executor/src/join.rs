@@ -19,10 +19,9 @@
 //!
 //! Deliberately not here: which ways there are, and how many left rows are few. The plan says.
 
-mod memo;
-
 use crate::client::QueryMemory;
 use crate::cx::{Cx, warnings_of};
+use crate::memo::{Memo, is_identical};
 use crate::outcome::Failure;
 use crate::row::UNCHARGED_MAX;
 use crate::row_buffer::{RowAt, RowBuffer};
@@ -30,7 +29,6 @@ use crate::select::{Operator, ReadTarget, measured, read_target, reader_of, rela
 use crate::statement::{Joining, Statement};
 use crate::table_reader::{Pump, Target};
 use expression::{Context, Expression, hash_value};
-use memo::{Memo, is_identical};
 use planner::explain::{Part, StepKey};
 use planner::plan::{AccessPath, Binding, HashForm, HashKey, Join, JoinKind, Lookup, Relation, Scan};
 use protocol::program::KeyRange;
@@ -96,7 +94,7 @@ impl Inner {
     /// Keeps the answer to the values, and pays for it.
     fn remember(&mut self, right: &RightRows, memory: &mut QueryMemory) {
         let (Some(memo), Some(values)) = (&mut self.memo, &self.values) else { return };
-        memo.keep(values, right);
+        memo.keep(values, &right.rows, right.has_null);
         let size = memo.size();
         match memory.charge(size.saturating_sub(self.memo_charged)) {
             Ok(()) => self.memo_charged = self.memo_charged.max(size),
@@ -358,8 +356,13 @@ impl JoinRun {
             return Ok(());
         }
         if let Some(memo) = &inner.memo
-            && memo.answer(&values, &mut self.right, &plan.keys, &cx.statement.context())?
+            && let Some(answer) = memo.find(&values)
         {
+            self.right.clear();
+            self.right.has_null = answer.has_null;
+            for row in memo.rows(answer) {
+                self.right.push_by_keys(&row, &plan.keys, &cx.statement.context())?;
+            }
             inner.values = Some(values);
             if let Some(measures) = &mut cx.client.measures {
                 measures.add_remembered(StepKey::of(right, Part::Whole));

@@ -59,7 +59,7 @@ fn common(conjunct: &Expression) -> Vec<Expression> {
     common.into_iter().cloned().collect()
 }
 
-/// What is left of an OR; None: a branch says nothing more.
+/// The rest of an OR; None: a branch says nothing more.
 fn without(conjunct: Expression, common: &[Expression]) -> Option<Expression> {
     let Node::Or(branches) = conjunct.node else { return None };
     let mut rests = Vec::with_capacity(branches.len());
@@ -90,7 +90,7 @@ pub(crate) fn test_early(conjunct: &Expression, draft: &mut Draft) {
     });
 }
 
-/// What each branch says of a table or query alone, if each says something.
+/// The alternatives that the branches leave to a table or query alone, if each branch says something of it.
 fn implied(branches: &[Expression], leaf: &Draft) -> Option<Expression> {
     let is_of = |part: &&Expression| {
         let columns = part.columns();
@@ -107,11 +107,9 @@ fn implied(branches: &[Expression], leaf: &Draft) -> Option<Expression> {
     Some(Expression::or(alternatives))
 }
 
-fn conjuncts_of(branch: &Expression) -> &[Expression] {
-    match &branch.node {
-        Node::And(conjuncts) => conjuncts,
-        _ => std::slice::from_ref(branch),
-    }
+/// The conditions that must all hold.
+pub(crate) fn conjuncts_of(condition: &Expression) -> &[Expression] {
+    if let Node::And(conjuncts) = &condition.node { conjuncts } else { std::slice::from_ref(condition) }
 }
 
 /// The same condition; the sides of an equality may be exchanged.

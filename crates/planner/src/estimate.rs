@@ -6,6 +6,7 @@
 //!
 //! Invariant: estimates are finite and not negative.
 
+use crate::alternatives::conjuncts_of;
 use crate::plan::{AccessPath, RangeTemplate, Relation, SelectPlan, Source, TableAccess};
 use crate::statistics::Statistics;
 use expression::{Comparison, Expression, InList, Node, Test, UnaryOperator};
@@ -81,16 +82,12 @@ pub(crate) fn of_access(access: &TableAccess, rows: f64, statistics: &dyn Statis
 
 /// The share of a table's rows that a condition over its columns leaves: by a sample, as far as values are known.
 fn filter_share(filter: &Expression, table: &TableDefinition, rows: f64, statistics: &dyn Statistics) -> f64 {
-    let conjuncts = match &filter.node {
-        Node::And(conjuncts) => conjuncts,
-        _ => std::slice::from_ref(filter),
-    };
     let (known, others): (Vec<&Expression>, Vec<&Expression>) =
-        conjuncts.iter().partition(|conjunct| is_known(conjunct, statistics));
+        conjuncts_of(filter).iter().partition(|conjunct| is_known(conjunct, statistics));
     let by_form = |conjuncts: &[&Expression]| -> f64 {
         conjuncts.iter().map(|conjunct| share_of(conjunct, Some(table), rows, 0)).product()
     };
-    let conditions: Vec<Expression> = known.iter().map(|conjunct| Expression::clone(conjunct)).collect();
+    let conditions: Vec<Expression> = known.iter().copied().cloned().collect();
     let sampled = if known.is_empty() { None } else { statistics.share_of(table, &conditions) };
     sampled.unwrap_or_else(|| by_form(&known)) * by_form(&others)
 }

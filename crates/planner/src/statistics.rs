@@ -62,7 +62,14 @@ impl Statistics for NoStatistics {
 pub(crate) struct Remembered<'a> {
     statistics: &'a dyn Statistics,
     entries: RefCell<BTreeMap<(TableId, IndexId, usize), Option<f64>>>,
-    shares: RefCell<Vec<(TableId, Vec<Expression>, Option<f64>)>>,
+    shares: RefCell<Vec<Share>>,
+}
+
+/// The share of a table's rows that conditions leave.
+struct Share {
+    table: TableId,
+    conditions: Vec<Expression>,
+    share: Option<f64>,
 }
 
 impl<'a> Remembered<'a> {
@@ -88,14 +95,12 @@ impl Statistics for Remembered<'_> {
 
     fn share_of(&self, table: &TableDefinition, conditions: &[Expression]) -> Option<f64> {
         let mut shares = self.shares.borrow_mut();
-        let is_same = |(id, known, _): &&(TableId, Vec<Expression>, Option<f64>)| {
-            *id == table.id && known.as_slice() == conditions
-        };
-        if let Some((_, _, share)) = shares.iter().find(is_same) {
-            return *share;
+        let is_same = |known: &&Share| known.table == table.id && known.conditions == conditions;
+        if let Some(known) = shares.iter().find(is_same) {
+            return known.share;
         }
         let share = self.statistics.share_of(table, conditions);
-        shares.push((table.id, conditions.to_vec(), share));
+        shares.push(Share { table: table.id, conditions: conditions.to_vec(), share });
         share
     }
 

@@ -640,8 +640,8 @@ fn side_of_query(outside: &Outside<'_>, subquery: &Subquery) -> Option<(Draft, V
     has_key.then_some((right, on))
 }
 
-/// A scalar subquery that reads nothing of the row, and that something of the row is compared with: its value may be a
-/// key, and rows that do not pass are left out early.
+/// A scalar subquery that reads nothing of the row, where something of the row is compared with its value. The value
+/// may be a key, and rows that do not pass are left out early.
 fn row_of_value(outside: &Outside<'_>, subquery: &Subquery) -> Option<JoinedValue> {
     let item = outside.conjuncts.iter().find_map(|conjunct| {
         let Node::Compare { .. } = &conjunct.node else { return None };

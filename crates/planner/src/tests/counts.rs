@@ -12,8 +12,8 @@ thread_local! {
     static CURRENT: RefCell<Counts> = RefCell::default();
 }
 
-/// Rows by names of tables; entries for each value of an index's first column by names of table and index. Of ranges of
-/// an index with `.in` behind it. What conditions on a table leave by its name with `.left` behind it.
+/// Rows by names of tables; entries for each value of an index's first column by names of table and index. Entries of
+/// ranges of an index have `.in` behind that. Rows that a table's conditions leave have its name and `.left`.
 #[derive(Clone, Default)]
 pub(super) struct Counts(pub(super) BTreeMap<String, u64>);
 

@@ -102,11 +102,11 @@ fn conditions_are_evaluated_on_a_sample_with_the_values_at_hand() {
     };
     with_part(10_000, |part| {
         let is_below = compared(0, Comparison::Less, 0);
-        assert!(is_about(share(part, &[is_below.clone()], &below(5_000)), 0.5));
-        assert!(is_about(share(part, &[is_below.clone()], &below(2_000)), 0.2));
-        assert_eq!(share(part, &[is_below.clone()], &below(10_000)), Some(1.0));
+        assert!(is_about(share(part, std::slice::from_ref(&is_below), &below(5_000)), 0.5));
+        assert!(is_about(share(part, std::slice::from_ref(&is_below), &below(2_000)), 0.2));
+        assert_eq!(share(part, std::slice::from_ref(&is_below), &below(10_000)), Some(1.0));
         // None of the sample: half a row of it.
-        assert_eq!(share(part, &[is_below.clone()], &below(0)), Some(0.5 / 256.0));
+        assert_eq!(share(part, std::slice::from_ref(&is_below), &below(0)), Some(0.5 / 256.0));
         // The second says nothing that the first does not say; two that no row passes are multiplied.
         let is_low = compared(1, Comparison::Less, 1);
         let values = [Value::Int(5_000), Value::Int(500)];

@@ -481,10 +481,10 @@ fn a_sample_is_some_of_the_committed_rows() {
     let guard = Guard::enter();
     let sample = |count_max| {
         let ids = reader.sample(&guard, count_max).map(|row| {
-            match definition(false).layout().column(row, ColumnIndex(0)) {
-                ValueRef::Int(id) => id,
-                other => panic!("{other:?}"),
-            }
+            let ValueRef::Int(id) = definition(false).layout().column(row, ColumnIndex(0)) else {
+                panic!("a number")
+            };
+            id
         });
         ids.collect::<Vec<i64>>()
     };

@@ -1,25 +1,21 @@
 use super::{Memo, ROWS_MAX, SIZE_MAX};
-use crate::join::RightRows;
-use expression::Context;
+use crate::row_buffer::RowBuffer;
 use types::{Decimal, Value, ValueRef};
 
-fn rows_of(numbers: &[i64]) -> RightRows {
-    let mut rows = RightRows::default();
-    numbers.iter().for_each(|number| rows.push(&[ValueRef::Int(*number)], None));
+fn rows_of(numbers: &[i64]) -> RowBuffer {
+    let mut rows = RowBuffer::default();
+    for number in numbers {
+        rows.push([ValueRef::Int(*number)]);
+    }
     rows
 }
 
 fn answer(memo: &Memo, values: &[Value]) -> Option<Vec<i64>> {
-    let mut right = rows_of(&[-1]);
-    let is_there = memo.answer(values, &mut right, &[], &Context::default()).unwrap();
-    let mut numbers = Vec::new();
-    let mut at = right.rows.next(None);
-    while let Some(row) = at {
-        let ValueRef::Int(number) = right.rows.value(row, 0) else { panic!("a number") };
-        numbers.push(number);
-        at = right.rows.behind(row);
-    }
-    is_there.then_some(numbers)
+    let number = |row: Vec<ValueRef<'_>>| {
+        let [ValueRef::Int(number)] = row[..] else { panic!("a number") };
+        number
+    };
+    memo.find(values).map(|answer| memo.rows(answer).map(number).collect())
 }
 
 #[test]
@@ -37,21 +33,23 @@ fn answers_are_found_by_identical_values() {
     ];
     for (values, numbers) in &cases {
         assert_eq!(answer(&memo, values), None);
-        memo.keep(values, &rows_of(numbers));
+        memo.keep(values, &rows_of(numbers), false);
     }
     for (values, numbers) in cases {
         assert_eq!(answer(&memo, &values), Some(numbers), "{values:?}");
     }
+    memo.keep(&[Value::Int(9), Value::Int(9)], &rows_of(&[]), true);
+    assert_eq!(memo.find(&[Value::Int(9), Value::Int(9)]).map(|answer| answer.has_null), Some(true));
 }
 
 #[test]
 fn memory_is_bounded() {
     let mut memo = Memo::default();
     let many: Vec<i64> = (0..).take(ROWS_MAX + 1).collect();
-    memo.keep(&[Value::Int(-1)], &rows_of(&many));
+    memo.keep(&[Value::Int(-1)], &rows_of(&many), false);
     assert_eq!(answer(&memo, &[Value::Int(-1)]), None);
     for number in 0..200_000 {
-        memo.keep(&[Value::Int(number)], &rows_of(&[number]));
+        memo.keep(&[Value::Int(number)], &rows_of(&[number]), false);
     }
     assert!(memo.size() < SIZE_MAX + (1 << 18), "{}", memo.size());
     assert_eq!(answer(&memo, &[Value::Int(5)]), Some(vec![5]));
