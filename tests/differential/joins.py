@@ -89,6 +89,11 @@ class JoinStatements:
             made = f"({made} OR {self.small(self.random.choice(left))} = {self.small(self.random.choice(right))})"
         if self.chance(.3):
             made += f' AND {self.condition(left + right)}'
+        if self.chance(.12):
+            # An OR whose branches all have the condition, and one whose branches say something of each side.
+            made = self.pick(
+                lambda: f'({made} AND {self.condition(left + right)} OR {self.condition(left + right)} AND {made})',
+                lambda: f'{made} AND ({self.condition(left)} AND {self.condition(right)} OR {self.condition(right)} AND {self.condition(left)})')
         return made
 
     def factor(self):

@@ -180,9 +180,22 @@ pub(crate) fn evaluate_ranges(
     index: types::IndexId,
     cx: &mut Cx<'_>,
 ) -> Result<Vec<KeyRange>, Failure> {
+    let context = cx.statement.context();
+    let ranges = ranges_of(templates, info, index, &context)?;
+    let warnings = warnings_of(&context);
+    cx.keep_warnings(warnings);
+    Ok(ranges)
+}
+
+/// The same in a context.
+pub fn ranges_of(
+    templates: &[RangeTemplate],
+    info: &TableAccessInfo,
+    index: types::IndexId,
+    context: &Context<'_>,
+) -> Result<Vec<KeyRange>, Failure> {
     let definition = info.definition.index(index).ok_or(Failure::WrongSchema)?;
     let encoder = info.index(index).ok_or(Failure::WrongSchema)?;
-    let context = cx.statement.context();
     let mut ranges = Vec::with_capacity(templates.len());
     let mut prefix = Vec::new();
     for template in templates {
@@ -192,13 +205,11 @@ pub(crate) fn evaluate_ranges(
             &info.definition,
             &definition.parts,
             encoder,
-            &context,
+            context,
             &mut prefix,
             &mut ranges,
         )?;
     }
-    let warnings = warnings_of(&context);
-    cx.keep_warnings(warnings);
     Ok(merged(ranges))
 }
 

@@ -9,7 +9,7 @@
 //! is tested on every candidate.
 //!
 //! *Subqueries* are joins of kind Mark and Single. One that reads the left row has its right rows gathered for that
-//! row, unless the row before had the same values. Its operators have a memory account of their own.
+//! row, unless a row before had the same values (`memo`). Its operators have a memory account of their own.
 //!
 //! *Few or many left rows.* Where the plan says how many are few, these are looked up (or the right side runs for each
 //! of them), and right rows are gathered once for those behind. Work that was done for few is at most as much again as
@@ -21,6 +21,7 @@
 
 use crate::client::QueryMemory;
 use crate::cx::{Cx, warnings_of};
+use crate::memo::{Memo, is_identical};
 use crate::outcome::Failure;
 use crate::row::UNCHARGED_MAX;
 use crate::row_buffer::{RowAt, RowBuffer};
@@ -83,6 +84,29 @@ struct Inner {
     values: Option<Vec<Value>>,
     /// The account of its operators; all is given back when they end.
     memory: QueryMemory,
+    /// Answers to other values; None: there is no memory for them.
+    memo: Option<Memo>,
+    /// Paid for the answers.
+    memo_charged: usize,
+}
+
+impl Inner {
+    /// Keeps the answer to the values, and pays for it.
+    fn remember(&mut self, right: &RightRows, memory: &mut QueryMemory) {
+        let (Some(memo), Some(values)) = (&mut self.memo, &self.values) else { return };
+        memo.keep(values, &right.rows, right.has_null);
+        let size = memo.size();
+        match memory.charge(size.saturating_sub(self.memo_charged)) {
+            Ok(()) => self.memo_charged = self.memo_charged.max(size),
+            Err(_) => self.forget(memory),
+        }
+    }
+
+    /// Keeps no answers from now on.
+    fn forget(&mut self, memory: &mut QueryMemory) {
+        self.memo = None;
+        memory.release(std::mem::take(&mut self.memo_charged));
+    }
 }
 
 /// How far a left row is.
@@ -152,7 +176,7 @@ impl JoinRun {
         };
         let inner = (way == Way::Applied).then(|| {
             let (statement, memory) = (cx.statement.within(), cx.client.memory.beside());
-            Box::new(Inner { statement, values: None, memory })
+            Box::new(Inner { statement, values: None, memory, memo: Some(Memo::default()), memo_charged: 0 })
         });
         Self {
             plan: Arc::clone(plan),
@@ -191,7 +215,12 @@ impl JoinRun {
                 match pump {
                     Pump::End => {
                         self.reading = None;
-                        self.inner.iter_mut().for_each(|inner| inner.memory.release_all());
+                        if let Some(inner) = &mut self.inner {
+                            inner.memory.release_all();
+                            if self.way == Way::Applied {
+                                inner.remember(&self.right, &mut cx.client.memory);
+                            }
+                        }
                     }
                     Pump::Rows if cx.env.budget.is_spent() => return Ok(Pump::Spent),
                     Pump::Rows => continue,
@@ -320,7 +349,24 @@ impl JoinRun {
         let (Some(inner), Some(at)) = (&mut self.inner, self.current) else { return Ok(()) };
         let value = |binding: &Binding| self.batch.value(at, binding.position).to_value();
         let values: Vec<Value> = outer.iter().map(value).collect();
-        if inner.values.as_ref() == Some(&values) {
+        let is_known = |known: &Vec<Value>| {
+            known.iter().zip(&values).all(|(one, other)| is_identical(one.as_ref(), other.as_ref()))
+        };
+        if inner.values.as_ref().is_some_and(is_known) {
+            return Ok(());
+        }
+        if let Some(memo) = &inner.memo
+            && let Some(answer) = memo.find(&values)
+        {
+            self.right.clear();
+            self.right.has_null = answer.has_null;
+            for row in memo.rows(answer) {
+                self.right.push_by_keys(&row, &plan.keys, &cx.statement.context())?;
+            }
+            inner.values = Some(values);
+            if let Some(measures) = &mut cx.client.measures {
+                measures.add_remembered(StepKey::of(right, Part::Whole));
+            }
             return Ok(());
         }
         for (binding, value) in outer.iter().zip(&values) {
@@ -333,6 +379,7 @@ impl JoinRun {
             relation_source(right, &mut None, &mut cx.within(&inner.statement))?
         } else {
             self.way = Way::Gathered;
+            self.inner.iter_mut().for_each(|inner| inner.forget(&mut cx.client.memory));
             self.whole_source(cx)?
         };
         self.reading = Some(Box::new(source));
@@ -560,6 +607,24 @@ impl RightRows {
             self.places.push(at);
             self.entries.push(hash);
         }
+    }
+
+    /// Keeps a row by its keys; one with a NULL among them is only noted. Its values are not compared with others.
+    fn push_by_keys(
+        &mut self,
+        values: &[ValueRef<'_>],
+        keys: &[HashKey],
+        context: &Context<'_>,
+    ) -> Result<(), Failure> {
+        if keys.is_empty() {
+            self.push(values, None);
+            return Ok(());
+        }
+        match hash_of(keys.iter().map(|key| (&key.right, key.form)), values, context)? {
+            Some(hash) => self.push(values, Some(hash)),
+            None => self.has_null = true,
+        }
+        Ok(())
     }
 
     /// The first candidate for a left row, and what is known of rows that are none: beside a NULL they are unknown.

@@ -6,7 +6,7 @@
 //! | `table_reader` | rows of one table from all its slots, here or elsewhere, merged in key order if wanted |
 //! | `locked_reader` | candidates, then locking reads of them |
 //! | `select`, `sort`, `grouping`, `distinct` | the operators of SELECT |
-//! | `join`, `select/` | joins; queries in FROM; UNION and its like; WITH |
+//! | `join`, `memo`, `select/` | joins; answers that are remembered; queries in FROM; UNION and its like; WITH |
 //! | `row_buffer` | rows that operators keep |
 //! | `measure` | what the steps of EXPLAIN ANALYZE do |
 //! | `row_builder`, `insert` | INSERT and its kin |
@@ -45,6 +45,7 @@ pub mod insert;
 mod join;
 pub mod locked_reader;
 mod measure;
+mod memo;
 pub mod modify;
 mod outcome;
 pub mod row;

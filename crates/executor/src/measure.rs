@@ -17,6 +17,8 @@ struct Measure {
     /// Until the first row of each run, or its end.
     until_first: Duration,
     time: Duration,
+    /// Rows of the other side that got the answer of a run for an earlier one.
+    remembered: u64,
 }
 
 impl Measures {
@@ -31,8 +33,12 @@ impl Measures {
         let milliseconds = |time: Duration| average(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)) / 1e6;
         let rows = average(measure.rows);
         let rows = if rows.fract() == 0.0 { format!("{rows}") } else { format!("{rows:.2}") };
+        let remembered = match measure.remembered {
+            0 => String::new(),
+            count => format!(" remembered={count}"),
+        };
         format!(
-            "actual time={:.3}..{:.3} rows={rows} loops={}",
+            "actual time={:.3}..{:.3} rows={rows} loops={}{remembered}",
             milliseconds(measure.until_first),
             milliseconds(measure.time),
             measure.runs
@@ -51,6 +57,11 @@ pub(crate) struct Call {
 }
 
 impl Measures {
+    /// The answer of an earlier run of a step was used again.
+    pub(crate) fn add_remembered(&mut self, step: StepKey) {
+        self.0.entry(step).or_default().remembered += 1;
+    }
+
     /// Adds a call of a step.
     pub(crate) fn add(&mut self, step: StepKey, call: &Call) {
         let measure = self.0.entry(step).or_default();

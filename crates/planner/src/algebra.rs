@@ -9,6 +9,7 @@
 //! Invariant: the result is that of the joins as written, followed by WHERE.
 
 use crate::access_path::{self, Purpose, Wanted};
+use crate::alternatives;
 use crate::nulls;
 use crate::plan::{
     AccessPath, Apply, Binding, Derived, Grouping, HashForm, HashKey, Join, JoinKind, Lookup, Relation, Scan,
@@ -185,6 +186,7 @@ impl Draft {
                 }
             }
             JoinKind::Left | JoinKind::Semi | JoinKind::Anti | JoinKind::Mark | JoinKind::Single => {
+                alternatives::test_early(&conjunct, right);
                 on.push(conjunct);
                 None
             }
@@ -210,6 +212,8 @@ impl Draft {
                 };
                 match kind {
                     JoinKind::Inner => {
+                        alternatives::test_early(&kept, left);
+                        alternatives::test_early(&kept, right);
                         on.push(kept);
                         None
                     }
@@ -288,6 +292,28 @@ impl Draft {
             Draft::One | Draft::Table { .. } => false,
             Draft::Query { relation, .. } => matches!(relation, Relation::Virtual(_)),
             Draft::Join { left, right, .. } => left.has_virtual() || right.has_virtual(),
+        }
+    }
+
+    /// Calls `visit` for each table and query of it to which conditions above it move down.
+    pub(crate) fn visit_leaves(&mut self, visit: &mut impl FnMut(&mut Draft)) {
+        match self {
+            Draft::One => {}
+            Draft::Table { .. } | Draft::Query { .. } => visit(self),
+            Draft::Join { kind, left, right, .. } => {
+                left.visit_leaves(visit);
+                if *kind == JoinKind::Inner {
+                    right.visit_leaves(visit);
+                }
+            }
+        }
+    }
+
+    /// The conditions on its own rows.
+    pub(crate) fn filters(&self) -> &[Expression] {
+        match self {
+            Draft::Table { filter, .. } | Draft::Query { filter, .. } => filter,
+            Draft::One | Draft::Join { .. } => &[],
         }
     }
 

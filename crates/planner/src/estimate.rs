@@ -1,10 +1,12 @@
 //! Estimates: how many rows an access reads, and which share of rows a condition leaves.
 //!
-//! Row counts are the caller's. Values are mostly parameters, unknown when a plan is made. So the share that a
-//! condition leaves depends on its form and on the indexes of its column.
+//! Row counts are the caller's. So are samples of rows, on which conditions are evaluated, and the entries of ranges.
+//! Where there is no sample, or no value for a parameter, the share that a condition leaves depends on its form and on
+//! the indexes of its column.
 //!
 //! Invariant: estimates are finite and not negative.
 
+use crate::alternatives::conjuncts_of;
 use crate::plan::{AccessPath, RangeTemplate, Relation, SelectPlan, Source, TableAccess};
 use crate::statistics::Statistics;
 use expression::{Comparison, Expression, InList, Node, Test, UnaryOperator};
@@ -63,11 +65,40 @@ pub(crate) fn of_access(access: &TableAccess, rows: f64, statistics: &dyn Statis
         }
         AccessPath::Ranges { index, ranges } => {
             let of_range = |range: &RangeTemplate| range_rows(&access.table, *index, range, rows, statistics);
-            ranges.iter().map(of_range).sum::<f64>().min(rows)
+            let has_values =
+                ranges.iter().all(|range| range.expressions().all(|part| is_known(part, statistics)));
+            let found = match ranges.iter().any(RangeTemplate::is_whole) {
+                true => Some(rows),
+                false if has_values => statistics.entries_in(&access.table, *index, ranges),
+                false => None,
+            };
+            found.unwrap_or_else(|| ranges.iter().map(of_range).sum::<f64>()).min(rows)
         }
     };
-    let share = access.filter.as_ref().map_or(1.0, |filter| share_of(filter, Some(&access.table), rows, 0));
+    let share =
+        access.filter.as_ref().map_or(1.0, |filter| filter_share(filter, &access.table, rows, statistics));
     Estimate { read, given: read * share }
+}
+
+/// The share of a table's rows that a condition over its columns leaves: by a sample, as far as values are known.
+fn filter_share(filter: &Expression, table: &TableDefinition, rows: f64, statistics: &dyn Statistics) -> f64 {
+    let (known, others): (Vec<&Expression>, Vec<&Expression>) =
+        conjuncts_of(filter).iter().partition(|conjunct| is_known(conjunct, statistics));
+    let by_form = |conjuncts: &[&Expression]| -> f64 {
+        conjuncts.iter().map(|conjunct| share_of(conjunct, Some(table), rows, 0)).product()
+    };
+    let conditions: Vec<Expression> = known.iter().copied().cloned().collect();
+    let sampled = if known.is_empty() { None } else { statistics.share_of(table, &conditions) };
+    sampled.unwrap_or_else(|| by_form(&known)) * by_form(&others)
+}
+
+/// Whether an expression can be evaluated when the plan is made.
+fn is_known(expression: &Expression, statistics: &dyn Statistics) -> bool {
+    let mut is_known = !expression.is_volatile();
+    expression.visit(&mut |part| {
+        is_known &= !matches!(part.node, Node::Parameter(number) if !statistics.has_value(number));
+    });
+    is_known
 }
 
 fn range_rows(

@@ -15,6 +15,7 @@
 //! | `statement`, `parse/` | the statement as written |
 //! | `bind/` | names, types, clauses: every MySQL error about meaning |
 //! | `algebra`, `nulls` | joins: where conditions are tested, how the right side is found; outer joins that are inner |
+//! | `alternatives` | what all branches of an OR say |
 //! | `join_order/`, `estimate`, `statistics` | the order of joins, and the counts of rows that it is chosen by |
 //! | `access_path/` | which keys or ranges of which index find the rows |
 //! | `steps` | what a SELECT does with the rows: sorting, DISTINCT, LIMIT |
@@ -42,6 +43,7 @@ pub mod privileges;
 
 mod access_path;
 mod algebra;
+mod alternatives;
 mod bind;
 mod character_sets;
 mod cursor;

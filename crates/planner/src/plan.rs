@@ -611,6 +611,20 @@ pub struct RangeTemplate {
     pub with_null: bool,
 }
 
+impl RangeTemplate {
+    /// Whether it is all entries of the index.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.equal.is_empty() && self.lower.is_none() && self.upper.is_none() && !self.with_null
+    }
+
+    /// The values that it is made of.
+    pub fn expressions(&self) -> impl Iterator<Item = &Expression> {
+        let bounds = self.lower.iter().chain(&self.upper).map(|(bound, _)| bound);
+        self.equal.iter().chain(bounds)
+    }
+}
+
 /// Whether a bound belongs to the range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Inclusive {

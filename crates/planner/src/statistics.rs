@@ -1,9 +1,14 @@
 //! The knowledge of tables' rows that a plan is made with, and when it is out of date.
 //!
-//! Counts come in as an argument ([`Statistics`]). A plan that was chosen by them lists its tables' **bands**: powers
+//! Counts come in as an argument ([`Statistics`]), with the values of the parameters that the statement has when it is
+//! planned. Others may follow with the same plan: it has to be right for them too, and good for the first.
+//!
+//! A plan that was chosen by them lists its tables' **bands**: powers
 //! of ten of rows. It is made anew when a table has left its band by a factor of two ([`Band::holds`]). So no plan
 //! outlives the empty table that it was made for, and one at the edge of a band is not made again and again.
 
+use crate::plan::RangeTemplate;
+use expression::Expression;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,6 +21,15 @@ pub trait Statistics {
 
     /// About how many entries of an index are equal in its first `parts` columns; None: not known.
     fn entries_per_key(&self, table: &TableDefinition, index: IndexId, parts: usize) -> Option<f64>;
+
+    /// About how many entries of an index lie in these ranges; None: not known.
+    fn entries_in(&self, table: &TableDefinition, index: IndexId, ranges: &[RangeTemplate]) -> Option<f64>;
+
+    /// About which share of the rows all of these conditions leave; slots are the table's columns. None: not known.
+    fn share_of(&self, table: &TableDefinition, conditions: &[Expression]) -> Option<f64>;
+
+    /// Whether the statement is planned with a value for this parameter.
+    fn has_value(&self, parameter: u16) -> bool;
 }
 
 /// Nothing is known.
@@ -30,17 +44,37 @@ impl Statistics for NoStatistics {
     fn entries_per_key(&self, _: &TableDefinition, _: IndexId, _: usize) -> Option<f64> {
         None
     }
+
+    fn entries_in(&self, _: &TableDefinition, _: IndexId, _: &[RangeTemplate]) -> Option<f64> {
+        None
+    }
+
+    fn share_of(&self, _: &TableDefinition, _: &[Expression]) -> Option<f64> {
+        None
+    }
+
+    fn has_value(&self, _: u16) -> bool {
+        false
+    }
 }
 
 /// The answers of others, each asked for once.
 pub(crate) struct Remembered<'a> {
     statistics: &'a dyn Statistics,
     entries: RefCell<BTreeMap<(TableId, IndexId, usize), Option<f64>>>,
+    shares: RefCell<Vec<Share>>,
+}
+
+/// The share of a table's rows that conditions leave.
+struct Share {
+    table: TableId,
+    conditions: Vec<Expression>,
+    share: Option<f64>,
 }
 
 impl<'a> Remembered<'a> {
     pub(crate) fn new(statistics: &'a dyn Statistics) -> Self {
-        Self { statistics, entries: RefCell::default() }
+        Self { statistics, entries: RefCell::default(), shares: RefCell::default() }
     }
 }
 
@@ -53,6 +87,25 @@ impl Statistics for Remembered<'_> {
         let mut entries = self.entries.borrow_mut();
         let ask = || self.statistics.entries_per_key(table, index, parts);
         *entries.entry((table.id, index, parts)).or_insert_with(ask)
+    }
+
+    fn entries_in(&self, table: &TableDefinition, index: IndexId, ranges: &[RangeTemplate]) -> Option<f64> {
+        self.statistics.entries_in(table, index, ranges)
+    }
+
+    fn share_of(&self, table: &TableDefinition, conditions: &[Expression]) -> Option<f64> {
+        let mut shares = self.shares.borrow_mut();
+        let is_same = |known: &&Share| known.table == table.id && known.conditions == conditions;
+        if let Some(known) = shares.iter().find(is_same) {
+            return known.share;
+        }
+        let share = self.statistics.share_of(table, conditions);
+        shares.push(Share { table: table.id, conditions: conditions.to_vec(), share });
+        share
+    }
+
+    fn has_value(&self, parameter: u16) -> bool {
+        self.statistics.has_value(parameter)
     }
 }
 

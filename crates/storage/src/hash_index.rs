@@ -490,6 +490,23 @@ impl HashIndex {
         })
     }
 
+    /// Rows bucket by bucket, from the first one. Buckets follow hashes, so the first rows are a sample of all. While
+    /// rows move, one may be met twice or not at all.
+    ///
+    /// # Safety
+    /// A guard is held for `'a`.
+    pub(crate) unsafe fn sample<'a>(&'a self) -> impl Iterator<Item = Row<'a>> {
+        let count = (self.state.load(Ordering::Acquire) & COUNT_MASK) as usize;
+        (0..count).flat_map(move |number| {
+            // SAFETY: the caller's promise.
+            let bucket = unsafe { self.bucket(number) };
+            let pointers = bucket.into_iter().flat_map(|bucket| bucket.chain());
+            let pointers = pointers.map(|(_, slot)| slot.load(Ordering::Acquire));
+            // SAFETY: a row that a slot pointed to during 'a is retired after it was cleared there.
+            pointers.map_while(|pointer| unsafe { row_in(pointer) })
+        })
+    }
+
     /// Frees the index, not the rows.
     ///
     /// # Safety

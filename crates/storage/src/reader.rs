@@ -144,6 +144,16 @@ impl Reader {
         self.core.hash.len() as u64
     }
 
+    /// Of the first rows in the order of their keys' hashes those that are committed: a sample of all rows.
+    pub fn sample<'g>(&'g self, _guard: &'g Guard, count_max: usize) -> impl Iterator<Item = &'g [u8]> {
+        // SAFETY: the guard is held for 'g.
+        let rows = unsafe { self.core.hash.sample() };
+        rows.take(count_max).filter_map(|row| match visible(row, Visibility::Stale) {
+            Lookup::Found(bytes) => Some(bytes),
+            Lookup::Absent | Lookup::Undecided => None,
+        })
+    }
+
     /// True if the fragment keeps this index, complete or not.
     #[must_use]
     pub fn has_index(&self, index: IndexId) -> bool {

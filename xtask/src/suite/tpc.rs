@@ -9,10 +9,6 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-/// Not run here yet: it takes minutes, because each pair of rows is tested. The equality that joins its tables stands
-/// in every branch of an OR, and the planner does not take it out. `cargo xtask bench --tpch` runs it.
-const TOO_SLOW: u32 = 19;
-
 /// The queries, as text and prepared, compared with MariaDB's rows.
 pub(super) fn tpch(workspace: &Workspace) -> Result<Passed, Failure> {
     or_skip!(Tool::MariadbServer.ensure());
@@ -26,9 +22,6 @@ pub(super) fn tpch(workspace: &Workspace) -> Result<Passed, Failure> {
         driver.args(["bench", "tpch", "--load", "--scale=0.01", "--rounds=1", "--patience=60"]);
         driver.arg(format!("--server=127.0.0.1:{}", cluster.mysql_ports[0]));
         driver.arg(format!("--reference=127.0.0.1:{}", peer.port));
-        for query in (1..=22).filter(|&query| query != TOO_SLOW) {
-            driver.arg(format!("--query={query}"));
-        }
         run(&mut driver, CLIENT_LIMIT)?;
         close(cluster)?;
     }

@@ -9,6 +9,7 @@ use super::select::{FromTable, from_table};
 use super::session::{result_column, table_of_columns};
 use super::{Binder, Clause, NamedTable};
 use crate::algebra::{Draft, JoinHint, Parameters};
+use crate::alternatives;
 use crate::bind::expression::object_name;
 use crate::limits;
 use crate::plan::{Derived, JoinKind, Reads, Relation, ResultColumn, SessionValue, VirtualRead};
@@ -239,6 +240,7 @@ impl Binder<'_> {
             on.extend(condition.into_conjuncts());
         }
         on.iter_mut().try_for_each(|conjunct| self.resolve(&scope, conjunct))?;
+        let on = alternatives::factored(on);
         let left_count = left.scope.tables.len();
         for (position, table) in scope.tables.iter_mut().enumerate() {
             table.is_optional |= match side {

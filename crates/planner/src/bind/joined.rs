@@ -8,6 +8,7 @@ use super::scope::Scope;
 use super::select::{Body, Parts, check_distinct_order, distinct};
 use super::{Binder, Clause};
 use crate::algebra::{Draft, SUBQUERY_SLOTS, Subquery, SubqueryPlace, equalities, filtered, to_positions};
+use crate::alternatives;
 use crate::join_order::{self, Counts, TableOrder};
 use crate::nulls;
 use crate::plan::{Limit, Relation, ResultColumn, SelectPlan, Source};
@@ -77,6 +78,7 @@ impl Binder<'_> {
         if scope.tables.iter().any(|table| table.items.is_some()) {
             self.resolve_all(scope, &mut conjuncts, &mut body, &mut of_source)?;
         }
+        conjuncts = alternatives::factored(conjuncts);
         draft = self.unnested(draft, scope.slot_count(), &mut conjuncts, &mut body, &mut of_source)?;
         if is_kept && of_groups.is_empty() && of_source.is_empty() {
             self.keep_block(&draft, &conjuncts, &body, &limit);

@@ -10,6 +10,7 @@ use super::scope::{Scope, ScopeTable, Visible, same_name};
 use super::{Binder, Clause, NamedTable, VolatilePlace, computed_column, system_table_rejected};
 use crate::access_path::{self, Purpose, Wanted};
 use crate::algebra::{Dependency, Draft, ITEM_SLOTS, Subquery, SubqueryPlace, equalities};
+use crate::alternatives;
 use crate::join_order::TableOrder;
 use crate::limits::SELECT_ITEM_COUNT_MAX;
 use crate::plan::{ColumnOrigin, Grouping, Limit, ResultColumn, SelectPlan, SortKey, Source, Windows};
@@ -106,6 +107,7 @@ impl Binder<'_> {
         };
         let mut dependencies = Vec::new();
         let conjuncts = selection.clone().map(Expression::into_conjuncts).unwrap_or_default();
+        let conjuncts = alternatives::factored(conjuncts);
         conjuncts.iter().for_each(|conjunct| equalities(conjunct, &mut dependencies));
         let mut body = self.body(parts, &scope, &dependencies)?;
         let limit = self.limit_clause(parts.limit)?;

@@ -2,10 +2,10 @@
 //! it.
 //!
 //! ```text
-//! x IN (SELECT y FROM …), EXISTS (SELECT … WHERE y = x)       semi join
+//! x IN (SELECT y FROM …), EXISTS (SELECT … WHERE y = x)       semi join; inner join if y is a whole unique key
 //! NOT IN, NOT EXISTS                                          anti join
 //! (SELECT SUM(z) FROM … WHERE y = x)                          left join with the groups of y
-//! k = (SELECT MAX(z) FROM …)                                  join with the one row, so k may be looked up
+//! k > (SELECT MAX(z) FROM …)                                  join with the one row; for = k may be looked up
 //! ```
 //! A subquery is bound as a plan that can run for each row (`Apply`); that stays where nothing here fits. If it is one
 //! SELECT, its parts are kept beside the plan ([`Block`]). A condition that names columns of the block around it then
@@ -38,10 +38,10 @@ use crate::join_order::{Counts, TableOrder};
 use crate::plan::{Derived, Grouping, HashForm, Join, JoinKind, Limit, Relation, SelectPlan, Source};
 use crate::steps::steps_of;
 use expression::aggregate::AggregateFunction;
-use expression::{ColumnSlot, Comparison, Expression, Node, Test, UnaryOperator};
+use expression::{ColumnSlot, Comparison, Domain, Expression, Node, Test, UnaryOperator};
 use protocol::SqlError;
 use std::sync::Arc;
-use types::SqlType;
+use types::{IndexDefinition, IndexKind, KeyPart, SqlType};
 
 /// Slots that tables and queries of a block may have: those behind them have other meanings.
 const SLOTS_MAX: u16 = 1 << 15;
@@ -152,7 +152,8 @@ impl Binder<'_> {
         outside.conjuncts.remove(number);
         outside.next_slot = right.slots_end();
         let left = std::mem::replace(&mut outside.draft, Draft::One);
-        outside.draft = Draft::join(kind, left, right, on);
+        let is_inner = kind == JoinKind::Semi && is_met_once(&left, &right, &on);
+        outside.draft = Draft::join(if is_inner { JoinKind::Inner } else { kind }, left, right, on);
         Ok(true)
     }
 
@@ -260,7 +261,7 @@ impl Binder<'_> {
             return Ok(false);
         }
         let joined = if subquery.outer.is_empty() {
-            key_of_one_row(outside, subquery)
+            row_of_value(outside, subquery)
         } else {
             self.groups_of_block(outside, subquery)?
         };
@@ -488,12 +489,7 @@ impl Key {
         if !is_inner(inner) || !outer.columns().is_empty() {
             return None;
         }
-        let form = hash_form(*domain, &inner.sql_type, &outer.sql_type)?;
-        let is_own = match form {
-            HashForm::Integer | HashForm::Exact | HashForm::Instant | HashForm::Duration => true,
-            HashForm::Text(collation) => collation_of(&inner.sql_type) == Some(collation),
-            HashForm::Double => false,
-        };
+        let is_own = is_own_equality(*domain, &inner.sql_type, &outer.sql_type);
         let (inner, outer) = (Expression::clone(inner), Expression::clone(outer));
         is_own.then(|| Self { conjunct: conjunct.clone(), inner, outer })
     }
@@ -508,6 +504,40 @@ impl Key {
         }
         conjunct
     }
+}
+
+/// Whether a column of this type has one value at most that is equal to another one, as its unique keys see values.
+fn is_own_equality(domain: Domain, column: &SqlType, other: &SqlType) -> bool {
+    match hash_form(domain, column, other) {
+        Some(HashForm::Integer | HashForm::Exact | HashForm::Instant | HashForm::Duration) => true,
+        Some(HashForm::Text(collation)) => collation_of(column) == Some(collation),
+        Some(HashForm::Double) | None => false,
+    }
+}
+
+/// Whether conditions give a whole unique key of a table: a row of the other side meets one row at most.
+fn is_met_once(left: &Draft, right: &Draft, on: &[Expression]) -> bool {
+    let Draft::Table { table, first_slot, .. } = right else { return false };
+    let is_given = |part: &KeyPart| {
+        let slot = ColumnSlot(first_slot + part.column.0);
+        on.iter().any(|conjunct| {
+            let Node::Compare { operator: Comparison::Equal, domain, left: one, right: other } =
+                &conjunct.node
+            else {
+                return false;
+            };
+            [(one, other), (other, one)].into_iter().any(|(column, value)| {
+                column.as_column() == Some(slot)
+                    && left.has_all(&value.columns())
+                    && is_own_equality(*domain, &column.sql_type, &value.sql_type)
+            })
+        })
+    };
+    let is_whole = |index: &IndexDefinition| {
+        index.kind != IndexKind::Ordered
+            && index.parts.iter().all(|part| part.prefix_length.is_none() && is_given(part))
+    };
+    table.public_indexes().any(is_whole)
 }
 
 fn collation_of(sql_type: &SqlType) -> Option<types::Collation> {
@@ -610,20 +640,20 @@ fn side_of_query(outside: &Outside<'_>, subquery: &Subquery) -> Option<(Draft, V
     has_key.then_some((right, on))
 }
 
-/// A scalar subquery that reads nothing of the row, and that something of the row is equal to: its value may be a key.
-fn key_of_one_row(outside: &Outside<'_>, subquery: &Subquery) -> Option<JoinedValue> {
-    let is_value = |side: &Expression| side.as_column() == Some(subquery.slot);
-    let is_key = |side: &Expression| {
-        let columns = side.columns();
-        !columns.is_empty() && outside.draft.has_all(&columns)
-    };
+/// A scalar subquery that reads nothing of the row, where something of the row is compared with its value. The value
+/// may be a key, and rows that do not pass are left out early.
+fn row_of_value(outside: &Outside<'_>, subquery: &Subquery) -> Option<JoinedValue> {
     let item = outside.conjuncts.iter().find_map(|conjunct| {
-        let Node::Compare { operator: Comparison::Equal, left, right, .. } = &conjunct.node else {
-            return None;
-        };
-        let value = if is_value(left) { left } else { right };
-        ((is_value(left) && is_key(right)) || (is_value(right) && is_key(left)))
-            .then(|| Expression::clone(value))
+        let Node::Compare { .. } = &conjunct.node else { return None };
+        let mut item = None;
+        conjunct.visit(&mut |part| {
+            if part.as_column() == Some(subquery.slot) {
+                item = Some(part.clone());
+            }
+        });
+        let mut columns = conjunct.columns();
+        columns.retain(|slot| *slot != subquery.slot);
+        item.filter(|_| !columns.is_empty() && outside.draft.has_all(&columns) && !conjunct.is_volatile())
     })?;
     if subquery.place != SubqueryPlace::Where {
         return None;

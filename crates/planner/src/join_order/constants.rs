@@ -7,7 +7,7 @@
 //! Invariant: what is added follows from what is there.
 
 use super::{Cluster, Conjunct, Unit};
-use crate::algebra::{Draft, hash_form};
+use crate::algebra::hash_form;
 use crate::plan::HashForm;
 use expression::{ColumnSlot, Comparison, Expression, Node};
 
@@ -35,7 +35,7 @@ pub(super) fn spread(cluster: &mut Cluster) {
     for class in &mut classes {
         class.constant =
             cluster.units.iter().filter(|unit| unit.left_on.is_none()).find_map(|unit| {
-                filters(&unit.draft).iter().find_map(|conjunct| constant_of(conjunct, class))
+                unit.draft.filters().iter().find_map(|conjunct| constant_of(conjunct, class))
             });
     }
     for conjunct in &mut cluster.conjuncts {
@@ -95,14 +95,6 @@ fn classes_of(cluster: &Cluster) -> Vec<Class> {
     classes
 }
 
-/// The conditions on the rows of a unit.
-fn filters(draft: &Draft) -> &[Expression] {
-    match draft {
-        Draft::Table { filter, .. } | Draft::Query { filter, .. } => filter,
-        Draft::One | Draft::Join { .. } => &[],
-    }
-}
-
 /// The column of a class that a conjunct compares with a constant.
 fn constant_of(conjunct: &Expression, class: &Class) -> Option<(ColumnSlot, Expression)> {
     let (column, constant, form) = column_and_constant(conjunct)?;
@@ -138,7 +130,7 @@ fn spread_constant(cluster: &mut Cluster, class: &Class, slot: ColumnSlot, conju
         let Some(own) = column.as_column().filter(|own| *own != slot) else { continue };
         let inner = |unit: &&mut Unit| unit.left_on.is_none() && unit.draft.has(own);
         if let Some(unit) = cluster.units.iter_mut().find(inner) {
-            let has_constant = filters(&unit.draft).iter().any(|known| {
+            let has_constant = unit.draft.filters().iter().any(|known| {
                 column_and_constant(known).is_some_and(|(known, _, _)| known.as_column() == Some(own))
             });
             if !has_constant {
@@ -193,7 +185,7 @@ fn spread_to_left(cluster: &mut Cluster, number: usize) {
         let class = Class { form, columns: vec![outer.clone()], constant: None };
         let inner = cluster.units.iter().filter(|unit| unit.left_on.is_none());
         let constant =
-            inner.flat_map(|unit| filters(&unit.draft)).find_map(|known| constant_of(known, &class));
+            inner.flat_map(|unit| unit.draft.filters()).find_map(|known| constant_of(known, &class));
         made.extend(constant.map(|(slot, constant)| of_column(&constant, slot, own)));
     }
     let unit = &mut cluster.units[number];

@@ -5,6 +5,7 @@
 
 use super::counts::Counts;
 use crate::algebra::{Draft, JoinHint};
+use crate::alternatives;
 use crate::join_order::{Counts as Known, TableOrder, ordered};
 use crate::nulls;
 use crate::plan::JoinKind;
@@ -107,7 +108,13 @@ impl Maker {
             column(self.slot(tables, other))
         };
         let compared = Expression::compare(comparison, left, right).expect("comparable");
-        match self.number(8) {
+        match self.number(9) {
+            8 => {
+                // A condition that stands in both branches.
+                let (one, other) = (self.condition(tables), self.condition(tables));
+                let branches = [one, other].map(|more| Expression::and(vec![more, compared.clone()]));
+                Expression::or(branches.into())
+            }
             0 => Expression {
                 node: Node::Is {
                     test: expression::Test::Null,
@@ -224,6 +231,7 @@ fn bag(rows: Vec<Row>, above: &[Expression]) -> Vec<String> {
 
 /// The draft as the binder makes it of the same text, with WHERE.
 fn bound(draft: Draft, conditions: &[Expression]) -> (Draft, Vec<Expression>) {
+    let conditions = alternatives::factored(conditions.to_vec());
     let needed = conditions.iter().flat_map(nulls::rejected).collect();
     let mut draft = pushed(draft).without_needless_outer(&needed);
     let above = conditions.iter().filter_map(|condition| draft.push(condition.clone())).collect();
@@ -233,7 +241,7 @@ fn bound(draft: Draft, conditions: &[Expression]) -> (Draft, Vec<Expression>) {
 fn pushed(draft: Draft) -> Draft {
     match draft {
         Draft::Join { kind, left, right, on, hint } => {
-            Draft::join(kind, pushed(*left), pushed(*right), on).with_hint(hint)
+            Draft::join(kind, pushed(*left), pushed(*right), alternatives::factored(on)).with_hint(hint)
         }
         Draft::One | Draft::Table { .. } | Draft::Query { .. } => draft,
     }

@@ -113,7 +113,7 @@ impl Session {
         let description = self.core.describe(env.module, text)?;
         if description.parameter_count == 0
             && matches!(
-                self.core.prepare(env.module, text, &[]).map(|prepared| prepared.plan),
+                self.core.prepare(env.module, text, &[], &[]).map(|prepared| prepared.plan),
                 Ok(Plan::Named(_))
             )
         {
@@ -154,7 +154,7 @@ impl Session {
             });
             values.push(value);
         }
-        match self.core.plan_of_prepared(env, &text, &sql_types) {
+        match self.core.plan_of_prepared(env, &text, &sql_types, &values) {
             Ok(cached) => self.begin(env, cached, values, RowFormat::Text, TextSource::Prepared(text)),
             Err(error) => self.end_with_error(env, &error),
         }

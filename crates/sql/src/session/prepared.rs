@@ -379,7 +379,8 @@ impl PreparedStatement {
         }
         let sql_types: Vec<SqlType> =
             types.iter().map(|parameter| type_of(*parameter, core.variables.collation)).collect();
-        let planned = core.plan_of_prepared(env, &self.text, &sql_types).map_err(ExecuteError::Sql)?;
+        let planned =
+            core.plan_of_prepared(env, &self.text, &sql_types, values).map_err(ExecuteError::Sql)?;
         self.bound_types = types.to_vec();
         self.bound_schema = checked_for(&planned.prepared, schema);
         self.bound = Some(Arc::clone(&planned));

@@ -52,7 +52,13 @@ impl Surroundings for Facts<'_> {
 }
 
 impl SessionCore {
-    fn with_bind_context<T>(&self, module: &ModuleState, bind: impl FnOnce(&BindContext<'_>) -> T) -> T {
+    /// With what a text is bound that is planned for these values.
+    fn with_bind_context<T>(
+        &self,
+        module: &ModuleState,
+        values: &[Value],
+        bind: impl FnOnce(&BindContext<'_>) -> T,
+    ) -> T {
         let facts = Facts { core: self };
         bind(&BindContext {
             schema: &module.site.map.schema,
@@ -70,24 +76,25 @@ impl SessionCore {
             limits: &module.config.text_limits,
             modes: self.variables.modes.text,
             surroundings: &facts,
-            statistics: &LocalCounts::new(&module.site.map, &self.client),
+            statistics: &LocalCounts::new(&module.site.map, &self.client).with_parameters(values),
         })
     }
 
-    /// Binds and plans a text for parameters of these types.
+    /// Binds and plans a text for parameters of these types; the values are those of the first execution.
     pub(crate) fn prepare(
         &self,
         module: &ModuleState,
         text: &str,
         parameter_types: &[SqlType],
+        values: &[Value],
     ) -> Result<Prepared, SqlError> {
-        self.with_bind_context(module, |context| planner::prepare(text, context, parameter_types))
+        self.with_bind_context(module, values, |context| planner::prepare(text, context, parameter_types))
     }
 
     /// The parameters and columns of a text before values come.
     pub(crate) fn describe(&mut self, module: &mut ModuleState, text: &str) -> Result<Description, SqlError> {
         self.renew_rights(module);
-        self.with_bind_context(module, |context| planner::describe(text, context))
+        self.with_bind_context(module, &[], |context| planner::describe(text, context))
     }
 
     /// The plan for a text of COM_QUERY; `normalized` holds its literals afterwards.
@@ -105,7 +112,9 @@ impl SessionCore {
             if let Some(found) = self.cached(env, digest, markers) {
                 return Ok(found);
             }
-            if let Ok(prepared) = self.prepare(env.module, markers, &normalized.parameter_types) {
+            if let Ok(prepared) =
+                self.prepare(env.module, markers, &normalized.parameter_types, &normalized.parameters)
+            {
                 let statement = Arc::new(CachedStatement::new(prepared, self.variables.result_collation()));
                 // A text that names a user variable is not cacheable.
                 self.cache(env, digest, markers, &statement);
@@ -114,7 +123,7 @@ impl SessionCore {
         }
         normalized.parameters.clear();
         normalized.parameter_types.clear();
-        let prepared = self.prepare(env.module, text, &[])?;
+        let prepared = self.prepare(env.module, text, &[], &[])?;
         Ok(Arc::new(CachedStatement::new(prepared, self.variables.result_collation())))
     }
 
@@ -124,6 +133,7 @@ impl SessionCore {
         env: &mut Environment<'_>,
         text: &str,
         parameter_types: &[SqlType],
+        values: &[Value],
     ) -> Result<Arc<CachedStatement>, SqlError> {
         self.renew_rights(env.module);
         let digest = planner::digest(text, parameter_types);
@@ -132,7 +142,7 @@ impl SessionCore {
         {
             return Ok(found);
         }
-        let prepared = self.prepare(env.module, text, parameter_types)?;
+        let prepared = self.prepare(env.module, text, parameter_types, values)?;
         let statement = Arc::new(CachedStatement::new(prepared, self.variables.result_collation()));
         if !statement.prepared.reads_user_variables() {
             self.cache(env, digest, text, &statement);

@@ -5,7 +5,7 @@ use super::statement::show;
 use super::*;
 use expression::{BinaryOperator, ColumnSlot, Comparison, Expression};
 use fixtures::integer;
-use planner::plan::{Diagnosed, Show, TableMaintenance, Window};
+use planner::plan::{Diagnosed, RangeTemplate, Show, TableMaintenance, Window};
 use protocol::module::TlsSession;
 use std::sync::Arc;
 use types::{
@@ -138,6 +138,18 @@ impl Statistics for Counts {
 
     fn entries_per_key(&self, _: &TableDefinition, _: IndexId, parts: usize) -> Option<f64> {
         Some(if parts == 1 { 3.0 } else { 1.0 })
+    }
+
+    fn entries_in(&self, _: &TableDefinition, _: IndexId, _: &[RangeTemplate]) -> Option<f64> {
+        None
+    }
+
+    fn share_of(&self, _: &TableDefinition, _: &[Expression]) -> Option<f64> {
+        None
+    }
+
+    fn has_value(&self, _: u16) -> bool {
+        false
     }
 }
 

@@ -469,6 +469,37 @@ fn a_cursor_goes_from_range_to_range() {
 }
 
 #[test]
+fn a_sample_is_some_of_the_committed_rows() {
+    let mut fragment = Fragment::new(definition(false), memory(16));
+    for id in 0..1_000 {
+        let handle = fragment.stage(&key(id), TransactionId(1), Some(&row(id, id % 10, b""))).unwrap();
+        if id < 900 {
+            fragment.commit(handle, TransactionId(1), Epoch(1));
+        }
+    }
+    let reader = fragment.reader();
+    let guard = Guard::enter();
+    let sample = |count_max| {
+        let ids = reader.sample(&guard, count_max).map(|row| {
+            let ValueRef::Int(id) = definition(false).layout().column(row, ColumnIndex(0)) else {
+                panic!("a number")
+            };
+            id
+        });
+        ids.collect::<Vec<i64>>()
+    };
+    // Those that are only staged count, and are not given.
+    let all: BTreeSet<i64> = sample(2_000).into_iter().collect();
+    assert_eq!(all, (0..900).collect());
+    let some = sample(200);
+    assert!((150..=200).contains(&some.len()), "{}", some.len());
+    // They are spread over all keys.
+    let low = some.iter().filter(|id| **id < 450).count();
+    assert!((some.len() * 35 / 100..some.len() * 65 / 100).contains(&low), "{low} of {}", some.len());
+    assert_eq!(sample(0), Vec::<i64>::new());
+}
+
+#[test]
 fn many_rows_in_and_out_give_the_memory_back() {
     let memory = memory(64);
     let mut fragment = Fragment::new(definition(true), Arc::clone(&memory));

@@ -190,7 +190,9 @@ impl Session {
                     let parameters =
                         running.statement.run.parameters.get(..own_count).unwrap_or_default().to_vec();
                     let types = types.get(..own_count).unwrap_or(&types).to_vec();
-                    self.core.plan_of_prepared(env, text, &types).map(|cached| (cached, parameters))
+                    self.core
+                        .plan_of_prepared(env, text, &types, &parameters)
+                        .map(|cached| (cached, parameters))
                 }
             };
             match planned {
