@@ -28,7 +28,7 @@ import sys
 from alters import AlterStatements
 from connection import DOUBLE, FLOAT, TIMESTAMP, Connection, Done, Refused, Rows
 from connection import UNSIGNED_FLAG as UNSIGNED
-from generator import KEYS, TABLES, UNIQUE, Generator, definitions
+from generator import KEYS, TABLES, UNIQUE, Generator, Statement, definitions
 from joins import JoinStatements
 from logic import LogicChecks, together
 from modes import MODES, ModeStatements
@@ -294,8 +294,11 @@ class Campaign:
             statement = statements.statement()
             refused = self.statement(f'{seed}/alters/{number}', statement)
             statements.done(refused)
+        # The definition that all of that has left.
+        for number, text in enumerate(['CREATE TABLE liked LIKE altered', 'INSERT INTO liked SELECT * FROM altered ORDER BY id', 'SELECT * FROM liked ORDER BY id']):
+            self.statement(f'{seed}/liked/{number}', Statement(text, ordered=True))
         for side in self.sides():
-            side.must('DROP TABLE altered')
+            side.must('DROP TABLE altered, liked')
 
     def mode(self, seed, count, mode, generator):
         """Some statements more, on the same rows, half of them such as the mode is about."""

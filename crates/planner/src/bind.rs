@@ -26,6 +26,7 @@ mod item_names;
 mod joined;
 mod lock;
 mod modify;
+mod named_items;
 mod query;
 mod scope;
 mod select;
