@@ -8,8 +8,8 @@ Of every statement it compares: rows, in order where the statement decides it; n
 that are plain columns; affected rows and insert id; warnings by level and number; the error's number and SQLSTATE. At the end, and
 after each difference, the contents of all tables. A seed decides the statements and the collation of the database; a quarter of the
 statements run prepared, over the binary protocol. Behind them come SELECTs of several tables (joins.py), queries made of queries and changes
-of rows that queries find (sets.py), window functions (windows.py), SELECTs from views (views.py), and a share of statements
-under each other sql_mode (modes.py). logic.py checks LatsDB against itself on the same rows: conditions against their negations, and
+of rows that queries find (sets.py), rows by whole keys (chains.py), window functions (windows.py), SELECTs from views (views.py), and a
+share of statements under each other sql_mode (modes.py). logic.py checks LatsDB against itself on the same rows: conditions against their negations, and
 queries with indexes that are added against the same ones without. A round of fewer statements follows in which most of the tables are
 temporary ones.
 
@@ -26,6 +26,7 @@ import re
 import sys
 
 from alters import AlterStatements
+from chains import ChainStatements
 from connection import DOUBLE, FLOAT, TIMESTAMP, Connection, Done, Refused, Rows
 from connection import UNSIGNED_FLAG as UNSIGNED
 from generator import KEYS, TABLES, UNIQUE, Generator, Statement, definitions
@@ -197,6 +198,9 @@ class Campaign:
         windows = WindowStatements(seed)
         for number in range(count // 4):
             self.statement(f'{seed}/windows/{number}', windows.statement())
+        chains = ChainStatements(seed)
+        for number in range(count // 3):
+            self.statement(f'{seed}/chains/{number}', chains.statement())
         changes = ChangeStatements(seed)
         for number in range(count // 10):
             self.statement(f'{seed}/changes/{number}', changes.statement())
