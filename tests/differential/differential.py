@@ -10,7 +10,8 @@ after each difference, the contents of all tables. A seed decides the statements
 statements run prepared, over the binary protocol. Behind them come SELECTs of several tables (joins.py), queries made of queries and changes
 of rows that queries find (sets.py), rows by whole keys (chains.py), window functions (windows.py), SELECTs from views (views.py), and a
 share of statements under each other sql_mode (modes.py). logic.py checks LatsDB against itself on the same rows: conditions against their negations, and
-queries with indexes that are added against the same ones without. A round of fewer statements follows in which most of the tables are
+queries with indexes that are added against the same ones without. Each query runs again with each way of joins forced, and with batches
+of 16 rows. A round of fewer statements follows in which most of the tables are
 temporary ones.
 
 Where MariaDB is not MySQL 8, `known_differences.txt` says so: each entry is a statement with both answers and the reason. The generator
@@ -40,6 +41,10 @@ from windows import WindowStatements
 COLLATIONS = ['utf8mb4_bin', 'utf8mb4_general_ci', 'utf8mb4_0900_ai_ci', 'utf8mb4_unicode_ci']
 # Tables that are temporary in the second round of a seed, which has other statements.
 TEMPORARY, TEMPORARY_SEEDS = ('wide', 'texts', 'counted'), 100_000
+# Right rows of a join may be looked up or gathered: by how many left rows come, or always the same way; left rows come in batches of a row
+# for each KiB.
+WAYS = ["optimizer_switch = 'hash_join=off'", "optimizer_switch = 'batched_key_access=off'", 'join_buffer_size = 16384']
+USUAL_WAY = 'optimizer_switch = DEFAULT, join_buffer_size = DEFAULT'
 # The nearest that MariaDB has: newer UCA, the same rules.
 IN_MARIADB = {'utf8mb4_0900_ai_ci': 'utf8mb4_uca1400_nopad_ai_ci'}
 # MySQL 8's own default, and MariaDB's way to round where MySQL 8 always does.
@@ -187,17 +192,13 @@ class Campaign:
             self.statement(f'{seed}/{number}', generator.statement(number))
         joins = JoinStatements(seed)
         for number in range(count // 3):
-            # Right rows may be looked up or gathered: by how many left rows come, or always the same way.
-            switch = ('', 'hash_join=off', 'batched_key_access=off')[number % 3]
-            self.latsdb.must(f"SET optimizer_switch = '{switch}'")
-            self.statement(f'{seed}/joins/{number}', joins.statement())
-        self.latsdb.must("SET optimizer_switch = DEFAULT")
+            self.statement_again(f'{seed}/joins/{number}', joins.statement())
         sets = SetStatements(seed)
         for number in range(count // 3):
-            self.statement(f'{seed}/sets/{number}', sets.statement())
+            self.statement_again(f'{seed}/sets/{number}', sets.statement())
         windows = WindowStatements(seed)
         for number in range(count // 4):
-            self.statement(f'{seed}/windows/{number}', windows.statement())
+            self.statement_again(f'{seed}/windows/{number}', windows.statement())
         chains = ChainStatements(seed)
         for number in range(count // 3):
             self.statement(f'{seed}/chains/{number}', chains.statement())
@@ -228,7 +229,7 @@ class Campaign:
             for side in self.sides():
                 side.must(text)
         for number in range(self.options.count // 8):
-            self.statement(f'{seed}/views/{number}', statements.statement())
+            self.statement_again(f'{seed}/views/{number}', statements.statement())
         for text in statements.end():
             for side in self.sides():
                 side.must(text)
@@ -317,6 +318,20 @@ class Campaign:
             self.statement(f'{seed}/{mode}/{number}', statement)
         for side in self.sides():
             side.mode(None)
+
+    def statement_again(self, name, statement):
+        """A statement; if it is a query, LatsDB runs it again in each of its other ways."""
+        self.statement(name, statement)
+        first = self.latsdb.run(statement.text, statement.parameters)
+        for way in WAYS if isinstance(first, Rows) else ():
+            self.latsdb.must(f'SET {way}')
+            again = self.latsdb.run(statement.text, statement.parameters)
+            self.latsdb.must(f'SET {USUAL_WAY}')
+            # Whether a row is looked at that has an error depends on the plan.
+            if isinstance(again, Refused) and again.number != 1690 or isinstance(again, Rows) and compared(first, statement)[1] != compared(again, statement)[1]:
+                rows = again.rows if isinstance(again, Rows) else [again]
+                self.differs(name, [statement, way], rows, first.rows)
+            self.counts['again'] += 1
 
     def statement(self, name, statement):
         ours, theirs = (side.run(statement.text, statement.parameters) for side in self.sides())
