@@ -172,6 +172,10 @@ pub(crate) struct VirtualState {
 pub(crate) struct JoinState {
     /// Tables and queries in FROM so far.
     pub(crate) relation_count: usize,
+    /// Queries around the one that is bound.
+    pub(crate) depth: usize,
+    /// How deep subqueries that have two plans are within one another in that one.
+    pub(crate) alternatives: usize,
     /// The tables by whose rows joins were ordered.
     pub(crate) bands: Vec<Band>,
     /// The query that is bound next is a subquery, whose parts are wanted beside its plan.

@@ -34,6 +34,8 @@ pub struct TextLimits {
     pub relation_count_max: usize,
     /// UNION, INTERSECT and EXCEPT of a statement.
     pub set_operation_count_max: usize,
+    /// Queries within one another, those of views too.
+    pub query_depth_max: usize,
 }
 
 impl Default for TextLimits {
@@ -48,6 +50,7 @@ impl Default for TextLimits {
             substituted_node_count_max: 250_000,
             relation_count_max: 256,
             set_operation_count_max: 1_000,
+            query_depth_max: 128,
         }
     }
 }

@@ -97,7 +97,13 @@ impl Binder<'_> {
         if let QueryBody::One(block) = &mut parts.body {
             block.is_kept = wants_block && parts.withs.is_empty();
         }
-        let mut bound = self.nested_parts(&parts)?;
+        limits::exceeds("query_depth_max", self.joins.depth + 1, self.context.limits.query_depth_max)?;
+        self.joins.depth += 1;
+        let beside = std::mem::take(&mut self.joins.alternatives);
+        let bound = self.nested_parts(&parts);
+        self.joins.depth -= 1;
+        self.joins.alternatives = self.joins.alternatives.max(beside);
+        let mut bound = bound?;
         self.close_with(before, &mut bound.0);
         Ok(bound)
     }
