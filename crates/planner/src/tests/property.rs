@@ -349,6 +349,7 @@ fn deep_and_long_statements_are_refused_or_done() {
         ("calls", format!("select {}1{}", "abs(".repeat(5_000), ")".repeat(5_000)), 1436),
         ("subqueries", format!("{}select 1{}", "(".repeat(5_000), ")".repeat(5_000)), 1436),
         ("union", format!("select 1{}", " union select 1".repeat(5_000)), 1436),
+        ("tokens", format!("select 1 from t where id in (1{})", ",1".repeat(600_000)), 1436),
         ("deepest parentheses", format!("select {}1{}", "(".repeat(64), ")".repeat(64)), 0),
         ("deepest calls", format!("select {}1{}", "abs(".repeat(64), ")".repeat(64)), 0),
         ("wide case", format!("select case a{} end from t", " when 1 then a + 1".repeat(1_000)), 0),
