@@ -85,7 +85,7 @@ class ModeStatements:
         item = self.random.choice(['c', 'LENGTH(c)', "CONCAT(c, '|')", "c LIKE 'a%'", "c LIKE 'a'", 'HEX(c)', "COALESCE(c, 'x')", 'UPPER(c)', 'IF(id > 9, c, v)', 'CHAR_LENGTH(c)'])
         return self.random.choice([
             f'SELECT {item} AS x FROM wide ORDER BY id', f'SELECT {item} AS x FROM wide ORDER BY id', 'SELECT * FROM wide ORDER BY id LIMIT 5', 'SELECT GROUP_CONCAT(c ORDER BY id) AS x FROM wide',
-            "SELECT MIN(c), MAX(c) FROM wide WHERE c = 'zz'", "SELECT id FROM wide WHERE c = 'a' ORDER BY id", "SELECT CONCAT(c, '|') AS x FROM wide WHERE id = 7"])
+            "SELECT MIN(c), MAX(c) FROM wide WHERE c LIKE 'zz%'", "SELECT id FROM wide WHERE c LIKE 'a%' ORDER BY id", "SELECT CONCAT(c, '|') AS x FROM wide WHERE id = 7"])
 
     def spaces(self):
         table, order = self.table()

@@ -1,7 +1,7 @@
 //! Joins: left rows in batches, and for each batch the right rows that can match it.
 //!
 //! ```text
-//! left --up to BATCH_ROWS rows--> batch --keys of the batch--> right rows (a lookup)    --> pairs --> sink
+//! left --up to batch_rows_max --> batch --keys of the batch--> right rows (a lookup)    --> pairs --> sink
 //!                                   \--- the first batch ----> right rows (once for all) -/
 //! ```
 //! Right rows lie in a buffer, by hash where the plan has hash keys. The batch is walked with an explicit position: row
@@ -38,9 +38,7 @@ use std::sync::Arc;
 use stdx::{HashIndex, Pages};
 use types::{Decimal, IntegerWidth, SqlType, Value, ValueRef};
 
-/// Left rows that are matched together.
-const BATCH_ROWS: usize = 256;
-/// The same, if they are large.
+/// Bytes of left rows that are matched together, if they are large.
 const BATCH_BYTES: usize = 1 << 20;
 /// Right rows of one hash that a new one is compared with.
 const COMPARED_MAX: usize = 4;
@@ -265,10 +263,11 @@ impl JoinRun {
     /// Gathers the next batch: `Rows` if there is one.
     fn fill(&mut self, cx: &mut Cx<'_>) -> Result<Pump, Failure> {
         while !self.has_left_ended {
-            let pump = self.left.pump(cx, &mut BatchSink(&mut self.batch))?;
+            let rows_max = cx.statement.options.batch_rows_max;
+            let pump = self.left.pump(cx, &mut BatchSink { batch: &mut self.batch, rows_max })?;
             self.pay(cx)?;
             match pump {
-                Pump::Rows if BatchSink(&mut self.batch).is_full() => break,
+                Pump::Rows if is_full(&self.batch, rows_max) => break,
                 Pump::Rows if cx.env.budget.is_spent() => return Ok(Pump::Spent),
                 Pump::Rows => {}
                 Pump::Wait | Pump::Spent => return Ok(pump),
@@ -548,16 +547,23 @@ fn lookup_source(
 }
 
 /// Takes left rows.
-struct BatchSink<'a>(&'a mut RowBuffer);
+struct BatchSink<'a> {
+    batch: &'a mut RowBuffer,
+    rows_max: usize,
+}
 
 impl RowSink for BatchSink<'_> {
     fn row(&mut self, _: &[u8], _: &[u8], values: &[ValueRef<'_>]) {
-        self.0.push(values.iter().copied());
+        self.batch.push(values.iter().copied());
     }
 
     fn is_full(&self) -> bool {
-        self.0.len() >= BATCH_ROWS || (self.0.len() > 0 && self.0.size() >= BATCH_BYTES)
+        is_full(self.batch, self.rows_max)
     }
+}
+
+fn is_full(batch: &RowBuffer, rows_max: usize) -> bool {
+    batch.len() >= rows_max || (batch.len() > 0 && batch.size() >= BATCH_BYTES)
 }
 
 /// Right rows, by hash if there are hash keys. A row with a NULL among its keys equals nothing, and is not kept.

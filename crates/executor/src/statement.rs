@@ -39,6 +39,8 @@ pub struct Options {
     pub reads_stale: bool,
     /// The way that joins take where there are two.
     pub joining: Joining,
+    /// Left rows that a join matches together: a row for each KiB of join_buffer_size.
+    pub batch_rows_max: usize,
     /// An AUTO_INCREMENT column draws a value where 0 is stored.
     pub zero_draws: bool,
     /// An UPDATE tells how many rows it found, not how many it changed.

@@ -317,6 +317,15 @@ impl Draft {
         }
     }
 
+    /// Whether it has a query with another plan for few rows.
+    pub(crate) fn has_alternative(&self) -> bool {
+        match self {
+            Draft::One | Draft::Table { .. } => false,
+            Draft::Query { apply, .. } => apply.is_some(),
+            Draft::Join { left, right, .. } => left.has_alternative() || right.has_alternative(),
+        }
+    }
+
     /// The slots that its own conditions read where they are tested on rows of several columns.
     pub(crate) fn add_used(&self, used: &mut BTreeSet<ColumnSlot>) {
         match self {

@@ -26,6 +26,7 @@ mod item_names;
 mod joined;
 mod lock;
 mod modify;
+mod named_items;
 mod query;
 mod scope;
 mod select;
@@ -171,6 +172,10 @@ pub(crate) struct VirtualState {
 pub(crate) struct JoinState {
     /// Tables and queries in FROM so far.
     pub(crate) relation_count: usize,
+    /// Queries around the one that is bound.
+    pub(crate) depth: usize,
+    /// How deep subqueries that have two plans are within one another in that one.
+    pub(crate) alternatives: usize,
     /// The tables by whose rows joins were ordered.
     pub(crate) bands: Vec<Band>,
     /// The query that is bound next is a subquery, whose parts are wanted beside its plan.

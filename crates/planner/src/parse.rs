@@ -15,6 +15,7 @@
 mod account;
 mod ddl;
 mod grant;
+mod program;
 mod session;
 mod show;
 
@@ -43,6 +44,7 @@ pub(crate) struct Parsed {
 
 /// Parses one statement (a last semicolon is allowed).
 pub(crate) fn parse(text: &str, limits: &TextLimits, modes: TextModes) -> Result<Parsed, SqlError> {
+    program::check(text, modes)?;
     limits::check(text, limits, modes)?;
     let mut cursor = Cursor::new(text, modes)?;
     if cursor.at_end() {

@@ -373,7 +373,9 @@ impl Needs<'_> {
             DdlStatement::DropViews { views, .. } => {
                 views.iter().flat_map(|view| named(view, Privileges::DROP)).collect()
             }
-            DdlStatement::DropTables { is_temporary: true, .. } => Vec::new(),
+            DdlStatement::DropProgram { .. } | DdlStatement::DropTables { is_temporary: true, .. } => {
+                Vec::new()
+            }
             DdlStatement::DropTables { tables, .. } => {
                 tables.iter().flat_map(|table| whole(table, Privileges::DROP)).collect()
             }

@@ -306,25 +306,77 @@ pub(crate) enum AlterVerb {
 /// DDL, with types and defaults as they were written.
 #[derive(Clone, Debug)]
 pub(crate) enum DdlStatement {
-    CreateDatabase { name: String, if_not_exists: bool, collation: CollationClause },
-    DropDatabase { name: String, if_exists: bool },
-    AlterDatabase { name: Option<String>, collation: CollationClause },
+    CreateDatabase {
+        name: String,
+        if_not_exists: bool,
+        collation: CollationClause,
+    },
+    DropDatabase {
+        name: String,
+        if_exists: bool,
+    },
+    AlterDatabase {
+        name: Option<String>,
+        collation: CollationClause,
+    },
     CreateTable(CreateTableStatement),
     CreateView(Box<CreateViewStatement>),
-    DropViews { views: Vec<TableName>, if_exists: bool },
-    CreateTableLike { table: TableName, if_not_exists: bool, like: TableName, is_temporary: bool },
-    DropTables { tables: Vec<TableName>, if_exists: bool, is_temporary: bool },
+    DropViews {
+        views: Vec<TableName>,
+        if_exists: bool,
+    },
+    /// DROP of a stored program: there are none.
+    DropProgram {
+        kind: ProgramKind,
+        name: TableName,
+        if_exists: bool,
+    },
+    CreateTableLike {
+        table: TableName,
+        if_not_exists: bool,
+        like: TableName,
+        is_temporary: bool,
+    },
+    DropTables {
+        tables: Vec<TableName>,
+        if_exists: bool,
+        is_temporary: bool,
+    },
     Truncate(TableName),
     RenameTables(Vec<(TableName, TableName)>),
-    AlterTable { verb: AlterVerb, table: TableName, actions: Vec<AlterClause> },
-    CreateUsers { users: Vec<AccountWithPassword>, options: Box<AccountOptions>, if_not_exists: bool },
-    DropUsers { users: Vec<Account>, if_exists: bool },
+    AlterTable {
+        verb: AlterVerb,
+        table: TableName,
+        actions: Vec<AlterClause>,
+    },
+    CreateUsers {
+        users: Vec<AccountWithPassword>,
+        options: Box<AccountOptions>,
+        if_not_exists: bool,
+    },
+    DropUsers {
+        users: Vec<Account>,
+        if_exists: bool,
+    },
     SetPassword(AccountWithPassword),
-    AlterUsers { users: Vec<AccountWithPassword>, options: Box<AccountOptions>, if_exists: bool },
+    AlterUsers {
+        users: Vec<AccountWithPassword>,
+        options: Box<AccountOptions>,
+        if_exists: bool,
+    },
     RenameUsers(Vec<(Account, Account)>),
-    CreateRoles { roles: Vec<Account>, if_not_exists: bool },
-    DropRoles { roles: Vec<Account>, if_exists: bool },
-    SetDefaultRoles { accounts: Vec<Account>, roles: RoleList },
+    CreateRoles {
+        roles: Vec<Account>,
+        if_not_exists: bool,
+    },
+    DropRoles {
+        roles: Vec<Account>,
+        if_exists: bool,
+    },
+    SetDefaultRoles {
+        accounts: Vec<Account>,
+        roles: RoleList,
+    },
 }
 
 /// CREATE VIEW, ALTER VIEW.
@@ -369,6 +421,29 @@ pub(crate) struct CreateTableStatement {
     pub(crate) options: TableOptionsClause,
     /// CREATE TABLE … SELECT.
     pub(crate) select: Option<CreateSelect>,
+}
+
+/// Kinds of stored programs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ProgramKind {
+    Procedure,
+    Function,
+    Trigger,
+    Event,
+}
+
+impl ProgramKind {
+    pub(crate) const ALL: [Self; 4] = [Self::Procedure, Self::Function, Self::Trigger, Self::Event];
+
+    /// As SQL names it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Procedure => "PROCEDURE",
+            Self::Function => "FUNCTION",
+            Self::Trigger => "TRIGGER",
+            Self::Event => "EVENT",
+        }
+    }
 }
 
 /// The query of CREATE TABLE … SELECT.

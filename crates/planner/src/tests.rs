@@ -164,6 +164,14 @@ fn outcome_in(schema: &Schema, statement: &str, modes: TextModes) -> String {
     }
 }
 
+/// Runs it with the stack that threads of a node have (`runtime`).
+fn on_a_worker_stack(run: fn()) {
+    let thread = std::thread::Builder::new().stack_size(64 << 20).spawn(run).expect("a thread");
+    if let Err(panic) = thread.join() {
+        std::panic::resume_unwind(panic);
+    }
+}
+
 /// The statements of a golden file.
 fn statements(golden: &str) -> impl Iterator<Item = &str> {
     golden.lines().filter_map(|line| line.strip_prefix("> "))

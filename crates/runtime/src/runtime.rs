@@ -32,6 +32,10 @@ pub struct Runtime {
     addresses: BoundAddresses,
 }
 
+/// The stack of a thread. Queries within queries are bound and run by recursion, as deep as the planner's limits allow
+/// (`planner::limits`): that may be some MiB. Pages that are never touched cost nothing.
+const STACK_SIZE: usize = 64 << 20;
+
 /// Where a running node has its keys.
 #[derive(Clone)]
 pub struct KeyHolder(Arc<Process>);
@@ -89,7 +93,7 @@ impl Runtime {
                 Box::new(Worker::new(part).run()) as Remains
             };
             let name = runtime.process.threads[runtime.threads.len()].name.clone();
-            match std::thread::Builder::new().name(name).spawn(body) {
+            match std::thread::Builder::new().name(name).stack_size(STACK_SIZE).spawn(body) {
                 Ok(thread) => runtime.threads.push(thread),
                 // Dropping the runtime ends the threads that run already; they wait for no others.
                 Err(error) => {

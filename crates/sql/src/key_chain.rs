@@ -1,14 +1,16 @@
-//! Tells which plans are chains of keys. They read one row of each of two to four tables, by a whole primary key. It is
-//! made of parameters and of columns of the tables before it: `SELECT … FROM a JOIN b ON b.id = a.b_id WHERE a.id = ?`.
+//! Tells which plans are chains of keys. They read one row of each of one to four tables, by a whole primary or unique
+//! key. It is made of parameters and of columns of the tables before it: `SELECT … FROM a JOIN b ON b.id = a.b_id WHERE
+//! a.name = ?`.
 //!
 //! It is found once per plan; `session::chain` runs it. A chain has one row at most: ORDER BY and DISTINCT say nothing.
+//! One table by its primary key without another condition is a point select.
 
 use expression::Expression;
 use planner::plan::{
-    AccessPath, Binding, Join, JoinKind, KeyTemplate, Plan, Prepared, Relation, Scan, SessionValue, Source,
+    AccessPath, Binding, Join, JoinKind, KeyTemplate, Plan, Prepared, Relation, SessionValue, Source,
     TableAccess,
 };
-use types::{ColumnIndex, TableId};
+use types::{ColumnIndex, IndexId, IndexKind, TableId};
 
 /// Tables of a chain.
 const LINKS_MAX: usize = 4;
@@ -28,10 +30,12 @@ pub(crate) struct KeyChain {
 pub(crate) struct Link {
     pub(crate) table: TableId,
     pub(crate) version: u32,
+    /// The unique index that the key is of, and its hidden table; None: it is the primary key.
+    pub(crate) unique: Option<(IndexId, TableId)>,
     pub(crate) key: KeyTemplate,
     /// The values of the row so far that the key reads.
     pub(crate) bindings: Vec<Binding>,
-    /// Over the table's whole row.
+    /// Over the table's whole row. Beside a unique key it says all that is asked of the row, the key too.
     pub(crate) filter: Option<Expression>,
     /// The columns that it adds to the row.
     pub(crate) columns: Vec<ColumnIndex>,
@@ -47,7 +51,6 @@ impl KeyChain {
     /// The chain that a plan is, if it is one.
     pub(crate) fn of(prepared: &Prepared) -> Option<Box<Self>> {
         let Plan::Select(plan) = &prepared.plan else { return None };
-        let Source::Joined { relation, filter } = &plan.source else { return None };
         let is_of_row = |value: &SessionValue| *value == SessionValue::Outer;
         let is_plain = plan.grouping.is_none()
             && plan.over_groups.is_none()
@@ -64,14 +67,36 @@ impl KeyChain {
         if !is_plain {
             return None;
         }
-        let mut links = Vec::with_capacity(LINKS_MAX);
-        add_links(relation, &mut links)?;
-        links.last_mut()?.above.extend(filter.iter().cloned());
         let items = plan.projection.iter().map(|item| item.as_column().map(|slot| slot.index()));
-        let items = items.collect::<Option<Vec<_>>>()?;
+        let mut items = items.collect::<Option<Vec<_>>>()?;
+        let mut links = Vec::with_capacity(LINKS_MAX);
+        match &plan.source {
+            Source::Joined { relation, filter } => {
+                add_links(relation, &mut links)?;
+                links.last_mut()?.above.extend(filter.iter().cloned());
+            }
+            Source::Table(access) => {
+                let columns = columns_of(&mut items)?;
+                links.push(link(access, columns, None)?);
+            }
+            Source::Nothing => return None,
+        }
         let outer_count = prepared.session_values.len();
-        (2..=LINKS_MAX).contains(&links.len()).then(|| Box::new(Self { links, items, outer_count }))
+        (links.len() <= LINKS_MAX).then(|| Box::new(Self { links, items, outer_count }))
     }
+}
+
+/// The columns that items name, each once; the items then are positions among them.
+fn columns_of(items: &mut [usize]) -> Option<Vec<ColumnIndex>> {
+    let mut columns = Vec::with_capacity(items.len());
+    for item in items {
+        let column = ColumnIndex(u16::try_from(*item).ok()?);
+        *item = columns.iter().position(|known| *known == column).unwrap_or(columns.len());
+        if *item == columns.len() {
+            columns.push(column);
+        }
+    }
+    Some(columns)
 }
 
 /// Adds the tables of a relation; None: it is no chain.
@@ -85,7 +110,7 @@ fn add_links(relation: &Relation, links: &mut Vec<Link>) -> Option<()> {
         return Some(());
     }
     if let Relation::Scan(scan) = relation {
-        links.push(link(scan, &scan.access, None)?);
+        links.push(link(&scan.access, scan.columns.clone(), None)?);
         return Some(());
     }
     let Relation::Join(join) = relation else { return None };
@@ -96,21 +121,29 @@ fn add_links(relation: &Relation, links: &mut Vec<Link>) -> Option<()> {
     }
     add_links(&join.left, links)?;
     let access = join.lookup.as_ref().map_or(&scan.access, |lookup| &lookup.access);
-    links.push(link(scan, access, Some(join))?);
+    links.push(link(access, scan.columns.clone(), Some(join))?);
     Some(())
 }
 
-fn link(scan: &Scan, access: &TableAccess, join: Option<&Join>) -> Option<Link> {
-    let AccessPath::PrimaryKeys(keys) = &access.path else { return None };
+fn link(access: &TableAccess, columns: Vec<ColumnIndex>, join: Option<&Join>) -> Option<Link> {
+    let (unique, keys) = match &access.path {
+        AccessPath::PrimaryKeys(keys) => (None, keys),
+        AccessPath::UniqueKeys { index, keys } => {
+            let IndexKind::Unique { table } = access.table.index(*index)?.kind else { return None };
+            (Some((*index, table)), keys)
+        }
+        AccessPath::Ranges { .. } | AccessPath::Empty => return None,
+    };
     let [key] = keys.as_slice() else { return None };
     let lookup = join.and_then(|join| join.lookup.as_ref());
     Some(Link {
         table: access.table.id,
         version: access.table.version,
+        unique,
         key: key.clone(),
         bindings: lookup.map(|lookup| lookup.bindings.clone()).unwrap_or_default(),
         filter: access.filter.clone(),
-        columns: scan.columns.clone(),
+        columns,
         condition: join.and_then(|join| join.condition.clone()),
         is_optional: join.is_some_and(|join| join.kind == JoinKind::Left),
         above: Vec::new(),

@@ -99,6 +99,7 @@ impl SessionCore {
             recursion_depth_max: self.variables.limits.recursion_depth,
             reads_stale: self.variables.reads_stale,
             joining: self.variables.limits.joining,
+            batch_rows_max: self.variables.limits.batch_rows,
             zero_draws: !self.variables.modes.no_auto_value_on_zero,
             counts_found: self.capabilities.contains(Capabilities::FOUND_ROWS),
         }

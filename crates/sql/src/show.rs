@@ -7,7 +7,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | `virtual_tables` | all virtual tables by name; how they are declared |
-//! | `information_schema`, `performance_schema`, `instruments`, `mysql`, `ndbinfo` | their declarations |
+//! | `information_schema`, `performance_schema`, `instruments`, `mysql`, `ndbinfo`, `sys` | their declarations |
 //! | `schema_rows` | rows about databases, tables, columns and keys |
 //! | `account_rows` | rows about accounts |
 //! | `grants` | rows about privileges and roles |
@@ -44,6 +44,7 @@ mod reader;
 mod schema_rows;
 mod server_rows;
 mod statement;
+mod sys;
 #[cfg(test)]
 mod tests;
 mod virtual_tables;

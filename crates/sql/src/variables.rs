@@ -127,6 +127,8 @@ pub(crate) struct Limits {
     pub(crate) recursion_depth: u32,
     /// optimizer_switch, the part that is about joins.
     pub(crate) joining: Joining,
+    /// Left rows that a join matches together: a row for each KiB of join_buffer_size.
+    pub(crate) batch_rows: usize,
 }
 
 /// The modes that sql_mode names.
@@ -164,7 +166,12 @@ impl Default for SessionVariables {
 
             max_allowed_packet: 64 << 20,
 
-            limits: Limits { select: u64::MAX, recursion_depth: 1_000, joining: Joining::Chosen },
+            limits: Limits {
+                select: u64::MAX,
+                recursion_depth: 1_000,
+                joining: Joining::Chosen,
+                batch_rows: 256,
+            },
             is_read_only: false,
             reads_stale: false,
             awaits_durable: false,
@@ -567,6 +574,7 @@ impl SessionVariables {
             }
             "max_execution_time" => self.timeouts.execution_ms_max = narrow(integer()),
             "cte_max_recursion_depth" => self.limits.recursion_depth = narrow(integer()),
+            "join_buffer_size" => self.limits.batch_rows = batch_rows(integer()),
             "sql_select_limit" => self.limits.select = u64::try_from(integer()).unwrap_or(u64::MAX),
             "transaction_read_only" | "tx_read_only" => self.is_read_only = bool_of(value) == Some(true),
             "durability" => self.awaits_durable = shown(value) != "memory" && !self.is_diskless(),
@@ -599,6 +607,12 @@ impl SessionVariables {
         self.derive();
         Ok(())
     }
+}
+
+/// Left rows that are matched together with a join_buffer_size.
+fn batch_rows(join_buffer_size: i128) -> usize {
+    const BATCH_ROWS_MAX: usize = 4_096;
+    usize::try_from(join_buffer_size / 1_024).unwrap_or(usize::MAX).clamp(1, BATCH_ROWS_MAX)
 }
 
 /// The way that is left to joins whose right rows may be looked up or gathered.

@@ -5,10 +5,12 @@ use super::expression::{Place, hex_for_column};
 use super::scope::Scope;
 use super::{Binder, Bound, Clause, NamedTable};
 use crate::character_sets::{character_set_deprecation, collation_deprecation, resolved_collation};
+use crate::modes::TextModes;
 use crate::plan::{Plan, TemporaryPlan};
 use crate::statement::{
     Account, AccountWithPassword, AlterClause, CollationClause, ColumnClause, CreateTableStatement,
-    DdlStatement, DefaultClause, Statement, TableName as WrittenName, TableOptionsClause, TypeClause,
+    DdlStatement, DefaultClause, ProgramKind, Statement, TableName as WrittenName, TableOptionsClause,
+    TypeClause,
 };
 use catalogue::{
     AccountOptions, AlterAction, CheckSpec, ColumnSpec, CreateTable, DdlRequest, DefaultSpec, TableName,
@@ -22,6 +24,10 @@ use types::{
     BlobSize, Collation, ColumnDefinition, ColumnFlags, DefaultValue, IntegerWidth, NumberFormat, SqlType,
     TableDefinition, TableId, TableKind, Value,
 };
+
+fn no_definition(table: &TableDefinition) -> SqlError {
+    SqlError::unsupported(&format!("CREATE TABLE … LIKE {}", table.name))
+}
 
 /// The plan of an ALTER TABLE whose clauses change nothing here.
 fn nothing_to_alter(table: &WrittenName, actions: &[AlterClause]) -> Plan {
@@ -55,12 +61,20 @@ impl Binder<'_> {
                 Some(select) => return self.create_select(create, select),
                 None => DdlRequest::CreateTable(Box::new(self.create_table(create)?)),
             },
+            DdlStatement::CreateTableLike { table, if_not_exists, like, .. }
+                if let Some(own) = self.temporary(like).cloned() =>
+            {
+                DdlRequest::CreateTable(Box::new(self.like_temporary(table, *if_not_exists, &own)?))
+            }
             DdlStatement::CreateTableLike { table, if_not_exists, like, .. } => DdlRequest::CreateTableLike {
                 table: self.full_name(table)?,
                 if_not_exists: *if_not_exists,
                 like: self.full_name(like)?,
             },
             DdlStatement::CreateView(create) => self.create_view(create)?,
+            DdlStatement::DropProgram { kind, name, if_exists } => {
+                return self.drop_program(*kind, name, *if_exists);
+            }
             DdlStatement::DropViews { views, if_exists } => {
                 DdlRequest::DropViews { views: self.full_names(views)?, if_exists: *if_exists }
             }
@@ -137,9 +151,6 @@ impl Binder<'_> {
                 plan.request = DdlRequest::CreateTableLike { table, if_not_exists: *if_not_exists, like };
                 plan.commits = false;
             }
-            DdlStatement::CreateTableLike { like, .. } if self.temporary(like).is_some() => {
-                return Err(SqlError::unsupported("CREATE TABLE … LIKE a temporary table"));
-            }
             DdlStatement::DropTables { tables, if_exists, is_temporary } => {
                 let is_own = |table: &&WrittenName| *is_temporary || self.temporary(table).is_some();
                 let (own, others): (Vec<_>, Vec<_>) = tables.iter().partition(is_own);
@@ -169,6 +180,48 @@ impl Binder<'_> {
             _ => return Ok(None),
         }
         Ok(Some(Plan::Temporary(Box::new(plan))))
+    }
+
+    /// CREATE TABLE … LIKE a temporary table, of which only the session knows: its definition is printed and read.
+    fn like_temporary(
+        &mut self,
+        table: &WrittenName,
+        if_not_exists: bool,
+        like: &TableDefinition,
+    ) -> Result<CreateTable, SqlError> {
+        let text = catalogue::show_create_table(like);
+        let parsed = crate::parse::parse(&text, self.context.limits, TextModes::default())?;
+        let Statement::Ddl(ddl) = parsed.statement else { return Err(no_definition(like)) };
+        let DdlStatement::CreateTable(mut create) = *ddl else { return Err(no_definition(like)) };
+        create.table = table.clone();
+        create.if_not_exists = if_not_exists;
+        create.is_temporary = false;
+        // They are named after their table.
+        create.checks.iter_mut().for_each(|check| check.name = None);
+        self.create_table(&create)
+    }
+
+    /// DROP of a stored program.
+    fn drop_program(
+        &self,
+        kind: ProgramKind,
+        name: &WrittenName,
+        if_exists: bool,
+    ) -> Result<Bound, SqlError> {
+        let (code, text) = match kind {
+            ProgramKind::Trigger => (1360, "Trigger does not exist".to_owned()),
+            ProgramKind::Event => (1539, format!("Unknown event '{}'", name.name)),
+            ProgramKind::Procedure | ProgramKind::Function => {
+                (1305, format!("{} {} does not exist", kind.name(), self.full_name(name)?))
+            }
+        };
+        if !if_exists {
+            return Err(SqlError::new(code, text));
+        }
+        let text =
+            if kind == ProgramKind::Event { format!("Event {} does not exist", name.name) } else { text };
+        let code = if kind == ProgramKind::Event { 1305 } else { code };
+        Ok(Bound::without_rows(Plan::Nothing { note: Some((code, text)) }))
     }
 
     /// The temporary table of that name.

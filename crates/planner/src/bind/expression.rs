@@ -7,10 +7,12 @@
 //! table's own; `grouping` turns that into the group space.
 
 mod call;
+mod sys_function;
 
 pub(super) use call::placed_call;
 
-use super::scope::{Scope, same_name};
+use super::named_items::{NameOrder, NamedItem, NamedItems};
+use super::scope::Scope;
 use super::{Binder, Clause};
 use crate::character_sets::{named_character_set, named_collation};
 use crate::lexer::{TokenKind, hex_bytes};
@@ -36,22 +38,14 @@ pub(crate) struct Aggregates {
     pub(crate) groupings: Vec<Vec<Expression>>,
 }
 
-/// Names that stand for select items.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Aliases<'a> {
-    /// Name and expression, in the mixed space.
-    pub(crate) items: &'a [(String, Expression)],
-    /// An alias hides a column of the same name.
-    pub(crate) first: bool,
-}
-
 /// Where an expression stands.
 pub(crate) struct Place<'a> {
     pub(crate) scope: &'a Scope,
     pub(crate) clause: Clause,
     /// None: no aggregates here (1111).
     pub(crate) aggregates: Option<&'a mut Aggregates>,
-    pub(crate) aliases: Option<Aliases<'a>>,
+    /// Select items that may be named here.
+    pub(crate) items: Option<NamedItems<'a>>,
     /// The slot of the new row's first column, where VALUES(column) means something.
     pub(crate) new_row: Option<u16>,
     /// Whether window functions may stand here.
@@ -70,7 +64,7 @@ pub(crate) enum WindowPlace {
 impl<'a> Place<'a> {
     /// A place with columns only.
     pub(crate) fn new(scope: &'a Scope, clause: Clause) -> Self {
-        Self { scope, clause, aggregates: None, aliases: None, new_row: None, windows: WindowPlace::Nowhere }
+        Self { scope, clause, aggregates: None, items: None, new_row: None, windows: WindowPlace::Nowhere }
     }
 }
 
@@ -230,32 +224,43 @@ impl Binder<'_> {
         if ident.quote_style.is_none() && ident.value.starts_with('@') {
             return self.user_variable(crate::lexer::user_variable_name(&ident.value));
         }
-        let alias = place.aliases.and_then(|aliases| {
-            let found = aliases.items.iter().find(|(name, _)| same_name(name, &ident.value))?;
-            Some((aliases.first, &found.1))
-        });
-        let place_of_windows = place.windows;
-        let item_of = |binder: &mut Self, item: &Expression| {
-            if place_of_windows == WindowPlace::Nowhere && super::window::reads_window(item) {
-                let name = &ident.value;
-                let text = format!(
-                    "You cannot use the alias '{name}' of an expression containing a window function in this context.'"
-                );
-                return Err(SqlError::new(3594, text));
-            }
-            binder.substitute(item)
-        };
-        match alias {
-            Some((true, item)) => item_of(self, item),
-            Some((false, item)) => match place.scope.find(&[], &ident.value, place.clause)? {
-                Some(column) => {
-                    self.note_column(&column, place.scope, ident);
-                    Ok(self.read_column(column, place.scope))
+        let Some(items) = place.items else { return self.named_column(&[], ident, place) };
+        let found = items.find(&ident.value, place.scope, place.clause);
+        if matches!(items.order, NameOrder::ColumnsFirst | NameOrder::ColumnsThenItems) {
+            let column = place.scope.find(&[], &ident.value, place.clause);
+            return match (column, found) {
+                (Ok(None), Ok(Some(item))) => self.item_named(item, ident, place),
+                (Err(_), Ok(Some(item))) if items.order == NameOrder::ColumnsThenItems => {
+                    self.item_named(item, ident, place)
                 }
-                None => item_of(self, item),
-            },
+                (Err(ambiguous), _) | (Ok(None), Err(ambiguous)) => Err(ambiguous),
+                (Ok(_), _) => self.named_column(&[], ident, place),
+            };
+        }
+        match found? {
+            Some(item) => self.item_named(item, ident, place),
             None => self.named_column(&[], ident, place),
         }
+    }
+
+    /// A select item in the place of its name.
+    fn item_named(
+        &mut self,
+        item: &NamedItem,
+        ident: &Ident,
+        place: &Place<'_>,
+    ) -> Result<Expression, SqlError> {
+        if place.windows == WindowPlace::Nowhere && super::window::reads_window(&item.expression) {
+            let name = &ident.value;
+            let text = format!(
+                "You cannot use the alias '{name}' of an expression containing a window function in this context.'"
+            );
+            return Err(SqlError::new(3594, text));
+        }
+        if !item.is_alias {
+            self.note_column(&item.expression, place.scope, ident);
+        }
+        self.substitute(&item.expression)
     }
 
     /// Notes what a name means.
@@ -438,6 +443,7 @@ impl Binder<'_> {
                 (None, Some(row), Expr::Subquery(query), _) => {
                     return self.row_subquery(row, comparison.mirrored(), query, place);
                 }
+                (Some(row), None, _, _) => return Err(columns_wanted(row.len())),
                 _ => {}
             }
         }

@@ -11,6 +11,7 @@
 //! subquery or a window function.
 
 use super::expression::{Aggregates, Place};
+use super::named_items::{NameOrder, NamedItem, NamedItems};
 use super::scope::{Scope, ScopeTable};
 use super::{Binder, Clause};
 use crate::algebra::{Dependency, GROUPING_SLOTS, LEVEL_SLOT, WINDOW_SLOTS};
@@ -274,7 +275,7 @@ impl Binder<'_> {
         &mut self,
         items: &[Expr],
         scope: &Scope,
-        select: &[(String, Expression)],
+        select: &[NamedItem],
         has_aggregate: impl Fn(&Expression) -> bool,
         is_rolled_up: bool,
     ) -> Result<Vec<Expression>, SqlError> {
@@ -287,7 +288,9 @@ impl Binder<'_> {
                 Some(digits) => self.substitute(select_item(digits, select, Clause::GroupBy)?)?,
                 None => {
                     let mut place = Place::new(scope, Clause::GroupBy);
-                    place.aliases = Some(super::expression::Aliases { items: select, first: false });
+                    let is_whole = matches!(item, Expr::Identifier(_));
+                    let order = if is_whole { NameOrder::ColumnsThenItems } else { NameOrder::ColumnsFirst };
+                    place.items = Some(NamedItems { items: select, order });
                     self.expression(item, &mut place)?
                 }
             };
@@ -315,12 +318,12 @@ pub(crate) fn ordinal(item: &Expr) -> Option<&str> {
 /// The item of the select list that an ordinal of `clause` means; they count from 1.
 pub(crate) fn select_item<'a>(
     digits: &str,
-    select: &'a [(String, Expression)],
+    select: &'a [NamedItem],
     clause: Clause,
 ) -> Result<&'a Expression, SqlError> {
     let position = digits.parse::<usize>().ok().and_then(|ordinal| ordinal.checked_sub(1));
     match position.and_then(|position| select.get(position)) {
-        Some((_, expression)) => Ok(expression),
+        Some(item) => Ok(&item.expression),
         None => Err(SqlError::new(1054, format!("Unknown column '{digits}' in '{}'", clause.text()))),
     }
 }

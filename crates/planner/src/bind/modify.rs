@@ -1,7 +1,7 @@
 //! UPDATE and DELETE of one table. Where subqueries stand in them, a query finds the rows (`change`).
 
 use super::change::{Assigned, Change};
-use super::expression::{Aliases, Place};
+use super::expression::Place;
 use super::scope::Scope;
 use super::view_change::{Changed, Verb};
 use super::{Binder, Bound, Clause, ColumnUse, VolatilePlace, has_computed_default};
@@ -111,7 +111,6 @@ impl Binder<'_> {
         let mut keys = Vec::with_capacity(items.len());
         for item in items {
             let mut place = Place::new(scope, Clause::OrderBy);
-            place.aliases = Some(Aliases { items: &[], first: false });
             let mut expression: Expression = self.expression(&item.expression, &mut place)?;
             self.resolve(scope, &mut expression)?;
             if !expression.is_constant() {

@@ -11,6 +11,7 @@
 
 use super::expression::{Aggregates, Place, type_error};
 use super::from::query_table;
+use super::named_items::NamedItem;
 use super::scope::Scope;
 use super::select::{Body, Parts, check_select};
 use super::{Binder, Bound, Clause, computed_column};
@@ -96,7 +97,13 @@ impl Binder<'_> {
         if let QueryBody::One(block) = &mut parts.body {
             block.is_kept = wants_block && parts.withs.is_empty();
         }
-        let mut bound = self.nested_parts(&parts)?;
+        limits::exceeds("query_depth_max", self.joins.depth + 1, self.context.limits.query_depth_max)?;
+        self.joins.depth += 1;
+        let beside = std::mem::take(&mut self.joins.alternatives);
+        let bound = self.nested_parts(&parts);
+        self.joins.depth -= 1;
+        self.joins.alternatives = self.joins.alternatives.max(beside);
+        let mut bound = bound?;
         self.close_with(before, &mut bound.0);
         Ok(bound)
     }
@@ -271,11 +278,15 @@ impl Binder<'_> {
     ) -> Result<BoundQuery, SqlError> {
         let table = query_table("", &set.names, &columns, 0);
         let width = set.names.len();
-        let items: Vec<(String, Expression)> = set
+        let items: Vec<NamedItem> = set
             .names
             .iter()
             .zip(table.definition.visible_columns())
-            .map(|(name, (column, _))| (name.clone(), table.expression(column)))
+            .map(|(name, (column, _))| {
+                let expression = table.expression(column);
+                let column = expression.as_column();
+                NamedItem { name: name.clone(), expression, column, is_alias: false }
+            })
             .collect();
         let scope = Scope { tables: vec![table], visible: Vec::new() };
         for item in parts.order_by {
@@ -291,7 +302,7 @@ impl Binder<'_> {
         }
         let first_slot = u16::try_from(width).map_err(|_| SqlError::new(1117, "Too many columns"))?;
         let mut aggregates = Aggregates { first_slot, ..Aggregates::default() };
-        let order_by = self.order_by(parts.order_by, &scope, &mut aggregates, &items, &items)?;
+        let order_by = self.order_by(parts.order_by, &scope, &mut aggregates, &items)?;
         if !aggregates.calls.is_empty() {
             let text = "Expression #1 of ORDER BY contains aggregate function and applies to a UNION, EXCEPT or INTERSECT";
             return Err(SqlError::new(3028, text));
@@ -299,7 +310,7 @@ impl Binder<'_> {
         let limit = self.limit_clause(parts.limit)?;
         let relation = Relation::Set(Arc::new(set));
         let draft = Draft::query(relation, width, 0);
-        let projection = items.into_iter().map(|(_, column)| column).collect();
+        let projection = items.into_iter().map(|item| item.expression).collect();
         let body = Body {
             table_order: TableOrder::Free,
             projection,

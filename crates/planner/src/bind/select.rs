@@ -3,10 +3,11 @@
 //! Everything is bound in the mixed space first; then, if there is a grouping, brought into the group space, and behind
 //! window functions over the rows that they leave.
 
-use super::expression::{Aggregates, Aliases, Place, WindowPlace};
+use super::expression::{Aggregates, Place, WindowPlace};
 use super::grouping::{Adopted, GroupModes, Groups, ordinal, select_item};
 use super::item_names::item_texts;
-use super::scope::{Scope, ScopeTable, Visible, same_name};
+use super::named_items::{NameOrder, NamedItem, NamedItems, items_of_having};
+use super::scope::{Scope, ScopeTable, Visible};
 use super::{Binder, Clause, NamedTable, VolatilePlace, computed_column, system_table_rejected};
 use crate::access_path::{self, Purpose, Wanted};
 use crate::algebra::{Dependency, Draft, ITEM_SLOTS, Subquery, SubqueryPlace, equalities};
@@ -36,8 +37,17 @@ struct Item {
     /// In the mixed space.
     expression: Expression,
     column: ResultColumn,
-    /// A name that other clauses may use.
-    alias: Option<String>,
+    /// The column of FROM that it is.
+    slot: Option<ColumnSlot>,
+    has_alias: bool,
+}
+
+impl Item {
+    fn named(&self) -> NamedItem {
+        let name = self.column.name.clone();
+        let column = self.slot;
+        NamedItem { name, expression: self.expression.clone(), column, is_alias: self.has_alias }
+    }
 }
 
 /// The parts of one SELECT.
@@ -212,17 +222,10 @@ impl Binder<'_> {
         let mut aggregates = Aggregates { first_slot, ..Aggregates::default() };
         let texts = item_texts(self.text.get(parts.start..).unwrap_or_default(), self.context.modes);
         let mut items = self.items(&parts.select.projection, &texts, scope, &mut aggregates)?;
-        let aliases: Vec<(String, Expression)> = items
-            .iter()
-            .filter_map(|item| item.alias.clone().map(|alias| (alias, item.expression.clone())))
-            .collect();
-        let all: Vec<(String, Expression)> = items
-            .iter()
-            .map(|item| (item.alias.clone().unwrap_or_default(), item.expression.clone()))
-            .collect();
+        let named: Vec<NamedItem> = items.iter().map(Item::named).collect();
         let volatile_place = std::mem::replace(&mut self.volatile.place, VolatilePlace::Restless);
         let is_aggregate = |expression: &Expression| uses_slot_from(expression, first_slot);
-        let group_by = self.group_by(grouped, scope, &all, is_aggregate, is_rolled_up)?;
+        let group_by = self.group_by(grouped, scope, &named, is_aggregate, is_rolled_up)?;
         self.volatile.place = volatile_place;
         if group_by.iter().any(Expression::sleeps) {
             return Err(SqlError::unsupported("SLEEP() in GROUP BY"));
@@ -237,15 +240,15 @@ impl Binder<'_> {
         }
         let mut having = match &parts.select.having {
             Some(having) => {
-                let aliases = without_grouped(&aliases, &group_by, scope);
+                let seen = items_of_having(&named, &group_by, scope);
                 let mut place = Place::new(scope, Clause::Having);
                 place.aggregates = Some(&mut aggregates);
-                place.aliases = Some(Aliases { items: &aliases, first: true });
+                place.items = Some(NamedItems { items: &seen, order: NameOrder::ItemsOnly });
                 Some(self.expression(having, &mut place)?)
             }
             None => None,
         };
-        let mut order_by = self.order_by(parts.order_by, scope, &mut aggregates, &all, &aliases)?;
+        let mut order_by = self.order_by(parts.order_by, scope, &mut aggregates, &named)?;
         let mut place = Place::new(scope, Clause::WindowOrder);
         place.aggregates = Some(&mut aggregates);
         self.check_unused_windows(&mut place)?;
@@ -400,7 +403,8 @@ impl Binder<'_> {
         let name = table.definition.column_at(index).name.as_str();
         let mut column = computed_column(name, expression.sql_type.clone(), expression.nullable);
         describe_origin(&mut column, table, index);
-        Ok(Item { expression: self.padded(expression)?, column, alias: None })
+        let slot = expression.as_column();
+        Ok(Item { expression: self.padded(expression)?, column, slot, has_alias: false })
     }
 
     fn item(
@@ -443,7 +447,8 @@ impl Binder<'_> {
         {
             describe_origin(&mut column, table, index);
         }
-        Ok(Item { expression: self.padded(expression)?, column, alias })
+        let slot = expression.as_column().filter(|slot| scope.table_of(*slot).is_some());
+        Ok(Item { expression: self.padded(expression)?, column, slot, has_alias: alias.is_some() })
     }
 
     /// ORDER BY items: ordinals, aliases, columns, expressions. Constants order nothing.
@@ -452,8 +457,7 @@ impl Binder<'_> {
         items: &[OrderByExpr],
         scope: &Scope,
         aggregates: &mut Aggregates,
-        select: &[(String, Expression)],
-        aliases: &[(String, Expression)],
+        select: &[NamedItem],
     ) -> Result<Vec<SortKey>, SqlError> {
         if items.len() > super::ITEM_COUNT_MAX {
             return Err(SqlError::new(1117, "Too many columns"));
@@ -476,9 +480,9 @@ impl Binder<'_> {
                     let mut place = Place::new(scope, Clause::OrderBy);
                     place.aggregates = Some(aggregates);
                     place.windows = WindowPlace::Allowed;
-                    // A whole item is an alias first; within an expression, columns come first.
-                    let first = matches!(expr, Expr::Identifier(_));
-                    place.aliases = Some(Aliases { items: aliases, first });
+                    let is_whole = matches!(expr, Expr::Identifier(_));
+                    let order = if is_whole { NameOrder::ItemsFirst } else { NameOrder::ColumnsFirst };
+                    place.items = Some(NamedItems { items: select, order });
                     self.expression(expr, &mut place)?
                 }
             };
@@ -541,21 +545,6 @@ fn merged_having(
         }
         (Source::Nothing | Source::Table(_) | Source::Joined { .. }, _) => having,
     }
-}
-
-/// The aliases that HAVING sees before columns: all but those that are names of columns that GROUP BY has.
-fn without_grouped(
-    aliases: &[(String, Expression)],
-    group_by: &[Expression],
-    scope: &Scope,
-) -> Vec<(String, Expression)> {
-    let grouped: Vec<&str> = group_by
-        .iter()
-        .filter_map(|expression| scope.table_of(expression.as_column()?))
-        .map(|(table, column)| table.definition.column_at(column).name.as_str())
-        .collect();
-    let is_grouped = |alias: &str| grouped.iter().any(|name| same_name(name, alias));
-    aliases.iter().filter(|(alias, _)| !is_grouped(alias)).cloned().collect()
 }
 
 fn uses_slot_from(expression: &Expression, first: u16) -> bool {

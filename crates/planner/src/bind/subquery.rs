@@ -4,6 +4,7 @@
 //! Such a column stands in a parameter, to which the SELECT that has it gives its value.
 
 use super::expression::{Aggregates, Place, columns_wanted, placed_call, tuple};
+use super::named_items::NameOrder;
 use super::query::BoundQuery;
 use super::scope::{Scope, unknown_column};
 use super::{Binder, Clause, OuterBlock, OuterColumn};
@@ -25,6 +26,18 @@ struct Inner {
     block: Option<Box<Block>>,
 }
 
+/// A column of this SELECT, if it may be named here.
+fn own_column(qualifier: &[&str], name: &str, place: &Place<'_>) -> Result<Option<Expression>, SqlError> {
+    match place.items {
+        // HAVING has looked for names among items.
+        Some(items) if items.order == NameOrder::ItemsOnly && qualifier.is_empty() => Ok(None),
+        items => {
+            let column = place.scope.find(qualifier, name, place.clause)?;
+            Ok(column.filter(|column| items.is_none_or(|items| items.permits(column))))
+        }
+    }
+}
+
 impl Binder<'_> {
     /// A column by name: of this SELECT, or of one around it.
     pub(super) fn named_column(
@@ -37,7 +50,7 @@ impl Binder<'_> {
         let identifiers = (qualifier, name);
         let qualifier: Vec<&str> = qualifier.iter().map(|part| part.value.as_str()).collect();
         let (qualifier, name) = (qualifier.as_slice(), name.value.as_str());
-        if let Some(column) = place.scope.find(qualifier, name, place.clause)? {
+        if let Some(column) = own_column(qualifier, name, place)? {
             self.note_column(&column, place.scope, first);
             return Ok(self.read_column(column, place.scope));
         }

@@ -43,6 +43,9 @@ use protocol::SqlError;
 use std::sync::Arc;
 use types::{IndexDefinition, IndexKind, KeyPart, SqlType};
 
+/// Subqueries with two plans within one another: each plan has both of those within it, so there are twice as many at
+/// each level.
+const ALTERNATIVE_DEPTH_MAX: usize = 3;
 /// Slots that tables and queries of a block may have: those behind them have other meanings.
 const SLOTS_MAX: u16 = 1 << 15;
 
@@ -51,6 +54,8 @@ struct Outside<'b> {
     draft: Draft,
     /// The first slot that nothing has.
     next_slot: u16,
+    /// Its subqueries may run for each of few rows, too.
+    has_alternatives: bool,
     conjuncts: &'b mut Vec<Expression>,
     body: &'b mut Body,
 }
@@ -81,7 +86,9 @@ impl Binder<'_> {
             return Ok(draft);
         }
         let next_slot = draft.slots_end().max(u16::try_from(first_free).unwrap_or(SLOTS_MAX));
-        let mut outside = Outside { draft, next_slot, conjuncts, body };
+        let within = self.joins.alternatives;
+        let has_alternatives = within < ALTERNATIVE_DEPTH_MAX;
+        let mut outside = Outside { draft, next_slot, has_alternatives, conjuncts, body };
         let mut position = 0;
         while position < subqueries.len() && outside.next_slot < SLOTS_MAX / 2 {
             let mut subquery = subqueries.remove(position);
@@ -95,6 +102,9 @@ impl Binder<'_> {
                 subqueries.insert(position, subquery);
                 position += 1;
             }
+        }
+        if outside.draft.has_alternative() {
+            self.joins.alternatives = within + 1;
         }
         Ok(outside.draft)
     }
@@ -209,7 +219,7 @@ impl Binder<'_> {
             both.iter_mut().for_each(|conjunct| put_columns(conjunct, &outer));
             return Ok(Some((block.draft, inner.into_iter().chain(both).collect())));
         }
-        self.side_of_tables(&block, conditions, &outer).map(Some)
+        self.side_of_tables(&block, conditions, &outer, outside.has_alternatives).map(Some)
     }
 
     /// The same of several tables: a query that gives the columns that conditions of the join read.
@@ -218,6 +228,7 @@ impl Binder<'_> {
         block: &Block,
         conditions: Conditions,
         outer: &[(u16, Expression)],
+        has_alternatives: bool,
     ) -> Result<(Draft, Vec<Expression>), SqlError> {
         let Conditions { inner, mut both } = conditions;
         let mut items: Vec<Expression> = Vec::new();
@@ -230,7 +241,10 @@ impl Binder<'_> {
         }
         let all = inner.iter().chain(&both).cloned().collect();
         let whole = self.block_plan(block, inner, None, items.clone())?;
-        let applied = self.block_plan(block, all, None, items.clone())?;
+        let applied = match has_alternatives {
+            true => Some(self.block_plan(block, all, None, items.clone())?),
+            false => None,
+        };
         let first_slot = block.draft.slots_end();
         for conjunct in &mut both {
             conjunct.map_columns(&mut |slot| {
@@ -312,7 +326,10 @@ impl Binder<'_> {
         // For one row the group is found by conditions, and its keys are the values in parameters.
         let all = inner.iter().chain(&both).cloned().collect();
         let own = keys.iter().map(|key| key.outer.clone()).chain(results(0)).collect();
-        let applied = self.block_plan(&block, all, Some(grouping.clone()), own)?;
+        let applied = match outside.has_alternatives {
+            true => Some(self.block_plan(&block, all, Some(grouping.clone()), own)?),
+            false => None,
+        };
         grouping.group_by = keys.iter().map(|key| key.inner.clone()).collect();
         let grouped = keys.iter().enumerate().map(|(number, key)| {
             Expression::column(slot_at(0, number), key.inner.sql_type.clone(), key.inner.nullable)
@@ -337,23 +354,25 @@ impl Binder<'_> {
     fn query_draft(
         &mut self,
         whole: SelectPlan,
-        applied: SelectPlan,
+        applied: Option<SelectPlan>,
         outer: &[(u16, Expression)],
         width: usize,
         first_slot: u16,
     ) -> Draft {
         let mut counts = Counts::new(self.context.statistics, &mut self.joins.bands);
-        let costs = (counts.cost_of(&applied), counts.cost_of(&whole));
+        let costs = applied.as_ref().map(|applied| (counts.cost_of(applied), counts.cost_of(&whole)));
         let names: Vec<String> = (0..width).map(|number| format!("c{number}")).collect();
         let derived = |plan| Arc::new(Derived { alias: "subquery".to_owned(), names: names.clone(), plan });
-        let applied = Applied { derived: derived(applied), outer: outer.to_vec(), costs };
+        let apply = applied.zip(costs).filter(|(_, costs)| costs.0 < costs.1).map(|(applied, costs)| {
+            Box::new(Applied { derived: derived(applied), outer: outer.to_vec(), costs })
+        });
         Draft::Query {
             relation: Relation::Derived(derived(whole)),
             width,
             first_slot,
             filter: Vec::new(),
             outer: Vec::new(),
-            apply: (costs.0 < costs.1).then(|| Box::new(applied)),
+            apply,
         }
     }
 

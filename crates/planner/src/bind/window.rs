@@ -221,11 +221,11 @@ impl Binder<'_> {
             }
         }
         // Window functions do not nest, and what they are made of sees no aliases.
-        let aliases = place.aliases.take();
+        let items = place.items.take();
         let clause = place.clause;
         place.windows = WindowPlace::Nowhere;
         let bound = self.window_call(name, aggregate, list, over, place);
-        (place.windows, place.aliases, place.clause) = (WindowPlace::Allowed, aliases, clause);
+        (place.windows, place.items, place.clause) = (WindowPlace::Allowed, items, clause);
         let (order, call) = bound?;
         self.placed_window(order, call)
     }

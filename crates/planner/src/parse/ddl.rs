@@ -48,9 +48,7 @@ pub(super) fn if_exists(cursor: &mut Cursor<'_>) -> Result<bool, SqlError> {
 
 /// 1235 for the kinds of objects that MySQL has and this version does not, else 1064.
 fn missing_object(cursor: &Cursor<'_>, verb: &str) -> SqlError {
-    const MISSING: [&str; 17] = [
-        "OR REPLACE",
-        "DEFINER",
+    const MISSING: [&str; 15] = [
         "TRIGGER",
         "PROCEDURE",
         "FUNCTION",
@@ -436,6 +434,9 @@ fn drop(cursor: &mut Cursor<'_>) -> Result<DdlStatement, SqlError> {
     let is_temporary = cursor.take_words("TEMPORARY");
     if is_temporary && !cursor.is_word("TABLE") && !cursor.is_word("TABLES") {
         return Err(cursor.unexpected());
+    }
+    if let Some(program) = super::program::drop(cursor)? {
+        return Ok(program);
     }
     match cursor.take_one_of(&["DATABASE", "SCHEMA", "TABLE", "TABLES", "VIEW", "INDEX", "USER", "ROLE"]) {
         Some("DATABASE" | "SCHEMA") => {

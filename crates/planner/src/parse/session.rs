@@ -73,6 +73,8 @@ pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> 
         Some("OPTIMIZE") => maintenance(cursor, TableMaintenance::Optimize),
         Some("CHECK") => maintenance(cursor, TableMaintenance::Check),
         Some("REPAIR") => maintenance(cursor, TableMaintenance::Repair),
+        // Nobody can have locked it.
+        Some("UNLOCK") if cursor.take_words("INSTANCE") => Ok(Statement::Nothing(None)),
         Some("UNLOCK") => {
             if cursor.take_one_of(&["TABLES", "TABLE"]).is_none() {
                 return Err(cursor.unexpected());
@@ -149,7 +151,7 @@ fn user_variable(cursor: &mut Cursor<'_>) -> Result<String, SqlError> {
 /// 1235 for statements that MySQL has and this version does not, else 1064.
 fn missing_statement(cursor: &Cursor<'_>) -> SqlError {
     const MISSING: [&str; 18] = [
-        "LOCK INSTANCE",
+        "LOCK INSTANCE FOR BACKUP",
         "LOAD DATA",
         "LOAD XML",
         "CALL",

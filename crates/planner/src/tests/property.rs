@@ -1,7 +1,7 @@
 //! Properties: total on any text; a plan from normalized text is the plan from the text itself.
 #![expect(clippy::wildcard_enum_match_arm, reason = "plans that are not named are about no rows")]
 
-use super::{outcome, prepared, schema, shown, statements};
+use super::{on_a_worker_stack, outcome, prepared, schema, shown, statements};
 use crate::plan::{AccessPath, InsertConflict, Plan, Prepared, Relation, SelectPlan, Source, TableAccess};
 use crate::{TextLimits, TextModes, normalize, split_statements};
 use expression::{Context, Expression, fold_constants};
@@ -349,6 +349,7 @@ fn deep_and_long_statements_are_refused_or_done() {
         ("calls", format!("select {}1{}", "abs(".repeat(5_000), ")".repeat(5_000)), 1436),
         ("subqueries", format!("{}select 1{}", "(".repeat(5_000), ")".repeat(5_000)), 1436),
         ("union", format!("select 1{}", " union select 1".repeat(5_000)), 1436),
+        ("tokens", format!("select 1 from t where id in (1{})", ",1".repeat(600_000)), 1436),
         ("deepest parentheses", format!("select {}1{}", "(".repeat(64), ")".repeat(64)), 0),
         ("deepest calls", format!("select {}1{}", "abs(".repeat(64), ")".repeat(64)), 0),
         ("wide case", format!("select case a{} end from t", " when 1 then a + 1".repeat(1_000)), 0),
@@ -365,5 +366,27 @@ fn deep_and_long_statements_are_refused_or_done() {
     ];
     for (name, statement, code) in table {
         assert_eq!(code_of(statement), code, "{name}");
+    }
+}
+
+/// A plan that doubles with each level would have a million lines.
+#[test]
+fn subqueries_within_one_another_have_small_plans() {
+    on_a_worker_stack(nest_subqueries);
+}
+
+fn nest_subqueries() {
+    let schema = schema();
+    let depth = 20;
+    for (begin, end) in [
+        ("a IN (SELECT a FROM t WHERE ", ")"),
+        ("a NOT IN (SELECT a FROM t WHERE ", ")"),
+        ("EXISTS (SELECT 1 FROM q WHERE q.id = t.b AND ", ")"),
+        ("a = (SELECT MAX(b) FROM t WHERE ", ")"),
+        ("a IN (SELECT t.a FROM t JOIN q ON q.id = t.b WHERE ", ")"),
+    ] {
+        let text = format!("SELECT id FROM t WHERE {}1 = 1{}", begin.repeat(depth), end.repeat(depth));
+        let lines = outcome(&schema, &text).lines().count();
+        assert!(lines > depth && lines < 3_000, "{begin}: {lines}");
     }
 }

@@ -1,7 +1,7 @@
 //! Views: what CREATE VIEW keeps, and the plans of statements that read views. The file's views are made as it goes on.
 
 use super::surroundings::schema;
-use super::{BindContext, outcome, prepared, shown, with_context};
+use super::{BindContext, on_a_worker_stack, outcome, prepared, shown, with_context};
 use crate::plan::Plan;
 use crate::prepare;
 use catalogue::DdlRequest;
@@ -115,6 +115,10 @@ fn views_may_do_what_their_definers_may() {
 
 #[test]
 fn views_nest_sixty_four_deep() {
+    on_a_worker_stack(nest_views);
+}
+
+fn nest_views() {
     let mut schema = with_root();
     made(&mut schema, "CREATE VIEW v1 AS SELECT id, a FROM t").expect("a view");
     made(&mut schema, "CREATE ALGORITHM = TEMPTABLE VIEW g1 AS SELECT id, a FROM t").expect("a view");
@@ -134,4 +138,29 @@ fn views_nest_sixty_four_deep() {
     let circle = made(&mut schema, "ALTER VIEW v1 AS SELECT id, a FROM v3");
     assert!(circle.is_ok(), "it is looked for when it is read");
     assert!(outcome(&schema, "SELECT a FROM v2").starts_with("! 1462"));
+}
+
+#[test]
+fn queries_of_views_nest_together() {
+    on_a_worker_stack(nest_queries);
+}
+
+fn nest_queries() {
+    let mut schema = with_root();
+    made(&mut schema, "CREATE VIEW n0 AS SELECT a FROM t").expect("a view");
+    // Each is some queries deep, and all together are too deep.
+    let nested = |view: &str, depth: usize| {
+        format!("SELECT a FROM {}{view}{}", "(SELECT a FROM ".repeat(depth), " LIMIT 9) d".repeat(depth))
+    };
+    for number in 1..=5 {
+        let text = format!(
+            "CREATE ALGORITHM = TEMPTABLE VIEW n{number} AS {}",
+            nested(&format!("n{}", number - 1), 20)
+        );
+        made(&mut schema, &text).expect("a view");
+    }
+    assert!(outcome(&schema, &nested("n5", 20)).contains("Table scan on t"));
+    let values = format!("SELECT {}(SELECT MAX(a) FROM n5){}", "(SELECT ".repeat(30), ")".repeat(30));
+    let refused = outcome(&schema, &values);
+    assert!(refused.starts_with("! 1436 Statement too complex: query_depth_max"), "{refused}");
 }

@@ -3,21 +3,22 @@
 //! Nothing is written to the client before all rows are found. A chain gives way to the general executor when it cannot
 //! answer at once. That is so without a replica here, and with own writes in a slot, an undecided row, another version
 //! of a table, or a warning.
+//!
+//! A unique key's entry and its row are read one after the other. A row that does not fit is no answer while the entry
+//! may have changed in between, so the entry is read again then (`executor::unique_reader` tells why that suffices).
 
-use super::point::Answered;
+use super::point::{Answered, Reply};
 use crate::environment::Environment;
 use crate::key_chain::{KeyChain, Link};
-use crate::results::RowWriter;
 use crate::session_core::SessionCore;
 use crate::statement_cache::CachedStatement;
 use executor::{Failure, access};
 use expression::{Context, Expression, Settings, StoredRow};
 use memory::Guard;
-use mysql_protocol::PacketWriter;
 use mysql_protocol::result::RowFormat;
-use query::NodeMap;
+use query::{NodeMap, TableAccessInfo};
 use storage::{Lookup, Visibility};
-use types::{Value, ValueRef};
+use types::{ColumnIndex, TableId, Value, ValueRef};
 
 /// The outcome of the search for a row of the next table.
 enum Found {
@@ -26,6 +27,14 @@ enum Found {
     /// The chain has no row.
     Nothing,
     /// The general executor must do it.
+    Unknown,
+}
+
+/// The row that a key finds.
+enum Read<'a> {
+    Row(&'a [u8]),
+    Absent,
+    /// The general executor must read it.
     Unknown,
 }
 
@@ -73,28 +82,15 @@ impl KeyChain {
                 Found::Unknown => return Ok(Answered::No),
             }
         }
-        core.client.diagnostics.clear();
-        let end = core.end_packet();
-        let mut packets = PacketWriter::new(env.outputs.buffer(core.connection), core.sequence);
-        packets.append_frames(&cached.column_frames);
-        packets.end_of_columns(core.capabilities, end);
-        let mut writer = RowWriter {
-            packets,
+        let value = |item: &usize| row.get(*item).copied().unwrap_or(ValueRef::Null);
+        let reply = Reply {
+            cached,
             format,
-            columns: &cached.prepared.columns,
             time_zone: settings.time_zone_offset_seconds,
+            buffer: env.outputs.buffer(core.connection),
             scratch: &mut module.scratch.reply,
-            count: 0,
-            skip: 0,
-            left: 1,
         };
-        if is_found {
-            writer.write(self.items.iter().map(|item| row.get(*item).copied().unwrap_or(ValueRef::Null)));
-        }
-        core.found_rows = writer.count;
-        core.row_count = -1;
-        writer.packets.end_of_rows(core.capabilities, end);
-        core.sequence = writer.packets.sequence();
+        reply.write(is_found.then(|| self.items.iter().map(value)), core);
         module.counters.point_selects += 1;
         Ok(Answered::Yes)
     }
@@ -120,28 +116,11 @@ impl<'a> Reading<'a, '_> {
             }
         }
         let context = self.context(values);
-        key.clear();
-        let definition = &info.definition;
-        let parts = definition.primary_key();
-        let is_possible = access::append_key(&link.key, definition, parts, &info.primary_key, &context, key)?;
-        let mut found = None;
-        if is_possible {
-            let slot = info.slot_of_key(key);
-            if self.core.client.transaction.has_written(slot) {
-                return Ok(Found::Unknown);
-            }
-            let Some(reader) = self.map.reader(link.table, slot) else { return Ok(Found::Unknown) };
-            match reader.get(self.guard, key, Visibility::Committed) {
-                Lookup::Found(bytes) => found = Some(bytes),
-                Lookup::Absent => {}
-                Lookup::Undecided => return Ok(Found::Unknown),
-            }
-        }
-        if let (Some(bytes), Some(filter)) = (found, &link.filter)
-            && !filter.is_true(&StoredRow::new(&info.layout, bytes), &context)?
-        {
-            found = None;
-        }
+        let mut found = match self.row(link, info, &context, key)? {
+            Read::Row(bytes) => Some(bytes),
+            Read::Absent => None,
+            Read::Unknown => return Ok(Found::Unknown),
+        };
         let width = row.len();
         if let Some(bytes) = found {
             row.extend(link.columns.iter().map(|column| info.layout.column(bytes, *column)));
@@ -160,6 +139,78 @@ impl<'a> Reading<'a, '_> {
         Ok(if is_row { Found::Row } else { Found::Nothing })
     }
 
+    /// The row that has a link's key, and passes its filter.
+    fn row(
+        &self,
+        link: &Link,
+        info: &TableAccessInfo,
+        context: &Context<'_>,
+        key: &mut Vec<u8>,
+    ) -> Result<Read<'a>, Failure> {
+        let definition = &info.definition;
+        key.clear();
+        let Some((index, hidden)) = link.unique else {
+            let parts = definition.primary_key();
+            let is_possible =
+                access::append_key(&link.key, definition, parts, &info.primary_key, context, key)?;
+            return if is_possible { self.filtered(link, info, context, key) } else { Ok(Read::Absent) };
+        };
+        let (Some(unique), Some(encoder)) = (definition.index(index), info.index(index)) else {
+            return Ok(Read::Unknown);
+        };
+        if !access::append_key(&link.key, definition, &unique.parts, encoder, context, key)? {
+            return Ok(Read::Absent);
+        }
+        let Some(hidden_info) = self.map.table(hidden) else { return Ok(Read::Unknown) };
+        let entry = match self.get(hidden, hidden_info, key) {
+            Read::Row(entry) => entry,
+            other @ (Read::Absent | Read::Unknown) => return Ok(other),
+        };
+        let mut primary_key = Vec::new();
+        let values = entry_values(info, hidden_info, unique.parts.len(), entry);
+        if !info.primary_key.accepts(&values) {
+            return Ok(Read::Unknown);
+        }
+        info.primary_key.encode_values(&values, &mut primary_key);
+        let read = self.filtered(link, info, context, &primary_key)?;
+        let is_settled = match read {
+            Read::Absent => matches!(self.get(hidden, hidden_info, key), Read::Row(again) if again == entry),
+            Read::Row(_) | Read::Unknown => true,
+        };
+        Ok(if is_settled { read } else { Read::Unknown })
+    }
+
+    /// The row of this primary key, if it passes the link's filter.
+    fn filtered(
+        &self,
+        link: &Link,
+        info: &TableAccessInfo,
+        context: &Context<'_>,
+        key: &[u8],
+    ) -> Result<Read<'a>, Failure> {
+        let read = self.get(link.table, info, key);
+        if let (Read::Row(bytes), Some(filter)) = (&read, &link.filter)
+            && !filter.is_true(&StoredRow::new(&info.layout, bytes), context)?
+        {
+            return Ok(Read::Absent);
+        }
+        Ok(read)
+    }
+
+    /// The committed row of a key.
+    fn get(&self, table: TableId, info: &TableAccessInfo, key: &[u8]) -> Read<'a> {
+        let slot = info.slot_of_key(key);
+        if self.core.client.transaction.has_written(slot) {
+            return Read::Unknown;
+        }
+        let Some(reader) = self.map.reader(table, slot) else { return Read::Unknown };
+        match reader.get(self.guard, key, Visibility::Committed) {
+            Lookup::Found(bytes) => Read::Row(bytes),
+            Lookup::Absent => Read::Absent,
+            Lookup::Undecided => Read::Unknown,
+        }
+    }
+
     fn context<'v>(&'v self, values: &'v [Value]) -> Context<'v> {
         Context {
             parameters: values,
@@ -170,6 +221,18 @@ impl<'a> Reading<'a, '_> {
             ..Context::from_settings(self.settings)
         }
     }
+}
+
+/// The primary key's values in an entry of a unique index, behind those of the unique key.
+fn entry_values<'a>(
+    info: &TableAccessInfo,
+    hidden: &'a TableAccessInfo,
+    parts: usize,
+    entry: &'a [u8],
+) -> Vec<ValueRef<'a>> {
+    let columns = parts..parts + info.definition.primary_key().len();
+    let column = |column: usize| ColumnIndex(u16::try_from(column).unwrap_or(u16::MAX));
+    columns.map(|number| hidden.layout.column(entry, column(number))).collect()
 }
 
 fn all_true<'e>(

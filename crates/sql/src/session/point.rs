@@ -17,7 +17,7 @@ use memory::Guard;
 use mysql_protocol::PacketWriter;
 use mysql_protocol::result::RowFormat;
 use storage::{Lookup, Visibility};
-use types::Value;
+use types::{Value, ValueRef};
 
 /// Whether a point select was answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,29 +85,59 @@ impl PointSelect {
         } else {
             None
         };
+        let reply = Reply {
+            cached,
+            format,
+            time_zone: time_zone_offset_seconds,
+            buffer: env.outputs.buffer(core.connection),
+            scratch: &mut module.scratch.reply,
+        };
+        let values = row.map(|row| self.columns.iter().map(move |column| info.layout.column(row, *column)));
+        reply.write(values, core);
+        module.counters.point_selects += 1;
+        Ok(Answered::Yes)
+    }
+}
+
+/// Where the result of a SELECT goes that is answered in the call that decoded it.
+pub(super) struct Reply<'a> {
+    pub(super) cached: &'a CachedStatement,
+    pub(super) format: RowFormat,
+    /// Offset in seconds.
+    pub(super) time_zone: i32,
+    pub(super) buffer: &'a mut Vec<u8>,
+    pub(super) scratch: &'a mut Vec<u8>,
+}
+
+impl Reply<'_> {
+    /// Writes the whole result, of one row at most.
+    #[inline(always)]
+    pub(super) fn write<'v>(
+        self,
+        row: Option<impl ExactSizeIterator<Item = ValueRef<'v>>>,
+        core: &mut SessionCore,
+    ) {
         core.client.diagnostics.clear();
         let end = core.end_packet();
-        let mut packets = PacketWriter::new(env.outputs.buffer(core.connection), core.sequence);
-        packets.append_frames(&cached.column_frames);
+        let mut packets = PacketWriter::new(self.buffer, core.sequence);
+        packets.append_frames(&self.cached.column_frames);
         packets.end_of_columns(core.capabilities, end);
         let mut writer = RowWriter {
             packets,
-            format,
-            columns: &cached.prepared.columns,
-            time_zone: time_zone_offset_seconds,
-            scratch: &mut module.scratch.reply,
+            format: self.format,
+            columns: &self.cached.prepared.columns,
+            time_zone: self.time_zone,
+            scratch: self.scratch,
             count: 0,
             skip: 0,
             left: 1,
         };
         if let Some(row) = row {
-            writer.write(self.columns.iter().map(|column| info.layout.column(row, *column)));
+            writer.write(row);
         }
         core.found_rows = writer.count;
         core.row_count = -1;
         writer.packets.end_of_rows(core.capabilities, end);
         core.sequence = writer.packets.sequence();
-        module.counters.point_selects += 1;
-        Ok(Answered::Yes)
     }
 }

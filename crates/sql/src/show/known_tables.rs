@@ -4,7 +4,7 @@
 //! of them would depend on all others.
 
 use super::virtual_tables::{Layout, Registry};
-use super::{information_schema, instruments, mysql, ndbinfo, performance_schema};
+use super::{information_schema, instruments, mysql, ndbinfo, performance_schema, sys};
 use std::sync::{Arc, OnceLock};
 use types::TableDefinition;
 
@@ -16,6 +16,7 @@ fn layouts() -> impl Iterator<Item = &'static Layout> {
         .chain(mysql::TABLES)
         .chain(ndbinfo::TABLES)
         .chain(performance_schema::TABLES)
+        .chain(sys::TABLES)
 }
 
 /// All virtual tables.

@@ -89,6 +89,11 @@ pub(super) fn collations() -> Vec<Vec<Value>> {
     all.into_iter().map(row).collect()
 }
 
+/// The version of MySQL's sys whose tables are here, and the server's.
+pub(super) fn sys_version() -> Vec<Vec<Value>> {
+    vec![vec![text("2.1.2"), text(crate::variables::VERSION)]]
+}
+
 /// MySQL's measure of the memory that sorting needs.
 fn sort_length(collation: &str) -> u64 {
     let is_uca = ["utf", "ucs2"].iter().any(|set| collation.starts_with(set))

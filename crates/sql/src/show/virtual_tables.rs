@@ -40,6 +40,21 @@ pub(super) enum Kind {
 pub(super) const NAME: Kind = Kind::Text(64);
 
 impl Kind {
+    /// Its type in utf8mb3, as all text of MySQL's information_schema is.
+    fn narrow_type(self) -> SqlType {
+        match self {
+            Kind::Identifier => SqlType::VarChar { length: 64, collation: narrow("bin") },
+            Kind::Text(length) => SqlType::VarChar { length, collation: narrow("general_ci") },
+            Kind::LongText(size) => SqlType::Text { size, collation: narrow("general_ci") },
+            Kind::Int
+            | Kind::UnsignedInt
+            | Kind::BigInt
+            | Kind::UnsignedBigInt
+            | Kind::Timestamp
+            | Kind::DateTime => self.sql_type(),
+        }
+    }
+
     pub(super) fn sql_type(self) -> SqlType {
         let integer = |width, unsigned| SqlType::Integer { width, unsigned };
         let insensitive = Collation::Utf8mb4GeneralCi;
@@ -55,6 +70,11 @@ impl Kind {
             Kind::DateTime => SqlType::DateTime { fraction: 0 },
         }
     }
+}
+
+/// A utf8mb3 collation.
+fn narrow(ending: &str) -> Collation {
+    Collation::by_name(&format!("utf8mb3_{ending}")).unwrap_or(Collation::Utf8mb4Bin)
 }
 
 /// A column.
@@ -120,7 +140,7 @@ pub(super) const fn empty(database: &'static str, name: &'static str, columns: &
     Layout { database, name, columns, origin: Origin::Nowhere }
 }
 
-/// Databases of virtual tables; MySQL's `sys` is there and empty.
+/// Databases of virtual tables.
 pub(super) const VIRTUAL_DATABASES: [&str; 5] =
     ["information_schema", "mysql", "ndbinfo", "performance_schema", "sys"];
 
@@ -157,9 +177,12 @@ impl Registry {
 
 impl Layout {
     fn definition(&self, id: TableId) -> TableDefinition {
+        // Tools write `TABLE_SCHEMA COLLATE utf8_bin`, which is right of this character set only.
+        let is_narrow = self.database == "information_schema";
+        let sql_type = |kind: Kind| if is_narrow { kind.narrow_type() } else { kind.sql_type() };
         let column = |column: &Column| ColumnDefinition {
             name: column.name.to_owned(),
-            sql_type: column.kind.sql_type(),
+            sql_type: sql_type(column.kind),
             default: if column.nullable { DefaultValue::Literal(Value::Null) } else { DefaultValue::Missing },
             flags: ColumnFlags { nullable: column.nullable, ..ColumnFlags::default() },
             comment: String::new(),

@@ -58,8 +58,13 @@ impl Binder<'_> {
         {
             return Err(SqlError::unsupported("this form of a function call"));
         }
-        let [ObjectNamePart::Identifier(name)] = name.0.as_slice() else {
-            return Err(SqlError::unsupported("stored functions"));
+        let name = match name.0.as_slice() {
+            [ObjectNamePart::Identifier(name)] => name,
+            [ObjectNamePart::Identifier(database), ObjectNamePart::Identifier(name)] => {
+                let count = if let FunctionArguments::List(list) = args { list.args.len() } else { 0 };
+                return self.qualified_function(&database.value, &name.value, count, place);
+            }
+            _ => return Err(syntax_error_behind_word(self.text, "SELECT")),
         };
         if name.quote_style.is_some() && is_function_keyword(&name.value) {
             let Some(database) = self.context.database else {
@@ -300,12 +305,12 @@ impl Binder<'_> {
             return Err(invalid_use());
         }
         let outer_columns = self.outward.columns.len();
-        let aliases = place.aliases.take();
+        let items = place.items.take();
         let windows = std::mem::replace(&mut place.windows, WindowPlace::Nowhere);
         let volatile_place = std::mem::replace(&mut self.volatile.place, VolatilePlace::Restless);
         let call = self.aggregate_call(function, list, place);
         self.volatile.place = volatile_place;
-        (place.aliases, place.windows) = (aliases, windows);
+        (place.items, place.windows) = (items, windows);
         place.aggregates = aggregates;
         let call = call?;
         if let Some(of_outer) = self.aggregate_of_outer(&call, outer_columns)? {
