@@ -315,6 +315,9 @@ class Campaign:
             # like-without-escapes
             if mode == 'NO_BACKSLASH_ESCAPES' and 'LIKE' in statement.text and '\\' in statement.text:
                 continue
+            # strict-conditions: NOT of a text makes a number of it
+            if mode == 'HIGH_NOT_PRECEDENCE' and 'NOT ' in statement.text and statement.text.startswith(('DELETE', 'UPDATE')):
+                continue
             self.statement(f'{seed}/{mode}/{number}', statement)
         for side in self.sides():
             side.mode(None)

@@ -4,6 +4,7 @@
 
 mod accounts;
 mod bad_input;
+mod chains;
 mod changes;
 mod character_sets;
 mod clients;

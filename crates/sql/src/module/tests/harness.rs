@@ -15,7 +15,7 @@ use protocol::{
     Address, Budget, ConnectionId, ConnectionKind, Envelope, Input, ModuleKind, NodeInfo, NodeRole, Outputs,
     ReceiveBuffer, Signal, View,
 };
-use query::{BatchShape, NodeMap, RowBatchWriter, Shared};
+use query::{BatchShape, NodeMap, PublishedReader, Readers, RowBatchWriter, Shared};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use stdx::{Duration, Instant, Now, WallTime};
@@ -87,6 +87,12 @@ impl Harness {
 
     pub(super) fn with_config(change: impl FnOnce(&mut SqlConfig)) -> Self {
         Self::with_view(change, view(&[2]))
+    }
+
+    /// The module's own node holds all partitions.
+    pub(super) fn with_own_rows() -> Self {
+        let own = NodeInfo { incarnation: Incarnation(1), ..data_node(4) };
+        Self::with_view(|_| {}, fixtures::view(vec![own], 1))
     }
 
     /// Node 3 has a replica of everything, too, and leads nothing.
@@ -504,6 +510,25 @@ impl Harness {
                 Arc::make_mut(&mut schema.variables).insert((*name).to_owned(), variable);
             }
         });
+    }
+
+    /// The newest map.
+    pub(super) fn map(&self) -> &NodeMap {
+        &self.map
+    }
+
+    /// Fragments are here.
+    pub(super) fn publish(&mut self, readers: impl IntoIterator<Item = PublishedReader>) {
+        let mut all = Readers::default();
+        readers.into_iter().for_each(|reader| all.insert(reader));
+        self.map = Arc::new((*self.map).clone().with_readers(&all));
+        let shared = Shared::Map(Arc::clone(&self.map));
+        self.handle(Input::Shared { from: Address::main(NodeId(4)), shared });
+    }
+
+    /// SELECTs that were answered in the call that decoded them.
+    pub(super) fn answered_at_once(&self) -> u64 {
+        self.module.state.counters.point_selects
     }
 
     /// Some DDL was done.
