@@ -214,11 +214,9 @@ impl ChangeRun {
         let (matched, changed, warnings) = (self.matched, self.changed, cx.client.diagnostics.count());
         match plan.verb {
             ChangeVerb::Delete => Completion { affected_rows: changed, ..Completion::default() },
-            ChangeVerb::Update => Completion {
-                affected_rows: if cx.statement.options.counts_found { matched } else { changed },
-                info: format!("Rows matched: {matched}  Changed: {changed}  Warnings: {warnings}"),
-                ..Completion::default()
-            },
+            ChangeVerb::Update => {
+                Completion::of_update(cx.statement.options.counts_found, matched, changed, warnings)
+            }
         }
     }
 }

@@ -44,6 +44,8 @@ pub(crate) struct RowTable {
     /// Where each row is, by its position.
     places: Pages<RowAt>,
     positions: HashIndex,
+    /// Bytes of all of this. Counted when a row is kept, because each row asks for it.
+    size: usize,
     charged: usize,
     text_work: TextWork,
 }
@@ -56,27 +58,23 @@ impl RowTable {
             rows: RowBuffer::default(),
             places: Pages::default(),
             positions: HashIndex::default(),
+            size: 0,
             charged: 0,
             text_work: TextWork::default(),
         }
     }
 
-    fn size(&self) -> usize {
-        self.rows.size() + self.places.size() + self.positions.size()
-    }
-
     /// Pays for the rows that came.
     pub(crate) fn pay(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
-        let size = self.size();
-        cx.client.memory.charge(size.saturating_sub(self.charged))?;
-        self.charged = size.max(self.charged);
+        cx.client.memory.charge(self.size.saturating_sub(self.charged))?;
+        self.charged = self.size.max(self.charged);
         cx.env.budget.spend(self.text_work.take_rows());
         Ok(())
     }
 
     /// No more rows before they are paid for.
     pub(crate) fn is_full(&self) -> bool {
-        self.text_work.is_much() || self.size() > self.charged + UNCHARGED_MAX
+        self.text_work.is_much() || self.size > self.charged + UNCHARGED_MAX
     }
 
     /// The position of an equal row, in the order in which rows were kept.
@@ -96,6 +94,7 @@ impl RowTable {
         }
         self.positions.push(hash);
         self.places.push(self.rows.push(shown.iter().copied()));
+        self.size = self.rows.size() + self.places.size() + self.positions.size();
         (self.places.len() - 1, true)
     }
 

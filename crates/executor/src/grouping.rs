@@ -29,14 +29,15 @@ const SETTLED_AT_ONCE: usize = 4;
 pub struct Groups {
     types: Vec<SqlType>,
     calls: Vec<AggregateCall>,
-    /// The values of each group, and where they are.
+    count: usize,
+    /// With GROUP BY: the values of each group, and where they are.
     values: RowBuffer,
     places: Pages<RowAt>,
     positions: HashIndex,
     /// For each group the states of all calls.
     states: Pages<AggregateState>,
-    /// Bytes that the states hold beyond their own size.
-    states_size: usize,
+    /// Bytes of all of this. Counted when a group begins or a state grows, because each row asks for it.
+    size: usize,
     charged: usize,
     text_work: TextWork,
 }
@@ -46,23 +47,30 @@ impl Groups {
         Self {
             types: grouping.group_by.iter().map(|expression| expression.sql_type.clone()).collect(),
             calls: grouping.calls.clone(),
+            count: 0,
             values: RowBuffer::default(),
             places: Pages::default(),
             positions: HashIndex::default(),
             states: Pages::default(),
-            states_size: 0,
+            size: 0,
             charged: 0,
             text_work: TextWork::default(),
         }
     }
 
-    fn size(&self) -> usize {
-        let groups = self.values.size() + self.places.size() + self.positions.size();
-        groups + self.states.size() + self.states_size
+    /// Bytes of the groups, but for what their states hold beyond their own size.
+    fn groups_size(&self) -> usize {
+        self.values.size() + self.places.size() + self.positions.size() + self.states.size()
     }
 
     /// The position of the group with these values.
     fn group(&mut self, values: &[ValueRef<'_>]) -> usize {
+        if self.types.is_empty() {
+            if self.count == 0 {
+                self.begin(None);
+            }
+            return 0;
+        }
         pass_texts(values, &self.text_work);
         let hash = hash_row(values, &self.types);
         let same_hash =
@@ -73,23 +81,38 @@ impl Groups {
         if let Some(known) = same_hash.map(|position| position as usize).find(is_same) {
             return known;
         }
-        self.positions.push(hash);
-        self.places.push(self.values.push(values.iter().copied()));
+        self.begin(Some((hash, values)));
+        self.count - 1
+    }
+
+    /// Begins a group, with GROUP BY one of these values.
+    fn begin(&mut self, values: Option<(u64, &[ValueRef<'_>])>) {
+        let before = self.groups_size();
+        if let Some((hash, values)) = values {
+            self.positions.push(hash);
+            self.places.push(self.values.push(values.iter().copied()));
+        }
         self.calls.iter().for_each(|call| self.states.push(call.initial_state()));
-        self.places.len() - 1
+        self.count += 1;
+        self.size += self.groups_size() - before;
+    }
+
+    /// The values of a group.
+    fn values_of(&self, position: usize) -> impl Iterator<Item = ValueRef<'_>> {
+        let place = (!self.types.is_empty()).then(|| *self.places.get(position));
+        place.into_iter().flat_map(|place| self.values.values(place))
     }
 
     /// Pays for what came.
     pub fn pay(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
         cx.env.budget.spend(self.text_work.take_rows());
-        let size = self.size();
-        cx.client.memory.charge(size.saturating_sub(self.charged))?;
-        self.charged = size.max(self.charged);
+        cx.client.memory.charge(self.size.saturating_sub(self.charged))?;
+        self.charged = self.size.max(self.charged);
         Ok(())
     }
 
     fn is_full(&self) -> bool {
-        self.text_work.is_much() || self.size() > self.charged + UNCHARGED_MAX
+        self.text_work.is_much() || self.size > self.charged + UNCHARGED_MAX
     }
 
     /// Takes a partial aggregate: a group's values, then one encoded state per call.
@@ -106,7 +129,7 @@ impl Groups {
             let state = self.states.get_mut(position * self.calls.len() + number);
             let before = state.memory_size();
             state.merge(call, partial)?;
-            self.states_size += state.memory_size().saturating_sub(before);
+            self.size += state.memory_size().saturating_sub(before);
         }
         Ok(())
     }
@@ -126,14 +149,14 @@ impl Groups {
             let state = self.states.get_mut(position * self.calls.len() + number);
             let before = state.memory_size();
             state.update(call, &row, context)?;
-            self.states_size += state.memory_size().saturating_sub(before);
+            self.size += state.memory_size().saturating_sub(before);
         }
         Ok(())
     }
 
     /// All rows have come.
     pub fn finish(mut self, rows: GroupRows) -> FinishedGroups {
-        if self.types.is_empty() && self.places.is_empty() && rows == GroupRows::Results {
+        if self.types.is_empty() && self.count == 0 && rows == GroupRows::Results {
             self.group(&[]);
         }
         FinishedGroups { groups: Some(self), next: 0, rows }
@@ -168,7 +191,7 @@ impl FinishedGroups {
         if self.rows == GroupRows::Partials {
             return Ok(true);
         }
-        let Some(groups) = self.groups.as_mut().filter(|groups| self.next < groups.places.len()) else {
+        let Some(groups) = self.groups.as_mut().filter(|groups| self.next < groups.count) else {
             return Ok(true);
         };
         for (number, call) in groups.calls.iter().enumerate() {
@@ -184,11 +207,10 @@ impl FinishedGroups {
 
     /// The next row.
     pub fn next_row(&mut self, context: &Context<'_>) -> Result<Option<Row>, Failure> {
-        let Some(groups) = self.groups.as_ref().filter(|groups| self.next < groups.places.len()) else {
+        let Some(groups) = self.groups.as_ref().filter(|groups| self.next < groups.count) else {
             return Ok(None);
         };
-        let mut row: Row =
-            groups.values.values(*groups.places.get(self.next)).map(ValueRef::to_value).collect();
+        let mut row: Row = groups.values_of(self.next).map(ValueRef::to_value).collect();
         for (number, call) in groups.calls.iter().enumerate() {
             let state = groups.states.get(self.next * groups.calls.len() + number);
             row.push(match self.rows {
@@ -244,7 +266,7 @@ mod tests {
     use expression::aggregate::{AggregateCall, AggregateState};
     use expression::{ColumnSlot, Context, Expression};
     use planner::plan::Grouping;
-    use types::{Collation, SqlType, Value};
+    use types::{Collation, IntegerWidth, SqlType, Value, ValueRef};
 
     fn results(groups: Groups) -> Vec<Vec<Value>> {
         let mut finished = groups.finish(GroupRows::Results);
@@ -272,6 +294,29 @@ mod tests {
         assert!(groups.merge_row(&borrowed(&broken).collect::<Vec<_>>()).is_err());
         let rows = results(groups);
         assert_eq!(rows, vec![vec![Value::text("a"), Value::Int(5)], vec![Value::text("b"), Value::Int(1)]]);
+    }
+
+    #[test]
+    fn the_size_of_groups_is_known_as_they_grow() {
+        let integer = SqlType::Integer { width: IntegerWidth::Big, unsigned: false };
+        let column = |position| Expression::column(ColumnSlot(position), integer.clone(), false);
+        let distinct =
+            AggregateCall { distinct: true, arguments: vec![column(1)], ..AggregateCall::count_rows() };
+        for group_by in [Vec::new(), vec![column(0)]] {
+            let grouping = Grouping { group_by, calls: vec![distinct.clone()], rolled_up: None };
+            let mut groups = Groups::new(&grouping);
+            let mut sizes = Vec::new();
+            for number in 0..5_000 {
+                let row = [ValueRef::Int(number / 1_000), ValueRef::Int(number)];
+                groups.add_row(&row, &grouping.group_by, &Context::default()).expect("integers are counted");
+                let states = (0..groups.states.len()).map(|at| groups.states.get(at).memory_size());
+                assert_eq!(groups.size, groups.groups_size() + states.sum::<usize>());
+                sizes.push(groups.size);
+            }
+            assert!(groups.size > 5_000 * size_of::<Value>());
+            assert!(sizes.is_sorted());
+            assert_eq!(results(groups).len(), if grouping.group_by.is_empty() { 1 } else { 5 });
+        }
     }
 
     #[test]

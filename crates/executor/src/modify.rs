@@ -376,12 +376,7 @@ impl ModifyRun {
         match self.kind {
             Kind::Delete(_) => Completion { affected_rows: changed, ..Completion::default() },
             Kind::Update(_) | Kind::UpdateIgnoring(_) => {
-                let counts_found = cx.statement.options.counts_found;
-                Completion {
-                    affected_rows: if counts_found { matched } else { changed },
-                    info: format!("Rows matched: {matched}  Changed: {changed}  Warnings: {warnings}"),
-                    ..Completion::default()
-                }
+                Completion::of_update(cx.statement.options.counts_found, matched, changed, warnings)
             }
         }
     }

@@ -127,12 +127,18 @@ impl RowBuilder {
     /// Columns that the statement omits and that have no default: refused before any row, or told once.
     pub(crate) fn check_omitted(&self, context: &Context<'_>) -> Result<(), Failure> {
         for (position, column) in self.info.definition.columns.iter().enumerate() {
-            let is_named = self.columns.iter().any(|index| usize::from(index.0) == position);
-            if !is_named && column.default == DefaultValue::Missing && default_of(column, context).is_none() {
+            let has_none =
+                matches!(column.default, DefaultValue::Missing) && default_of(column, context).is_none();
+            if has_none && !self.is_named(position) {
                 self.missing_default(column, context)?;
             }
         }
         Ok(())
+    }
+
+    /// Whether the statement names the column at a position.
+    fn is_named(&self, position: usize) -> bool {
+        self.columns.iter().any(|index| usize::from(index.0) == position)
     }
 
     fn missing_default(&self, column: &ColumnDefinition, context: &Context<'_>) -> Result<(), Failure> {
@@ -210,11 +216,10 @@ impl RowBuilder {
         let mut late = Vec::new();
         for (position, column) in definition.columns.iter().enumerate() {
             if !is_given[position] {
-                let is_named = self.columns.iter().any(|index| usize::from(index.0) == position);
                 match default_of(column, context) {
                     Some(value) => values[position] = value,
                     // The statement was told, or refused, as a whole.
-                    None if !is_named && column.default == DefaultValue::Missing => {
+                    None if matches!(column.default, DefaultValue::Missing) && !self.is_named(position) => {
                         values[position] = implicit_default(&column.sql_type);
                     }
                     // When all others are there.

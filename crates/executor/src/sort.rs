@@ -135,12 +135,16 @@ impl Sorter {
         Ok(())
     }
 
+    #[inline]
     fn compare(&self, left: &Entry, right: &Entry) -> Ordering {
-        if let (Some(left), Some(right)) = (left.prefix, right.prefix)
-            && left != right
-        {
-            return left.cmp(&right);
+        match (left.prefix, right.prefix) {
+            (Some(left), Some(right)) if left != right => left.cmp(&right),
+            _ => self.compare_columns(left, right),
         }
+    }
+
+    #[inline(never)]
+    fn compare_columns(&self, left: &Entry, right: &Entry) -> Ordering {
         for column in &self.columns {
             let value = |entry: &Entry| self.buffer.value(entry.at, column.position);
             let (left, right) = (value(left), value(right));
@@ -155,6 +159,7 @@ impl Sorter {
         Ordering::Equal
     }
 
+    #[inline]
     fn compare_stably(&self, left: &Entry, right: &Entry) -> Ordering {
         self.compare(left, right).then(left.at.cmp(&right.at))
     }

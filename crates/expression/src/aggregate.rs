@@ -703,6 +703,7 @@ impl AggregateState {
     }
 
     /// Bytes it holds beyond its own size, for the query's memory account.
+    #[inline]
     #[must_use]
     pub fn memory_size(&self) -> usize {
         match self {

@@ -345,7 +345,7 @@ impl<'g> Cursor<'g> {
     }
 
     /// The next entry within the range.
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self) -> Option<Keyed<'g>> {
         loop {
             let position = match self.direction {
@@ -357,20 +357,29 @@ impl<'g> Cursor<'g> {
                 self.prefetch_ahead(leaf);
                 return Some(leaf.get(position));
             }
-            if self.is_last {
+            if !self.enter_next() {
                 return None;
             }
-            match self.direction {
-                Direction::Forward => {
-                    let separator = leaf.high?;
-                    self.enter(Target::At(separator), Bound::Included(separator));
-                }
-                Direction::Backward => {
-                    let separator = leaf.low?;
-                    self.enter(Target::Below(separator), Bound::Excluded(separator));
-                }
+        }
+    }
+
+    /// Enters the next leaf; false if the range ends before it.
+    #[inline(never)]
+    fn enter_next(&mut self) -> bool {
+        let next = self.leaf.as_ref().filter(|_| !self.is_last).and_then(|leaf| match self.direction {
+            Direction::Forward => leaf.high,
+            Direction::Backward => leaf.low,
+        });
+        match (next, self.direction) {
+            (None, _) => return false,
+            (Some(separator), Direction::Forward) => {
+                self.enter(Target::At(separator), Bound::Included(separator));
+            }
+            (Some(separator), Direction::Backward) => {
+                self.enter(Target::Below(separator), Bound::Excluded(separator));
             }
         }
+        true
     }
 
     /// Fetches the row of the entry that comes `LOOK_AHEAD` entries later.
