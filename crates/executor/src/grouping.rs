@@ -92,7 +92,11 @@ impl Groups {
             self.positions.push(hash);
             self.places.push(self.values.push(values.iter().copied()));
         }
-        self.calls.iter().for_each(|call| self.states.push(call.initial_state()));
+        for call in &self.calls {
+            let state = call.initial_state();
+            self.size += state.memory_size();
+            self.states.push(state);
+        }
         self.count += 1;
         self.size += self.groups_size() - before;
     }
