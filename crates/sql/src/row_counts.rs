@@ -134,7 +134,7 @@ impl Part<'_> {
         Some(Some(count_of(count)))
     }
 
-    /// Entries in these ranges, by the rows of the sample that have one.
+    /// Entries in these ranges, which are ascending and disjoint, by the rows of the sample that have one.
     fn sampled_entries(&self, index: IndexId, ranges: &[KeyRange]) -> Option<f64> {
         let encoder = self.info.index(index)?;
         let guard = Guard::enter();
@@ -144,9 +144,11 @@ impl Part<'_> {
             key.clear();
             encoder.encode_row(&self.info.layout, row, &mut key);
             rows += 1;
-            found += usize::from(
-                ranges.iter().any(|range| (by_ref(&range.lower), by_ref(&range.upper)).contains(&*key)),
-            );
+            // They are ascending and disjoint: the last one that begins before the key has it, or none has.
+            let begins = |range: &KeyRange| (by_ref(&range.lower), Bound::Unbounded).contains(&*key);
+            let last = ranges[..ranges.partition_point(begins)].last();
+            let is_before_end = |range: &KeyRange| (Bound::Unbounded, by_ref(&range.upper)).contains(&*key);
+            found += usize::from(last.is_some_and(is_before_end));
         }
         // There are more than were walked.
         let all = count_of(usize::try_from(self.reader.row_count()).unwrap_or(usize::MAX));
