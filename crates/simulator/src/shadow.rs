@@ -244,16 +244,17 @@ fn number_of_log(file: FileName) -> Option<u64> {
 /// The rows of each fragment in memory: the newest committed versions. The hash of one below an undecided version is 0.
 fn rows_of(contents: Contents) -> BTreeMap<(TableId, SlotId), Rows> {
     let Contents { replicas, mut epochs, .. } = contents;
-    let rows = |(place, digests): ((TableId, SlotId), Vec<Vec<(Box<[u8]>, u64)>>)| {
+    let mut all = BTreeMap::new();
+    for (place, digests) in replicas {
         let hashes: BTreeMap<Box<[u8]>, u64> = digests.into_iter().flatten().collect();
         let stamps = epochs.remove(&place).into_iter().flatten().flatten();
         let versions = stamps.map(|(key, epoch)| {
             let hash = hashes.get(&key).copied().unwrap_or(0);
             (key, (epoch, hash))
         });
-        (place, versions.collect())
-    };
-    replicas.into_iter().map(rows).collect()
+        all.insert(place, versions.collect());
+    }
+    all
 }
 
 fn loaded(loaders: &[Loader], place: (TableId, SlotId)) -> Rows {

@@ -832,7 +832,8 @@ impl World {
     fn check_durable(&self, master: NodeId, said_in: ViewNumber, flushed: Epoch) {
         let view = self.ldms_of(master).map(transaction::Ldm::view).find(|view| view.number == said_in);
         let Some(view) = view else { return };
-        let in_sync = view.groups.iter().flat_map(|group| &group.in_sync);
+        // A node that begins a given-up group empty counts when it has the system tables. Nothing is durable until then.
+        let in_sync = view.groups.first().into_iter().flat_map(|group| &group.in_sync);
         for member in in_sync.filter_map(|node| Some((node, self.nodes.get(node)?))) {
             let (node, Node { flushed: own, .. }) = member;
             let is_of_view = self.ldms_of(*node).all(|ldm| ldm.view().number == said_in);

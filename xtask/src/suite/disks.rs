@@ -29,6 +29,9 @@ const CONTROL_LOG: u64 = 3 << 20;
 /// The file that fills the disk of the first data node.
 const FILLER: &str = "node2/filler";
 
+/// A change of a file.
+type Spoil = fn(&Path) -> std::io::Result<()>;
+
 /// A file system that goes with this.
 struct Mounted(PathBuf);
 
@@ -55,8 +58,8 @@ pub(super) fn step(workspace: &Workspace) -> Result<Passed, Failure> {
         println!("   a full disk: skipped: this machine does not permit a file system of its own");
     }
     cluster.stop()?;
-    lost_files(&directory, &again)?;
-    other_shapes(&directory, &again)?;
+    lost_files(&directory, again)?;
+    other_shapes(&directory, again)?;
     drop(mounted);
     Ok(Passed::Done)
 }
@@ -194,7 +197,7 @@ fn full_at_the_start(
 /// Files of the checkpoints of one node are gone or cut off. It says what it lacks, and gets it from the other one.
 fn lost_files(directory: &Path, again: impl Fn() -> Result<Cluster, Failure>) -> Result<(), Failure> {
     let is = |name: &str, end: &str| name.ends_with(end);
-    let losses: [(&str, u16, fn(&Path) -> std::io::Result<()>, &str); 4] = [
+    let losses: [(&str, u16, Spoil, &str); 4] = [
         ("a manifest is deleted", 2, |path| fs::remove_file(path), ".manifest"),
         (
             "a manifest is cut off",
