@@ -832,7 +832,7 @@ impl World {
     fn check_durable(&self, master: NodeId, said_in: ViewNumber, flushed: Epoch) {
         let view = self.ldms_of(master).map(transaction::Ldm::view).find(|view| view.number == said_in);
         let Some(view) = view else { return };
-        // A node that begins a given-up group empty counts when it has the system tables. Nothing is durable until then.
+        // A node that begins a given-up group empty counts when it has the system tables: nothing is durable before.
         let in_sync = view.groups.first().into_iter().flat_map(|group| &group.in_sync);
         for member in in_sync.filter_map(|node| Some((node, self.nodes.get(node)?))) {
             let (node, Node { flushed: own, .. }) = member;
