@@ -90,8 +90,8 @@ fn structs_have_twenty_fields_at_most() {
     assert_eq!(found(any, text("Narrow", 20)), []);
     assert_eq!(found(any, text("World", 21)), [(3, "World has 21 fields; at most 20".to_owned())]);
     let exception = "crates/simulator/src/world.rs";
-    assert_eq!(found(exception, text("World", 22)), []);
-    assert_eq!(found(exception, text("World", 23)), [(3, "World has 23 fields; at most 22".to_owned())]);
+    assert_eq!(found(exception, text("World", 21)), []);
+    assert_eq!(found(exception, text("World", 22)), [(3, "World has 22 fields; at most 21".to_owned())]);
     let lower = "World has 20 fields: lower its number in tidy/fields.rs, or take it out";
     assert_eq!(found(exception, text("World", 20)), [(3, lower.to_owned())]);
 }
