@@ -94,11 +94,7 @@ const STEPS: &[(&str, &str, Step)] = &[
         "data directories of others, newer, read-only, in use, half deleted: one line says so, or rows come back",
         bad_directory::step,
     ),
-    (
-        "disks",
-        "a full disk, under load and at the start; files of checkpoints that are gone; other memory, other threads",
-        disks::step,
-    ),
+    ("disks", "a full disk, under load and at the start; files of checkpoints that are gone", disks::step),
     (
         "powerloss",
         "all processes are killed under load, twice: what was promised is there, and no more is lost than was shown",

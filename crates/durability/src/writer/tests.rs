@@ -335,13 +335,16 @@ pub(crate) fn a_failed_write_or_sync_ends_the_writer() {
         writer.flush();
         let flushed = writer.flushed();
         let failed = DiskError::Failed("redo/1.redo: input/output error".to_owned());
-        let mut ended = None;
+        let (mut ended, mut has_failed) = (None, false);
         while let Some(request) = writer.poll() {
             let is_synced = matches!(
                 request.operation,
                 DiskOperation::Sync { .. } | DiskOperation::Write { sync: true, .. }
             );
-            let result = if is_synced { Err(failed.clone()) } else { disk.perform(request.operation) };
+            // The second one succeeds, if there is one.
+            let fails = is_synced && !has_failed;
+            has_failed |= is_synced;
+            let result = if fails { Err(failed.clone()) } else { disk.perform(request.operation) };
             if let Err(failure) = writer.on_done(request.ticket, result) {
                 ended = Some(failure);
                 break;
