@@ -35,12 +35,10 @@ pub enum Mutant {
     ManifestWhileJoining,
     /// Files of the log are used again before the manifests need no more of it.
     TrimBeforeManifest,
-    /// The epoch of a manifest is that of the rows that were read for it: a drop that it leaves out may be newer.
-    EpochOfRowsOnly,
 }
 
 /// All of them.
-pub const ALL: [Mutant; 16] = [
+pub const ALL: [Mutant; 15] = [
     Mutant::NotFenced,
     Mutant::EarlySignalsDropped,
     Mutant::LeftOutHeard,
@@ -56,11 +54,10 @@ pub const ALL: [Mutant; 16] = [
     Mutant::DropBeforeDurable,
     Mutant::ManifestWhileJoining,
     Mutant::TrimBeforeManifest,
-    Mutant::EpochOfRowsOnly,
 ];
 
 /// The bugs that no seed catches soon, and a test does: `bugs`.
-pub const DIRECTED: [Mutant; 12] = [
+pub const DIRECTED: [Mutant; 11] = [
     Mutant::LeftOutHeard,
     Mutant::NodeEpochNotRaised,
     Mutant::SettledByOne,
@@ -72,7 +69,6 @@ pub const DIRECTED: [Mutant; 12] = [
     Mutant::DropBeforeDurable,
     Mutant::ManifestWhileJoining,
     Mutant::TrimBeforeManifest,
-    Mutant::EpochOfRowsOnly,
 ];
 
 stdx::plantable!(Mutant);

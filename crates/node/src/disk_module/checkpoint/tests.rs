@@ -575,7 +575,7 @@ fn a_fragment_that_did_not_change_only_gets_a_position() {
 }
 
 #[test]
-pub(crate) fn a_dropped_table_leaves_the_manifest_when_that_is_durable() {
+fn a_dropped_table_leaves_the_manifest_when_that_is_durable() {
     let mut node = durable();
     (0..4).for_each(|_| node.job());
     let has_cold = |node: &Node| {
