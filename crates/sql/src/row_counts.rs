@@ -31,7 +31,7 @@ const SAMPLE_ENTRIES: usize = 100;
 const SAMPLE_ROWS: usize = 256;
 /// Entries of ranges that are counted.
 const WALKED_ENTRIES: usize = 128;
-/// Of conditions that so few rows of a sample pass, each is looked at alone.
+/// If no more rows of a sample than these pass all conditions, each condition is looked at alone.
 const FEW_ROWS: usize = 3;
 /// So many entries for each value there: rows from everywhere tell more than the index's end.
 const LONG_RUN: f64 = 10.0;

@@ -144,7 +144,7 @@ impl Reader {
         self.core.hash.len() as u64
     }
 
-    /// Of the first rows in the order of their keys' hashes those that are committed: a sample of all rows.
+    /// A sample of all rows: the first ones by the hashes of their keys, without those that are not committed.
     pub fn sample<'g>(&'g self, _guard: &'g Guard, count_max: usize) -> impl Iterator<Item = &'g [u8]> {
         // SAFETY: the guard is held for 'g.
         let rows = unsafe { self.core.hash.sample() };
