@@ -86,7 +86,7 @@ impl CheckpointReader {
         match result {
             Ok(DiskAnswer::Bytes(bytes)) if !bytes.is_empty() => self.bytes.extend_from_slice(&bytes),
             Ok(_) => return Err(self.missing()),
-            Err(error) => return Err(CheckpointError(error.to_string())),
+            Err(error) => return Err(CheckpointError(format!("{}: {error}", self.missing().0))),
         }
         let bytes = std::mem::take(&mut self.bytes);
         let mut at = 0;
@@ -151,9 +151,10 @@ impl CheckpointReader {
 
     fn missing(&self) -> CheckpointError {
         let (table, number) = (self.fragment.table, self.pieces);
+        let file = FileName::Piece(self.fragment.file);
         CheckpointError(format!(
-            "piece {number} of table {table} in slot {} cannot be read from checkpoint file {}",
-            self.slot, self.fragment.file
+            "piece {number} of table {table} in slot {} cannot be read from {file}",
+            self.slot
         ))
     }
 }

@@ -7,7 +7,8 @@
 //!   [`EARLY_WRITE_SIZE`] blocks are written before anybody asks, without a sync.
 //! - **Files**: all have the same size, but for one that a long row has made grow. A file is written as zeros before
 //!   its first use, so that a flush changes no sizes. One is always made ready ahead. A file that is not needed any
-//!   more is used again under the next number; its old blocks name the old number, so they do not count.
+//!   more is used again under the next number; its old blocks name the old number, so they do not count. If the files
+//!   are larger than the space together, it is removed.
 //! - **Room**: [`Writer::level`] says how much of the space is held. The files beyond are made nevertheless: entries
 //!   that have a stamp never wait for room.
 //!
@@ -247,6 +248,7 @@ impl Writer {
         self.files.released = self.files.released.max(below);
         self.files.is_tried_again = true;
         self.make_ready();
+        self.remove_surplus();
     }
 
     /// There may be room on the disk again.
@@ -432,6 +434,16 @@ impl Writer {
         if !self.files.is_refused || is_tried_again {
             let operation = DiskOperation::Prepare { file: self.spare_name(), size: self.size.file };
             self.files.making = Some(self.request(DiskLane::Bulk, operation));
+        }
+    }
+
+    /// The files are larger than the space together: each life begins with a new one, and none is free then.
+    fn remove_surplus(&mut self) {
+        while self.file_bytes() > self.size.space
+            && self.files.is_free(0)
+            && let Some(free) = self.files.full.pop_front()
+        {
+            self.step(DiskOperation::Remove { file: FileName::Redo(free.number) }, 0, Pending::Step);
         }
     }
 

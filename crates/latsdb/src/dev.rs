@@ -425,6 +425,9 @@ impl Cluster {
                     .map(|member| member.config.node.to_string())
                     .collect();
                 match left.as_slice() {
+                    [] if self.plan.config.keeps_rows() => {
+                        "; no node that serves has the rows it held: they come back from the disks".to_owned()
+                    }
                     [] => "; no other node has the rows it held: they are lost. Press Ctrl-C and start again for an empty cluster"
                         .to_owned(),
                     left => format!("; node {} has the rows it held and goes on", left.join(" and node ")),

@@ -1,11 +1,12 @@
-//! The step `disks`. The disk of a data node is full, under load and at its start. Files of checkpoints are gone.
+//! The step `disks`. The disk of a data node is full, under load and at its start. Files of checkpoints are gone. Rows
+//! come back in other memory and on other threads.
 //!
 //! The full disk is a small file system in memory, mounted on the directory of one node. Where this machine does not
 //! permit that, only the rest is tried.
 
 use super::Passed;
 use crate::cluster::{Cluster, Shape, sql, test_binary};
-use crate::processes::{Failure, Workspace, output_of};
+use crate::processes::{Failure, Workspace, output_of, run};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -58,6 +59,7 @@ pub(super) fn step(workspace: &Workspace) -> Result<Passed, Failure> {
     }
     cluster.stop()?;
     lost_files(&directory, again)?;
+    other_shapes(&directory, again)?;
     drop(mounted);
     Ok(Passed::Done)
 }
@@ -226,10 +228,12 @@ fn lost_files(directory: &Path, again: impl Fn() -> Result<Cluster, Failure>) ->
         if count == 0 {
             return Err(Failure::new(format!("{} has no {end}", folder.display())));
         }
+        let earlier = directory.join(format!("node{node}/latsdb_{node}.log"));
+        fs::remove_file(&earlier).map_err(Failure::while_doing(earlier.display()))?;
         let cluster = again()?;
         has_all(&cluster)?;
         let log = cluster.node_log(node)?;
-        let said = ["is missing or damaged", "cannot be read from checkpoint file"];
+        let said = ["is missing or damaged", "cannot be read from lcp/"];
         let line = log.lines().rev().find(|line| said.iter().any(|said| line.contains(said)));
         let line = line.ok_or_else(|| Failure::new(format!("{what}: node {node} does not say so")))?;
         println!("   {what}: {}", line.trim());
@@ -238,4 +242,42 @@ fn lost_files(directory: &Path, again: impl Fn() -> Result<Cluster, Failure>) ->
         cluster.stop()?;
     }
     Ok(())
+}
+
+/// The rows come back in another memory and on other threads.
+fn other_shapes(directory: &Path, again: impl Fn() -> Result<Cluster, Failure>) -> Result<(), Failure> {
+    let config = directory.join("cluster.ini");
+    let text = fs::read_to_string(&config).map_err(Failure::while_doing(config.display()))?;
+    let memory = "TotalMemoryConfig=512M";
+    for (what, lines) in [
+        ("three ldm", "TotalMemoryConfig=512M\nThreadConfig=ldm={count=3},recv={count=1}"),
+        ("one CPU, less memory", "TotalMemoryConfig=400M\nNumCPUs=1"),
+        ("four workers, more memory", "TotalMemoryConfig=900M\nNumCPUs=4"),
+        ("the first again", memory),
+    ] {
+        let other = text.replacen(memory, lines, 1);
+        fs::write(&config, &other).map_err(Failure::while_doing(config.display()))?;
+        let cluster = again()?;
+        has_all(&cluster)?;
+        change(&cluster, 3)?;
+        run(&mut cluster.mgm("all restart"), LIMIT)?;
+        has_all_soon(&cluster)?;
+        cluster.kill()?;
+        println!("   {what}: all rows are there, after `all restart`, too");
+    }
+    let cluster = again()?;
+    has_all(&cluster)?;
+    cluster.stop()
+}
+
+/// The cluster restarts: its ports are closed for a while.
+fn has_all_soon(cluster: &Cluster) -> Result<(), Failure> {
+    let end = Instant::now() + LIMIT;
+    while let Err(failure) = has_rows(cluster) {
+        if Instant::now() >= end {
+            return Err(failure);
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    has_all(cluster)
 }

@@ -77,7 +77,7 @@ fn three_tables() -> (Disk, Manifest, Vec<Vec<Row>>) {
 }
 
 fn refusal(table: u32, piece: u32) -> CheckpointError {
-    CheckpointError(format!("piece {piece} of table {table} in slot 3 cannot be read from checkpoint file 7"))
+    CheckpointError(format!("piece {piece} of table {table} in slot 3 cannot be read from lcp/7.piece"))
 }
 
 #[test]

@@ -291,6 +291,28 @@ fn the_level_rises_with_the_space_that_is_held() {
     assert_eq!((writer.level(), writer.held_bytes() / PAGE), (LogLevel::Normal, 4));
 }
 
+/// Entries with a stamp, and every start of the node, make files beyond the space. They do not stay.
+#[test]
+fn files_beyond_the_space_are_removed_when_they_are_released() {
+    let (mut writer, mut disk) = (writer(), Disk::default());
+    run(&mut writer, &mut disk);
+    for _ in 0..39 {
+        writer.push(block(10));
+    }
+    writer.flush();
+    run(&mut writer, &mut disk);
+    assert_eq!(writer.file_bytes(), 14 * 4 * PAGE);
+    // The first file is needed.
+    writer.release(Position(3));
+    run(&mut writer, &mut disk);
+    assert_eq!(writer.file_bytes(), 14 * 4 * PAGE);
+    writer.release(Position(37));
+    let removed: Vec<String> = (1..=4).map(|file| format!("remove redo/{file}.redo")).collect();
+    assert_eq!(run(&mut writer, &mut disk), removed);
+    let bytes: u64 = disk.list().iter().map(|(_, size)| size).sum();
+    assert_eq!((bytes, writer.file_bytes()), (10 * 4 * PAGE, 10 * 4 * PAGE));
+}
+
 #[test]
 fn a_full_disk_is_no_failure_while_a_file_is_ready() {
     let (mut writer, mut disk) = (writer(), Disk::default());

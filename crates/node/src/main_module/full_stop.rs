@@ -17,7 +17,8 @@
 //!
 //! A stop ends in bounded time. A node that does not answer is passed over in the first two steps. If a member does not
 //! flush in time, or no majority of voters records the stop, all are told to end all the same (`End`). The operator
-//! hears which node it was. If the node that sees to it is gone, each of the others ends by itself after [`PATIENCE`].
+//! hears which node it was. If the node that sees to it is gone, each of the others ends by itself after [`PATIENCE`];
+//! a management node that is to stay goes on.
 //!
 //! Invariant: the record is asked for only in a view all of whose members in sync have flushed everything that was ever
 //! stamped.
@@ -222,9 +223,13 @@ impl MainModule {
     pub(super) fn continue_full_stop(&mut self, outputs: &mut Outputs<Shared>) {
         let now = self.now.monotonic;
         if let Some(part) = self.operators.full_stops.part.as_ref().filter(|part| part.until <= now) {
-            let text = "the cluster was about to stop, and the node that saw to it is gone: this node ends";
+            let (exit_code, so) = match part.exit_code {
+                Some(exit_code) => (Some(exit_code), "this node ends"),
+                None => (None, "this node goes on"),
+            };
+            let text = format!("the cluster was about to stop, and the node that saw to it is gone: {so}");
             outputs.event(Severity::Warning, text);
-            return outputs.request(RequestToRuntime::Exit(part.exit_code.unwrap_or(0)));
+            return self.end_full_stop(exit_code, outputs);
         }
         let is_running = self.is_running();
         let Some(leading) = &mut self.operators.full_stops.leading else { return };
@@ -302,8 +307,9 @@ impl MainModule {
         self.view.number > ViewNumber(0) && !self.view.is_stopped
     }
 
-    /// The newest view is that of a cluster that has stopped.
+    /// The newest view is that of a cluster that has stopped. A node that goes on has done its part.
     pub(super) fn on_cluster_stopped(&mut self, view: &View, outputs: &mut Outputs<Shared>) {
+        self.operators.full_stops.part.take_if(|part| part.exit_code.is_none());
         let Some(leading) = self.operators.full_stops.leading.take() else { return };
         // Those that were asked learn of the record too, and may have ended before this node learns of it.
         let nodes = view.nodes.iter().map(|info| info.node);

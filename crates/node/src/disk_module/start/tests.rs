@@ -443,7 +443,8 @@ fn a_bad_piece_is_said_and_the_next_life_does_not_claim_it() {
         let mut start = Start::of(&life.files);
         start.restore(30);
         assert_eq!((start.exit, start.module.fragments.is_none()), (Some(EXIT_LEFT_OUT), true));
-        let text = if lose { "no such file" } else { "cannot be read from checkpoint file 2" };
+        let text =
+            if lose { "lcp/2.piece: there is no such file" } else { "cannot be read from lcp/2.piece" };
         assert!(start.says(text), "{:?}", start.events);
         let again = Start::of(&start.files);
         assert_eq!((again.flushed(), again.claim().is_damaged), (None, true));

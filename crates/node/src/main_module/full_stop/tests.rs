@@ -143,6 +143,26 @@ fn a_stop_ends_in_bounded_time_whoever_does_not_answer() {
     assert_eq!(asked(&wait(&mut main, ASK_EVERY), FullStopStep::End), [ME]);
 }
 
+/// `all stop` and `all restart` leave the management nodes alone, also when the stop takes no end.
+#[test]
+fn a_node_that_is_to_stay_does_not_end() {
+    let stay = Signal::FullStopRequest { step: FullStopStep::EndSessions, exit_code: None };
+    let stopped = View { number: ViewNumber(9), is_stopped: true, ..fixtures::replicas(2) };
+    let mut main = data_node();
+    take(&mut main, LEADER, stay.clone());
+    assert!(main.operators.full_stops.is_on_its_way());
+    main.on_cluster_stopped(&stopped, &mut Outputs::default());
+    assert!(!main.operators.full_stops.is_on_its_way(), "the record ends its part");
+    assert_eq!(asked(&wait(&mut main, PATIENCE), FullStopStep::End), []);
+    let mut main = data_node();
+    take(&mut main, LEADER, stay);
+    let said = wait(&mut main, PATIENCE);
+    assert_eq!(asked(&said, FullStopStep::End), []);
+    let stays = Signal::Leaving { step: LeaveStep::Stay };
+    assert!(said.contains(&(Address::membership(ME), stays)), "{said:?}");
+    assert!(!main.operators.full_stops.is_on_its_way());
+}
+
 #[test]
 fn what_ends_and_what_starts_again() {
     let codes = |extent: FullStop| {
