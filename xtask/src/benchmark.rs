@@ -9,6 +9,7 @@
 
 mod durable;
 mod encrypted;
+mod joined;
 mod restart;
 mod tables;
 mod tpc;
@@ -58,6 +59,11 @@ const fn against_mariadb(name: &'static str, script: &'static str, threads: u32,
     Workload { name, script, threads, extra: &[], target: Target { mariadb: Some(factor), ..NO_TARGET } }
 }
 
+/// The same by the script of joins.
+const fn joining(name: &'static str, extra: &'static [&'static str], threads: u32, factor: f64) -> Workload {
+    Workload { extra, ..against_mariadb(name, joined::SCRIPT, threads, factor) }
+}
+
 /// Our own script, in `tests/sysbench`.
 const POINTS_BY_PRIMARY_KEY: &str = "points_by_primary_key";
 
@@ -85,6 +91,11 @@ const WORKLOADS: &[Workload] = &[
     against_mariadb("insert_16", "oltp_insert", 16, 1.3),
     against_mariadb("update_index_16", "oltp_update_index", 16, 1.3),
     against_mariadb("update_non_index_16", "oltp_update_non_index", 16, 1.3),
+    joining("key_join_1", &["--join=key"], 1, 1.0),
+    joining("key_join_8", &["--join=key"], 8, 1.6),
+    joining("index_join_1", &["--join=index"], 1, 1.43),
+    joining("explain_2_tables", &["--join=plan2"], 1, 1.0),
+    joining("explain_10_tables", &["--join=plan10"], 1, 1.0),
 ];
 
 /// Not sysbench's: what a cluster uses when nobody asks, and what a row costs.
@@ -173,6 +184,11 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
     let makes_tables = is_wanted(tables::NAME);
     if !chosen.is_empty() || makes_tables {
         let mut contest = Contest::start(workspace, binary, &options)?;
+        if chosen.iter().any(|workload| workload.script == joined::SCRIPT) {
+            for contestant in [Contestant::Latsdb, Contestant::Mariadb] {
+                joined::fill(contest.port(contestant))?;
+            }
+        }
         for workload in chosen {
             lines.push(contest.workload(workload, &mut recorder)?);
         }
@@ -295,7 +311,7 @@ impl<'a> Contest<'a> {
 }
 
 fn load(workspace: &Workspace, options: &Options, (script, extra): (&str, &[&str]), port: u16) -> Load {
-    let script = if script == POINTS_BY_PRIMARY_KEY {
+    let script = if [POINTS_BY_PRIMARY_KEY, joined::SCRIPT].contains(&script) {
         workspace.root.join("tests/sysbench").join(format!("{script}.lua")).display().to_string()
     } else {
         script.to_owned()
@@ -378,7 +394,8 @@ fn line(workload: &Workload, runs: &[(Contestant, Run)]) -> Line {
         judge(format!("{found:+.1} µs CPU to the floor's (≤ +{wanted})"), found <= wanted);
     }
     let clients = if workload.threads == 1 { "client" } else { "clients" };
-    let name = format!("{}, {} {clients}", workload.script, workload.threads);
+    let script = if workload.script == joined::SCRIPT { workload.name } else { workload.script };
+    let name = format!("{script}, {} {clients}", workload.threads);
     let cells = [
         name,
         cell(Contestant::Latsdb),

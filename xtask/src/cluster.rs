@@ -5,7 +5,7 @@
 //! with.
 
 use crate::processes::{
-    Failure, Profile, Server, Workspace, capture, command_line, free_ports, signal_all, tree,
+    Failure, Profile, Server, Workspace, capture, command_line, free_ports, has_ended, signal_all, tree,
 };
 use crate::tools::Tool;
 use std::fmt::Write as _;
@@ -289,7 +289,7 @@ impl Cluster {
         signal_all(&pids, "KILL");
         self.server.wait(KILL_LIMIT)?;
         let end = Instant::now() + KILL_LIMIT;
-        while pids.iter().any(|pid| !command_line(*pid).concat().is_empty()) {
+        while !pids.iter().all(|pid| has_ended(*pid)) {
             if Instant::now() >= end {
                 return Err(Failure::new("a node has not ended after SIGKILL"));
             }

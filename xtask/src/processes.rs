@@ -368,6 +368,12 @@ fn stat_field(pid: u32, index: usize) -> Option<u64> {
     fields.split_whitespace().nth(index)?.parse().ok()
 }
 
+/// Nothing of a process is left but its place in the table: its files and ports are closed when its last thread ends.
+pub(crate) fn has_ended(pid: u32) -> bool {
+    // num_threads is field 20 of proc(5).
+    command_line(pid).concat().is_empty() && stat_field(pid, 17).is_none_or(|threads| threads <= 1)
+}
+
 /// CPU time that a process tree has used so far, user and system, in microseconds; children that have ended are counted
 /// by their parents.
 pub(crate) fn cpu_us(root: u32) -> u64 {

@@ -5,7 +5,7 @@ use crate::mutants::{DIRECTED, Mutant, activate};
 use crate::{main_module, module};
 use stdx::planted::survivors;
 
-const TESTS: [(Mutant, fn()); 11] = [
+const TESTS: [(Mutant, fn()); 12] = [
     (Mutant::LeftOutHeard, module::tests::signals_of_a_node_that_the_view_leaves_out_are_counted),
     (Mutant::NodeEpochNotRaised, module::tests::what_one_module_hears_of_epochs_all_of_its_node_say),
     (Mutant::SettledByOne, main_module::tests::a_view_is_settled_when_all_members_have_installed_it),
@@ -20,6 +20,7 @@ const TESTS: [(Mutant, fn()); 11] = [
     (Mutant::DropBeforeDurable, checkpoint::old_files_go_when_the_manifests_name_others),
     (Mutant::ManifestWhileJoining, checkpoint::a_node_that_joins_makes_no_checkpoint),
     (Mutant::TrimBeforeManifest, checkpoint::the_log_is_released_when_the_manifests_are_there),
+    (Mutant::EpochOfRowsOnly, checkpoint::a_dropped_table_leaves_the_manifest_when_that_is_durable),
 ];
 
 #[test]

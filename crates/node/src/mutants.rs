@@ -35,10 +35,12 @@ pub enum Mutant {
     ManifestWhileJoining,
     /// Files of the log are used again before the manifests need no more of it.
     TrimBeforeManifest,
+    /// The epoch of a manifest is that of the rows that were read for it: a drop that it leaves out may be newer.
+    EpochOfRowsOnly,
 }
 
 /// All of them.
-pub const ALL: [Mutant; 15] = [
+pub const ALL: [Mutant; 16] = [
     Mutant::NotFenced,
     Mutant::EarlySignalsDropped,
     Mutant::LeftOutHeard,
@@ -54,10 +56,11 @@ pub const ALL: [Mutant; 15] = [
     Mutant::DropBeforeDurable,
     Mutant::ManifestWhileJoining,
     Mutant::TrimBeforeManifest,
+    Mutant::EpochOfRowsOnly,
 ];
 
 /// The bugs that no seed catches soon, and a test does: `bugs`.
-pub const DIRECTED: [Mutant; 11] = [
+pub const DIRECTED: [Mutant; 12] = [
     Mutant::LeftOutHeard,
     Mutant::NodeEpochNotRaised,
     Mutant::SettledByOne,
@@ -69,6 +72,7 @@ pub const DIRECTED: [Mutant; 11] = [
     Mutant::DropBeforeDurable,
     Mutant::ManifestWhileJoining,
     Mutant::TrimBeforeManifest,
+    Mutant::EpochOfRowsOnly,
 ];
 
 stdx::plantable!(Mutant);
