@@ -26,6 +26,8 @@ const CHANGES: u32 = 40;
 const FULL: &str = "its disk is full";
 /// Room for a control log, and not for a file of the redo log.
 const CONTROL_LOG: u64 = 3 << 20;
+/// What a node says when it has written its control log.
+const CONTROL_LOG_WRITTEN: &str = "has incarnation";
 /// The file that fills the disk of the first data node.
 const FILLER: &str = "node2/filler";
 
@@ -146,10 +148,7 @@ fn has_rows(cluster: &Cluster) -> Result<(), Failure> {
 /// A file takes all that is free, but so much.
 fn take_all(directory: &Path, left: u64) -> Result<PathBuf, Failure> {
     let filler = directory.join(FILLER);
-    let mut dd = Command::new("dd");
-    dd.args(["if=/dev/zero", "bs=64K", "status=none"]).arg(format!("of={}", filler.display()));
-    // It ends when there is no room.
-    output_of(&mut dd, LIMIT)?;
+    take_what_is_free(&filler)?;
     let shortened = fs::OpenOptions::new().write(true).open(&filler).and_then(|file| {
         let size = file.metadata()?.len();
         file.set_len(size.saturating_sub(left))
@@ -169,6 +168,13 @@ fn says(cluster: &Cluster, what: &str) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The file grows until there is no room.
+fn take_what_is_free(filler: &Path) -> Result<(), Failure> {
+    let mut dd = Command::new("dd");
+    dd.args(["if=/dev/zero", "bs=64K", "status=none", "oflag=append", "conv=notrunc"]);
+    output_of(dd.arg(format!("of={}", filler.display())), LIMIT).map(drop)
+}
+
 /// The disk is full when its node starts: it says so, and goes on when there is room.
 fn full_at_the_start(
     directory: &Path,
@@ -183,15 +189,23 @@ fn full_at_the_start(
         let mut is_said = false;
         while !is_said && Instant::now() < end {
             thread::sleep(Duration::from_millis(100));
-            is_said = fs::read_to_string(&log).is_ok_and(|text| text.contains(FULL));
+            let text = fs::read_to_string(&log).unwrap_or_default();
+            is_said = text.contains(FULL);
+            // It may give up files of its log that nobody needs.
+            if text.contains(CONTROL_LOG_WRITTEN) && !is_said {
+                take_what_is_free(&filler)?;
+            }
         }
         fs::remove_file(&filler).map_err(Failure::while_doing(filler.display()))?;
         if is_said { Ok(()) } else { Err(Failure::new("a node starts on a full disk and does not say so")) }
     });
-    let cluster = again();
+    let cluster = again()?;
+    while !operator.is_finished() {
+        change(&cluster, 1)?;
+    }
     operator.join().map_err(|_| Failure::new("the operator's thread has panicked"))??;
     println!("   a full disk at the start: said, and the cluster came back when there was room");
-    cluster
+    Ok(cluster)
 }
 
 /// Files of the checkpoints of one node are gone or cut off. It says what it lacks, and gets it from the other one.
