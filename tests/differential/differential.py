@@ -315,8 +315,9 @@ class Campaign:
             # like-without-escapes
             if mode == 'NO_BACKSLASH_ESCAPES' and 'LIKE' in statement.text and '\\' in statement.text:
                 continue
-            # strict-conditions: NOT of a text makes a number of it
-            if mode == 'HIGH_NOT_PRECEDENCE' and 'NOT ' in statement.text and statement.text.startswith(('DELETE', 'UPDATE')):
+            # strict-conditions: NOT of a text makes a number of it, and warns as often as it is evaluated
+            is_negation = 'NOT ' in statement.text and statement.text.startswith(('DELETE', 'UPDATE')) or '(NOT ' in statement.text and number % 2
+            if mode == 'HIGH_NOT_PRECEDENCE' and is_negation:
                 continue
             self.statement(f'{seed}/{mode}/{number}', statement)
         for side in self.sides():

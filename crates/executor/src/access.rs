@@ -120,10 +120,11 @@ pub(crate) fn evaluate_keys(
 ) -> Result<Vec<Box<[u8]>>, Failure> {
     let context = cx.statement.context();
     let mut keys: Vec<Box<[u8]>> = Vec::with_capacity(templates.len());
+    let mut key = Vec::new();
     for template in templates {
-        let mut key = Vec::new();
+        key.clear();
         if append_key(template, table, parts, encoder, &context, &mut key)? {
-            keys.push(key.into());
+            keys.push(key.as_slice().into());
         }
     }
     if keys.len() > 1 {

@@ -323,10 +323,12 @@ impl File {
         let mut bytes = vec![0; length];
         if length > 0 {
             for (sector, content) in self.sectors.range(offset / SECTOR..=end / SECTOR) {
-                for (at, byte) in (sector * SECTOR..).zip(content.iter()) {
-                    if (offset..end).contains(&at) {
-                        bytes[place(at - offset)] = *byte;
-                    }
+                let first = sector * SECTOR;
+                let (from, to) = (first.max(offset), (first + SECTOR).min(end));
+                // The last sector may begin at the end.
+                if from < to {
+                    let part = &content[place(from - first)..place(to - first)];
+                    bytes[place(from - offset)..place(to - offset)].copy_from_slice(part);
                 }
             }
         }

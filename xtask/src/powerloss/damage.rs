@@ -30,8 +30,8 @@ pub(super) fn inflict(data_dir: &Path, random: u64) -> Result<String, Failure> {
     match random % 4 {
         0 => {
             let flips = 1 + (random >> 40) % FLIPS_MAX;
-            for flip in 0..flips {
-                flip_bit(path, (place + flip * 7_919) % used.max(1))?;
+            for flip in (0..flips).filter(|_| used > 0) {
+                flip_bit(path, (place + flip * 7_919) % used)?;
             }
             Ok(format!("{flips} bits of {name} are flipped, from byte {place} of {used} on"))
         }
@@ -67,7 +67,9 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 fn used_bytes(path: &PathBuf) -> Result<u64, Failure> {
     let bytes = fs::read(path).map_err(Failure::while_doing(path.display()))?;
     let last = bytes.chunks(PAGE_SIZE).rposition(|page| page.iter().any(|byte| *byte != 0));
-    Ok(last.map_or(0, |page| (page as u64 + 1) * PAGE_SIZE as u64))
+    let end = last.map_or(0, |page| (page + 1) * PAGE_SIZE);
+    // The last page may be short.
+    Ok(end.min(bytes.len()) as u64)
 }
 
 fn flip_bit(path: &Path, place: u64) -> Result<(), Failure> {

@@ -26,7 +26,7 @@ const CHANGES: u32 = 40;
 const FULL: &str = "its disk is full";
 /// Room for a control log, and not for a file of the redo log.
 const CONTROL_LOG: u64 = 3 << 20;
-/// What a node says when it has written its control log.
+/// A node says so when it has written its control log.
 const CONTROL_LOG_WRITTEN: &str = "has incarnation";
 /// The file that fills the disk of the first data node.
 const FILLER: &str = "node2/filler";

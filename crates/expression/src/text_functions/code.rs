@@ -7,7 +7,7 @@ use crate::function::Call;
 use crate::typing::is_text;
 use sha2::Digest;
 use std::borrow::Cow;
-use types::Decimal;
+use types::{Decimal, SqlType};
 
 const HEX_DIGITS: &[u8; 16] = b"0123456789ABCDEF";
 const BASE64_DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -29,10 +29,26 @@ pub(super) fn hex<'a>(call: Call<'a>) -> Result<Text<'a>, EvaluationError> {
     if is_text(call.type_of(0)) {
         return Ok(call.text(0)?.map(|text| Cow::Owned(upper_hex(&text))));
     }
-    let Some(number) = call.integer(0)? else { return Ok(None) };
+    let number = match call.type_of(0) {
+        SqlType::Float | SqlType::Double | SqlType::Decimal { .. } => call.double(0)?.map(rounded_for_hex),
+        _ => call.integer(0)?,
+    };
+    let Some(number) = number else { return Ok(None) };
     let digits = upper_hex(&bits_to_bytes(low_bits(number)));
     let start = usize::from(digits.len() > 1 && digits.first() == Some(&b'0'));
     Ok(Some(Cow::Owned(digits[start..].to_vec())))
+}
+
+/// A number that is none of integers rounds away from zero, decimals as doubles; one that no integer holds is -1.
+fn rounded_for_hex(number: f64) -> i128 {
+    const LOWEST: f64 = -9_223_372_036_854_775_808.0;
+    const BEHIND: f64 = 18_446_744_073_709_551_616.0;
+    if number <= LOWEST || number >= BEHIND {
+        return -1;
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "it is between the bounds above")]
+    let whole = (number + if number > 0.0 { 0.5 } else { -0.5 }) as i128;
+    whole
 }
 
 /// UNHEX: `None` for anything that is no hexadecimal digit; an odd count has a 0 in front.

@@ -174,7 +174,7 @@ impl CopyIn {
 }
 
 /// The cost of copies to this node since it started, and their use.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Default)]
 struct CopyTally {
     /// Bytes of rows, entries of indexes and ranges that came.
     received: u64,
@@ -263,6 +263,13 @@ enum Taken {
 /// Bytes of a row on its way: ids, epoch and lengths take about as many.
 fn size_of_row(row: &CopiedRow) -> u64 {
     (row.key.len() + row.row.len() + OVERHEAD) as u64
+}
+
+/// Counts decide nothing that follows: the digest of a node is made of this text.
+impl std::fmt::Debug for CopyTally {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("counts")
+    }
 }
 
 impl CopyTally {
