@@ -33,8 +33,10 @@ const SAMPLE_ROWS: usize = 256;
 const WALKED_ENTRIES: usize = 128;
 /// If no more rows of a sample than these pass all conditions, each condition is looked at alone.
 const FEW_ROWS: usize = 3;
-/// So many entries for each value there: rows from everywhere tell more than the index's end.
+/// With so many entries for each value at its end, an index's end shows too few values.
 const LONG_RUN: f64 = 10.0;
+/// With so many values that are not their first ones, a sample tells how many values there are.
+const REPEATS_MIN: usize = 8;
 
 /// The counts that a map can tell, and a session of its temporary tables.
 #[derive(Clone, Copy)]
@@ -200,11 +202,13 @@ impl Part<'_> {
     /// About how many entries of an index are equal in its first columns, without NULLs. None: there are none.
     fn entries_per_value(&self, index: IndexId, encoder: &KeyEncoder, parts: &[KeyPart]) -> Option<f64> {
         let at_end = self.entries_at_end(index, encoder, parts)?;
-        if at_end.is_some_and(|entries| entries <= LONG_RUN) {
-            return at_end;
+        let Some((sampled, repeats)) = self.sampled_entries_per_value(encoder) else { return at_end };
+        // The values at the end may be the rare ones. Where hardly a value comes twice, a sample only says that there
+        // are many.
+        match at_end {
+            Some(entries) if entries <= LONG_RUN && repeats < REPEATS_MIN => at_end,
+            _ => at_end.into_iter().chain([sampled]).reduce(f64::max),
         }
-        let rows = self.sampled_entries_per_value(encoder);
-        at_end.into_iter().chain(rows).reduce(f64::max)
     }
 
     /// By the last entries of the index; the outer None: it is not there.
@@ -232,8 +236,8 @@ impl Part<'_> {
     }
 
     /// By the sample of rows. How many values there are beyond those of the sample follows from how many are there once
-    /// and twice (Chao 1984).
-    fn sampled_entries_per_value(&self, encoder: &KeyEncoder) -> Option<f64> {
+    /// and twice (Chao 1984). And how many values of the sample are repeated ones.
+    fn sampled_entries_per_value(&self, encoder: &KeyEncoder) -> Option<(f64, usize)> {
         let guard = Guard::enter();
         let mut keys: Vec<Vec<u8>> = Vec::with_capacity(SAMPLE_ROWS);
         let mut rows = 0;
@@ -258,7 +262,7 @@ impl Part<'_> {
         let unseen = count_of(once * once.saturating_sub(1)) / count_of(2 * (twice + 1));
         let all = count_of(usize::try_from(self.reader.row_count()).unwrap_or(usize::MAX));
         let entries = all * count_of(keys.len()) / count_of(rows);
-        Some((entries / (count_of(seen) + unseen)).max(1.0))
+        Some(((entries / (count_of(seen) + unseen)).max(1.0), keys.len() - seen))
     }
 }
 
