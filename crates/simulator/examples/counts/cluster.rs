@@ -51,6 +51,8 @@ const SLICE_ROWS: u32 = 256;
 const WALL_START_US: u64 = 1_767_225_600_000_000;
 /// How long anything may take that is not counted.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Log lines that are kept.
+const LOG_LINES: usize = 100;
 /// The step in which time passes while something is waited for.
 const STEP: Duration = Duration::from_millis(1);
 
@@ -189,6 +191,19 @@ impl Cluster {
     /// The newest map of a node.
     pub(crate) fn map(&self, node: NodeId) -> &NodeMap {
         self.maps.get(&node).unwrap_or_else(|| panic!("node {node} has no map"))
+    }
+
+    /// A node's process ends: its peers lose their links, and its angel tells them. Goes on until the others
+    /// have a map of a view in which it is not in sync.
+    pub(crate) fn lose(&mut self, node: NodeId) {
+        self.modules.retain(|address, _| address.node != node);
+        let peers = || MEMBERS.iter().map(|(peer, _)| *peer).filter(move |peer| *peer != node);
+        let is_over = |cluster: &Self| peers().all(|peer| !cluster.map(peer).view.is_in_sync(node));
+        for peer in peers() {
+            self.give(Address::membership(peer), Input::LinkDown { node });
+            self.give(Address::membership(peer), Input::ProcessExited { node, start: u64::from(node.0) });
+        }
+        self.await_that("the next view", is_over);
     }
 
     // ---- time -------------------------------------------------------------------------------------------------------
@@ -367,7 +382,9 @@ impl Cluster {
         }
         for event in events {
             self.log.push_back(format!("{from}: {}", event.message));
-            self.log.truncate(100);
+            if self.log.len() > LOG_LINES {
+                self.log.pop_front();
+            }
         }
         for request in disk_requests {
             if let Some(disk) = self.disks.get_mut(&from.node) {

@@ -1,10 +1,12 @@
 //! The operations that are counted, each by itself, many times.
 //!
 //! The table is that of sysbench. Its session is with the first worker of node 1. A row is *own* when its primary is on
-//! that worker, and *other* when it is on the first worker of node 2.
+//! that worker. It is *near* when its primary is on the second worker of the node, and *other* when it is on the first
+//! worker of node 2.
 //!
 //! Invariants: an operation is answered without time passing, and everything that follows from it is done before the
-//! next one begins. Each answer is checked. Time passes between operations of different names only.
+//! next one begins. Each answer is checked. Time passes between operations of different names, and in the last ones,
+//! which need it: a DDL statement, a second without work, a view change.
 
 use crate::cluster::{Cluster, Session, Traffic};
 use crate::meter::{allocated, counting_begins, counting_ends};
@@ -24,6 +26,10 @@ const IDS: std::ops::Range<i64> = 10_000..20_000;
 /// The session's node, and its peer.
 const HERE: NodeId = NodeId(1);
 const THERE: NodeId = NodeId(2);
+/// The owners of rows that are own, near and other.
+const OWN: Address = Address::new(HERE, ModuleKind::Ldm, 0);
+const NEAR: Address = Address::new(HERE, ModuleKind::Ldm, 1);
+const OTHER: Address = Address::new(THERE, ModuleKind::Ldm, 0);
 /// The time between operations of different names: for epochs, heartbeats, memory that is used again.
 const REST: Duration = Duration::from_millis(100);
 /// The time in which nobody does anything.
@@ -82,7 +88,7 @@ pub(crate) fn run() -> Vec<Counted> {
     bench.reads();
     bench.scans();
     bench.writes();
-    bench.idle();
+    bench.slow();
     bench.counted
 }
 
@@ -130,10 +136,14 @@ impl Bench {
         let range = self.prepare("SELECT c FROM t WHERE id BETWEEN ? AND ?");
         let bounds = |number| vec![1 + id(number) / 2, 100 + id(number) / 2];
         self.count("range_100", SHORT, &[execute(range, Expected::Rows(100), bounds)]);
-        let own = self.ids_of(HERE, 1..ROWS);
         let locked = self.prepare("SELECT c FROM t WHERE id = ? FOR UPDATE");
-        let of_own = move |number: usize| vec![own[number % own.len()]];
-        self.count("locked_read_own", SHORT, &[execute(locked, Expected::Rows(1), of_own)]);
+        for (name, owner) in
+            [("locked_read_own", OWN), ("locked_read_near", NEAR), ("locked_read_other", OTHER)]
+        {
+            let ids = self.ids_of(owner, 1..ROWS);
+            let each = move |number: usize| vec![ids[number % ids.len()]];
+            self.count(name, SHORT, &[execute(locked, Expected::Rows(1), each)]);
+        }
     }
 
     /// Each visits all rows.
@@ -155,11 +165,12 @@ impl Bench {
         let insert = self.prepare(insert);
         let update = self.prepare("UPDATE t SET c = 'changed' WHERE id = ?");
         let delete = self.prepare("DELETE FROM t WHERE id = ?");
-        for (node, names) in [
-            (HERE, ["insert_own", "update_own", "delete_own"]),
-            (THERE, ["insert_other", "update_other", "delete_other"]),
+        for (owner, names) in [
+            (OWN, ["insert_own", "update_own", "delete_own"]),
+            (NEAR, ["insert_near", "update_near", "delete_near"]),
+            (OTHER, ["insert_other", "update_other", "delete_other"]),
         ] {
-            let fresh = self.ids_of(node, IDS);
+            let fresh = self.ids_of(owner, IDS);
             for (name, statement) in names.into_iter().zip([insert, update, delete]) {
                 let each = |number: usize| vec![fresh[number]];
                 self.count(name, SHORT, &[execute(statement, Expected::Affected(1), each)]);
@@ -189,10 +200,22 @@ impl Bench {
         self.count("write_only", SHORT, &transaction);
     }
 
-    /// A second in which no client does anything: heartbeats, epochs, leases.
-    fn idle(&mut self) {
+    /// Operations that take time, so that heartbeats and epochs are among them. The last one loses a node.
+    fn slow(&mut self) {
+        self.cluster.pass_time(REST);
+        self.count_run("create_table", 1, |bench| {
+            bench.statement("CREATE TABLE u (id INT NOT NULL PRIMARY KEY, k INT NOT NULL, KEY (k))");
+            bench.cluster.release_held();
+        });
         self.cluster.pass_time(IDLE);
         self.count_run("idle_second", 1, |bench| bench.cluster.pass_time(IDLE));
+        // It ends with a write that the lost node would have decided.
+        let id = self.ids_of(OTHER, 1..ROWS)[0];
+        self.count_run("view_change", 1, |bench| {
+            bench.cluster.lose(THERE);
+            bench.statement(&format!("UPDATE t SET k = k + 1 WHERE id = {id}"));
+            bench.cluster.release_held();
+        });
     }
 
     // ---- counting ---------------------------------------------------------------------------------------------------
@@ -243,12 +266,11 @@ impl Bench {
         }
     }
 
-    /// The ids whose row is led by the first worker of a node.
-    fn ids_of(&self, node: NodeId, ids: std::ops::Range<i64>) -> Vec<i64> {
+    /// The ids whose rows have this owner.
+    fn ids_of(&self, owner: Address, ids: std::ops::Range<i64>) -> Vec<i64> {
         let map = self.cluster.map(HERE);
         let table = map.schema.table("counts", "t").and_then(|table| map.table(table.id));
         let Some(table) = table else { panic!("there is no table") };
-        let owner = Address::new(node, ModuleKind::Ldm, 0);
         let is_there = |id: &i64| {
             let mut key = Vec::new();
             table.primary_key.encode_values(&[ValueRef::Int(*id)], &mut key);
