@@ -13,6 +13,7 @@
 mod arguments;
 mod benchmark;
 mod cluster;
+mod counts;
 mod failover;
 mod peers;
 mod powerloss;
@@ -60,6 +61,14 @@ const COMMANDS: &[(&str, &str)] = &[
            --exhaustive NAME|all      everything that can happen in a small world [--states N]
            --walk                     drawn schedules of worlds too large to try everything [--seeds N] [--first M]
            --points                   every signal, with everything that can go wrong with it
+",
+    ),
+    (
+        "counts",
+        "  counts                              instructions, allocations, signals, bytes and wakes of single operations, beside
+                                      docs/counts.toml: what rose fails
+         --accept                     writes what was counted to docs/counts.toml
+         --release                    prints the counts of the build that users run, and compares nothing
 ",
     ),
     (
@@ -142,6 +151,7 @@ fn run(command: &str, mut arguments: Arguments) -> Result<(), Failure> {
         "suites" => suites::command(&workspace, arguments),
         "tidy" => tidy::command(&workspace, arguments),
         "simulate" => simulate::command(&workspace, arguments),
+        "counts" => counts::command(&workspace, arguments),
         "sysbench" => sysbench::command(&workspace, arguments),
         "soak" => soak::command(&workspace, arguments),
         "failover" => failover::command(&workspace, arguments),

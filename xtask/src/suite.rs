@@ -16,6 +16,7 @@ mod tpc;
 
 use crate::arguments::Arguments;
 use crate::cluster::{Cluster, Links, Shape, sql, test_binary};
+use crate::counts;
 use crate::peers::{self, RedoSync};
 use crate::processes::{Failure, Profile, Server, Workspace, between, capture, output_of, run};
 use crate::sysbench::{Campaign, create_database};
@@ -50,6 +51,11 @@ const STEPS: &[(&str, &str, Step)] = &[
     ("clippy", "no warnings in any target", clippy),
     ("tidy", "the rules of the house", tidy_step),
     ("unit", "unit tests, transcripts and simulation seeds", unit),
+    (
+        "counts",
+        "no operation costs more instructions, allocations, signals or bytes than was accepted",
+        counts_step,
+    ),
     ("mutants", "the simulator catches every deliberate protocol bug", mutants),
     ("build", "the binary, as the tests start it", build),
     ("first-session", "the mariadb client writes on one data node and reads on the other", first_session),
@@ -232,6 +238,10 @@ fn unit(workspace: &Workspace) -> Result<Passed, Failure> {
     test.args(["test", "--quiet", "--workspace", "--no-fail-fast", "--profile", Profile::Simulation.name()]);
     run(&mut test, CARGO_LIMIT)?;
     Ok(Passed::Done)
+}
+
+fn counts_step(workspace: &Workspace) -> Result<Passed, Failure> {
+    Ok(counts::step(workspace)?.map_or(Passed::Done, Passed::Skipped))
 }
 
 /// The feature changes `transaction`, `membership` and what is above them: that much is built a second time.

@@ -38,6 +38,7 @@ pub(crate) enum Tool {
     /// A library, not a program.
     Galera,
     Ip,
+    Valgrind,
 }
 
 impl Tool {
@@ -51,6 +52,7 @@ impl Tool {
             Self::Python => "python3",
             Self::Galera => "libgalera_smm.so",
             Self::Ip => "ip",
+            Self::Valgrind => "valgrind",
         }
     }
 
@@ -63,6 +65,7 @@ impl Tool {
             Self::Python => "python3",
             Self::Galera => "galera-4",
             Self::Ip => "iproute2",
+            Self::Valgrind => "valgrind",
         }
     }
 
