@@ -13,6 +13,13 @@ DatabaseFeatures.supports_foreign_keys = False
 DatabaseFeatures.can_introspect_foreign_keys = False
 DatabaseFeatures.supports_json_field = False
 DatabaseFeatures.supports_expression_indexes = False
+# Those of the connections' character set: Django names utf8mb3's, which are errors beside utf8mb4 in MySQL, too.
+DatabaseFeatures.test_collations = {
+    "ci": "utf8mb4_general_ci",
+    "non_default": "utf8mb4_esperanto_ci",
+    "swedish_ci": "utf8mb4_swedish_ci",
+    "virtual": "utf8mb4_esperanto_ci",
+}
 
 
 def database(name):

@@ -1,4 +1,4 @@
-"""What SQLAlchemy's suite leaves out of its tables and tests, as LatsDB lacks it yet: foreign keys, temporary tables, JSON."""
+"""What SQLAlchemy's suite leaves out of its tables and tests, as LatsDB lacks it yet: foreign keys, JSON."""
 
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.schema import ForeignKeyConstraint
@@ -11,6 +11,6 @@ def without(constraint, compiler, **options):
     return None
 
 
-ABSENT = ["temporary_tables", "temp_table_reflection", "temp_table_names", "has_temp_table", "json_type"]
+ABSENT = ["json_type"]
 for name in ABSENT:
     setattr(DefaultRequirements, name, property(lambda self: exclusions.closed()))

@@ -129,12 +129,14 @@ pub(crate) enum Named {
     Constraint,
 }
 
-/// Refuses names that are empty, end with a space, hold a NUL, or are longer than 64 characters.
+/// Refuses names that are empty, end with a space, hold a NUL, or are longer than 64 characters. Constraints may have
+/// names that end with a space.
 pub(crate) fn check_name(name: &str, of: Named) -> Result<(), SqlError> {
     if name.chars().count() > NAME_CHARACTERS_MAX {
         return Err(name_too_long(name));
     }
-    if name.is_empty() || name.ends_with(' ') || name.contains('\0') {
+    let has_wrong_end = name.ends_with(' ') && of != Named::Constraint;
+    if name.is_empty() || has_wrong_end || name.contains('\0') {
         return Err(match of {
             Named::Database => wrong_database_name(name),
             Named::Table => wrong_table_name(name),

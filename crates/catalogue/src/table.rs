@@ -254,7 +254,8 @@ fn add_primary_key(definition: &mut TableDefinition, request: &CreateTable) -> R
     Ok(())
 }
 
-fn add_row_id(definition: &mut TableDefinition) {
+/// The hidden key of a table without a primary key.
+pub(crate) fn add_row_id(definition: &mut TableDefinition) {
     let column = ColumnIndex(u16::try_from(definition.columns.len()).unwrap_or(u16::MAX));
     definition.columns.push(ColumnDefinition {
         name: ROW_ID.to_owned(),

@@ -12,8 +12,8 @@ use expression::{Context, Expression};
 use protocol::SqlError;
 use query::{TableAccessInfo, check_row};
 use types::{
-    ColumnDefinition, ColumnIndex, DefaultValue, SqlType, StoreMode, Value, ValueRef, format_number,
-    implicit_default,
+    ColumnDefinition, ColumnIndex, DefaultValue, IntegerWidth, SqlType, StoreMode, Value, ValueRef,
+    format_number, implicit_default,
 };
 
 /// The tables, and for each column of the new one the column of the old one that has its values.
@@ -21,6 +21,8 @@ pub struct CopiedRows<'a> {
     pub from: &'a TableAccessInfo,
     pub to: &'a TableAccessInfo,
     pub columns: &'a [Option<ColumnIndex>],
+    /// New columns that draw values number the rows, above this number.
+    pub at_least: u64,
 }
 
 impl CopiedRows<'_> {
@@ -33,6 +35,9 @@ impl CopiedRows<'_> {
             match self.columns.get(position).copied().flatten() {
                 _ if column.is_generated() => {}
                 Some(source) => values[position] = self.value(number, row, (source, column), context)?,
+                None if column.default == DefaultValue::AutoIncrement => {
+                    values[position] = self.drawn(number, column, context)?;
+                }
                 None => match default_of(column, context) {
                     Some(value) => values[position] = value,
                     None => late.push(position),
@@ -46,6 +51,13 @@ impl CopiedRows<'_> {
         generate(self.to, number, mode, &mut values, context)?;
         check_row(&self.to.checks, &values, context)?;
         Ok(encode_row(self.to, &values)?)
+    }
+
+    /// The value that a row gets in a new column with AUTO_INCREMENT, or as its hidden key.
+    fn drawn(&self, number: u64, column: &ColumnDefinition, context: &Context<'_>) -> Result<Value, Failure> {
+        let drawn = SqlType::Integer { width: IntegerWidth::Big, unsigned: true };
+        let value = Value::UInt(number.saturating_add(self.at_least));
+        store_in_column(number, value, &drawn, column, StoreMode::Strict, context)
     }
 
     /// A column's value in another column.

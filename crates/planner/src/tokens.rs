@@ -25,7 +25,7 @@ pub(crate) fn parser_tokens(text: &str, modes: TextModes) -> Result<(Vec<TokenWi
     loop {
         let raw = lexer.next_token().map_err(|error| syntax_error(text, error.offset))?;
         if raw.kind == TokenKind::End {
-            return Ok((with_table_statements(tokens), markers));
+            return Ok((with_locks_of_one_table(with_table_statements(tokens)), markers));
         }
         if raw.is(Symbol::Semicolon) {
             is_ended = true;
@@ -75,6 +75,61 @@ fn with_table_statements(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         }
     }
     written
+}
+
+/// `FOR UPDATE OF a, b NOWAIT` is `FOR UPDATE OF a NOWAIT FOR UPDATE OF b NOWAIT`: the parser crate's clause has one
+/// table.
+fn with_locks_of_one_table(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    if !tokens.iter().any(|token| is_one_of(token, &["OF"])) {
+        return tokens;
+    }
+    let mut written = Vec::with_capacity(tokens.len() + 8);
+    let mut position = 0;
+    while let Some(token) = tokens.get(position) {
+        let behind = &tokens[position..];
+        let names = if is_lock_of(behind) { table_names(&behind[3..]) } else { Vec::new() };
+        if names.len() < 2 {
+            written.push(token.clone());
+            position += 1;
+            continue;
+        }
+        // The names, and the commas between them.
+        let end = 3 + names.iter().map(|name| name.len() + 1).sum::<usize>() - 1;
+        let wait = match behind.get(end) {
+            Some(token) if is_one_of(token, &["NOWAIT"]) => 1,
+            Some(token) if is_one_of(token, &["SKIP"]) => 2,
+            _ => 0,
+        };
+        let wait = &behind[end..behind.len().min(end + wait)];
+        for name in &names {
+            written.extend([&behind[..3], *name, wait].concat());
+        }
+        position += end + wait.len();
+    }
+    written
+}
+
+fn is_lock_of(tokens: &[TokenWithSpan]) -> bool {
+    let is = |position: usize, words: &[&str]| tokens.get(position).is_some_and(|at| is_one_of(at, words));
+    is(0, &["FOR"]) && is(1, &["UPDATE", "SHARE"]) && is(2, &["OF"])
+}
+
+/// The tokens of each name of a list that comes first.
+fn table_names(tokens: &[TokenWithSpan]) -> Vec<&[TokenWithSpan]> {
+    let is_name =
+        |position: usize| matches!(tokens.get(position).map(|token| &token.token), Some(Token::Word(_)));
+    let is = |position: usize, symbol: &Token| tokens.get(position).is_some_and(|at| at.token == *symbol);
+    let (mut names, mut start) = (Vec::new(), 0);
+    while is_name(start) {
+        let is_qualified = is(start + 1, &Token::Period) && is_name(start + 2);
+        let end = start + if is_qualified { 3 } else { 1 };
+        names.push(&tokens[start..end]);
+        if !is(end, &Token::Comma) {
+            break;
+        }
+        start = end + 1;
+    }
+    names
 }
 
 /// Takes `INTO @a, @b` out of a SELECT and gives the names. It stands behind the items or at the end, in no parentheses

@@ -206,7 +206,12 @@ impl CopyRun {
         if found.rows.is_empty() && pump == Pump::End {
             return Ok(Progress::Done(self.finish(cx)));
         }
-        let copied = CopiedRows { from: &self.from, to: &self.to, columns: &self.altered.columns };
+        let copied = CopiedRows {
+            from: &self.from,
+            to: &self.to,
+            columns: &self.altered.columns,
+            at_least: self.altered.to.first.saturating_sub(1),
+        };
         let context = self.altered.context.evaluation();
         let mut set = WriteSet::default();
         let mut rows = Vec::with_capacity(found.rows.len());

@@ -21,7 +21,7 @@ from checks import Checks, connect, equal, fails_with, options, rows, run
 from columns import ids_below_zero, numbers_keep_their_digits, zero_dates
 from connecting import modes_of_sessions, variables_of_the_cluster, what_programs_send
 from prepared import Prepared
-from tables import (changes_through_views, rules_for_rows, tables_from_queries, tables_from_tables_that_change, views_on_other_nodes,
+from tables import (changes_through_views, rows_that_are_numbered, rules_for_rows, tables_from_queries, tables_from_tables_that_change, views_on_other_nodes,
                     windows_in_views)
 
 DATABASE = "client_test"
@@ -427,6 +427,7 @@ def main():
         changes_through_views,
         windows_in_views,
         rules_for_rows,
+        rows_that_are_numbered,
         views_on_other_nodes,
     ]:
         checks.run(check.__name__.replace("_", " "), check, session)

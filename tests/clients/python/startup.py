@@ -3,7 +3,7 @@
     python3 startup.py --write-port 3306 --read-port 3307
 
 The statements are in startup.sql, by program. A statement that ends in ` -- NUMBER` is refused with that error, as MySQL does or
-for want of a subquery. Each program has a connection and a database of its own. What answers contain is checked elsewhere.
+for want of something that LatsDB lacks. Each program has a connection and a database of its own. What answers contain is checked elsewhere.
 """
 
 import os

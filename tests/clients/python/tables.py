@@ -202,3 +202,28 @@ def views_on_other_nodes(session):
     equal(rows(session.reader, "SELECT b FROM v_far WHERE id = 1"), ((14,),))
     run(session.writer, "DROP VIEW v_far")
     fails_with(1146, lambda: rows(session.reader, "SELECT * FROM v_far"))
+
+
+def rows_that_are_numbered(session):
+    """ALTER TABLE numbers rows that get a column with AUTO_INCREMENT, and takes primary keys away; temporary tables do as others."""
+    connection = session.another()
+    for kind in ("", "TEMPORARY "):
+        run(connection, "DROP TABLE IF EXISTS numbered")
+        run(connection, f"CREATE {kind}TABLE numbered (a INT PRIMARY KEY, b VARCHAR(9), KEY (b))")
+        run(connection, "INSERT INTO numbered VALUES (30, 'x'), (10, 'y'), (20, 'x')")
+        fails_with(1075, lambda: run(connection, "ALTER TABLE numbered ADD COLUMN id INT AUTO_INCREMENT"))
+        run(connection, "ALTER TABLE numbered ADD COLUMN id INT AUTO_INCREMENT UNIQUE FIRST")
+        equal(rows(connection, "SELECT id, a FROM numbered ORDER BY id"), ((1, 10), (2, 20), (3, 30)), kind)
+        run(connection, "ALTER TABLE numbered DROP PRIMARY KEY")
+        # The same key twice, and each index and its rows are there.
+        run(connection, "INSERT INTO numbered (a, b) VALUES (10, 'x'), (40, 'z')")
+        equal(rows(connection, "SELECT a, b FROM numbered WHERE b = 'x' ORDER BY a"), ((10, "x"), (20, "x"), (30, "x")), kind)
+        equal(rows(connection, "SELECT COUNT(*), COUNT(DISTINCT id), MIN(id) FROM numbered"), ((5, 5, 1),), kind)
+        equal(run(connection, "DELETE FROM numbered WHERE a = 10"), 2, kind)
+        fails_with(1091, lambda: run(connection, "ALTER TABLE numbered DROP PRIMARY KEY"))
+        fails_with(1068, lambda: run(connection, "ALTER TABLE numbered ADD PRIMARY KEY (a), ADD PRIMARY KEY (b)"))
+        run(connection, "ALTER TABLE numbered DROP COLUMN id, ADD COLUMN k BIGINT AUTO_INCREMENT PRIMARY KEY, AUTO_INCREMENT = 50")
+        run(connection, "INSERT INTO numbered (a, b) VALUES (50, 'w')")
+        equal(rows(connection, "SELECT COUNT(*), COUNT(DISTINCT k) FROM numbered WHERE k >= 50"), ((4, 4),), kind)
+    run(connection, "DROP TABLE numbered")
+    connection.close()

@@ -28,13 +28,10 @@ impl Change<'_> {
     }
 
     pub(super) fn add_column(&mut self, spec: &ColumnSpec) -> Result<(), SqlError> {
-        if spec.auto_increment {
-            return Err(SqlError::unsupported("ALTER TABLE … ADD COLUMN … AUTO_INCREMENT"));
-        }
+        // Rows that are there get numbers, in the order of their keys.
+        self.rewrites |= spec.auto_increment;
         table::add_column(&mut self.after, spec)?;
-        self.origins
-            .push(ColumnIndex(u16::try_from(self.before.columns.len() + self.new_count).unwrap_or(u16::MAX)));
-        self.new_count += 1;
+        self.note_new_column();
         let is_visible = |column: &&ColumnDefinition| !column.flags.hidden;
         let visible = self.after.columns.iter().take_while(is_visible).count();
         let last = self.after.columns.len() - 1;
@@ -51,6 +48,13 @@ impl Change<'_> {
             });
         }
         Ok(())
+    }
+
+    /// The last column of the new table is one that the old table does not have.
+    pub(super) fn note_new_column(&mut self) {
+        self.origins
+            .push(ColumnIndex(u16::try_from(self.before.columns.len() + self.new_count).unwrap_or(u16::MAX)));
+        self.new_count += 1;
     }
 
     pub(super) fn rename_column(&mut self, from: &str, to: &str) -> Result<(), SqlError> {

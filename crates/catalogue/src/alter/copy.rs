@@ -110,7 +110,8 @@ impl Change<'_> {
     /// The table as it will be, and how its rows come there.
     pub(super) fn rewritten(mut self, ids: &mut TableIds) -> Result<Rewritten, SqlError> {
         if !self.after.has_primary_key() {
-            return Err(SqlError::unsupported("ALTER TABLE … DROP PRIMARY KEY without another one"));
+            table::add_row_id(&mut self.after);
+            self.note_new_column();
         }
         key::check_auto_increment(&self.after)?;
         key::sort(&mut self.after);

@@ -197,7 +197,10 @@ impl Binder<'_> {
             }
             Expr::Function(function) => self.function(function, place),
             Expr::Tuple(_) => Err(one_column()),
-            Expr::Subquery(query) => self.scalar_subquery(query, place),
+            Expr::Subquery(query) => match place.items.and_then(|items| items.of_subquery(query)) {
+                Some(item) => self.substitute(item),
+                None => self.scalar_subquery(query, place),
+            },
             Expr::Exists { subquery, negated } => self.exists(subquery, *negated, place),
             Expr::InSubquery { expr, subquery, negated } => {
                 self.any_of_subquery(expr, Comparison::Equal, subquery, *negated, place)
@@ -246,7 +249,7 @@ impl Binder<'_> {
     /// A select item in the place of its name.
     fn item_named(
         &mut self,
-        item: &NamedItem,
+        item: &NamedItem<'_>,
         ident: &Ident,
         place: &Place<'_>,
     ) -> Result<Expression, SqlError> {

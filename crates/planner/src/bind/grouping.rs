@@ -275,7 +275,7 @@ impl Binder<'_> {
         &mut self,
         items: &[Expr],
         scope: &Scope,
-        select: &[NamedItem],
+        select: &[NamedItem<'_>],
         has_aggregate: impl Fn(&Expression) -> bool,
         is_rolled_up: bool,
     ) -> Result<Vec<Expression>, SqlError> {
@@ -318,7 +318,7 @@ pub(crate) fn ordinal(item: &Expr) -> Option<&str> {
 /// The item of the select list that an ordinal of `clause` means; they count from 1.
 pub(crate) fn select_item<'a>(
     digits: &str,
-    select: &'a [NamedItem],
+    select: &'a [NamedItem<'a>],
     clause: Clause,
 ) -> Result<&'a Expression, SqlError> {
     let position = digits.parse::<usize>().ok().and_then(|ordinal| ordinal.checked_sub(1));

@@ -10,10 +10,11 @@ use super::Clause;
 use super::scope::{Scope, ambiguous_column, same_name};
 use expression::{ColumnSlot, Expression};
 use protocol::SqlError;
+use sqlparser::ast::Query;
 
 /// A select item as other clauses see it.
 #[derive(Clone, Debug)]
-pub(crate) struct NamedItem {
+pub(crate) struct NamedItem<'q> {
     pub(crate) name: String,
     /// In the mixed space.
     pub(crate) expression: Expression,
@@ -21,6 +22,8 @@ pub(crate) struct NamedItem {
     pub(crate) column: Option<ColumnSlot>,
     /// The name is an alias.
     pub(crate) is_alias: bool,
+    /// The scalar subquery that it is: the same one in another clause is this item.
+    pub(crate) subquery: Option<&'q Query>,
 }
 
 /// Whether items or the columns of FROM are asked first.
@@ -39,7 +42,7 @@ pub(crate) enum NameOrder {
 /// The items that names may mean.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NamedItems<'a> {
-    pub(crate) items: &'a [NamedItem],
+    pub(crate) items: &'a [NamedItem<'a>],
     pub(crate) order: NameOrder,
 }
 
@@ -50,8 +53,8 @@ impl<'a> NamedItems<'a> {
         name: &str,
         scope: &Scope,
         clause: Clause,
-    ) -> Result<Option<&'a NamedItem>, SqlError> {
-        let mut found: Option<&NamedItem> = None;
+    ) -> Result<Option<&'a NamedItem<'a>>, SqlError> {
+        let mut found: Option<&NamedItem<'_>> = None;
         for item in self.items.iter().filter(|item| same_name(&item.name, name)) {
             if item.column.is_none() {
                 return Ok(Some(item));
@@ -62,30 +65,41 @@ impl<'a> NamedItems<'a> {
             return Ok(found);
         }
         // The name of a column behind its alias.
-        let is_own = |item: &&NamedItem| column_name(item, scope).is_some_and(|own| same_name(own, name));
+        let is_own = |item: &&NamedItem<'_>| column_name(item, scope).is_some_and(|own| same_name(own, name));
         for item in self.items.iter().filter(is_own) {
             found = only(found, item, name, clause)?;
         }
         Ok(found)
     }
 
+    /// The item that is this scalar subquery.
+    pub(crate) fn of_subquery(&self, query: &Query) -> Option<&'a Expression> {
+        let found = self.items.iter().find(|item| item.subquery.is_some_and(|own| own == query));
+        found.map(|item| &item.expression)
+    }
+
     /// Whether a column may be named here.
     pub(crate) fn permits(&self, column: &Expression) -> bool {
-        let is_column = |item: &NamedItem| item.column.is_some() && item.column == column.as_column();
+        let is_column = |item: &NamedItem<'_>| item.column.is_some() && item.column == column.as_column();
         self.order != NameOrder::ItemsOnly || self.items.iter().any(is_column)
     }
 }
 
 /// The items that HAVING sees: a column of GROUP BY hides what differs from it.
-pub(crate) fn items_of_having(items: &[NamedItem], group_by: &[Expression], scope: &Scope) -> Vec<NamedItem> {
+pub(crate) fn items_of_having<'q>(
+    items: &[NamedItem<'q>],
+    group_by: &[Expression],
+    scope: &Scope,
+) -> Vec<NamedItem<'q>> {
     let grouped = group_by.iter().filter_map(|expression| {
         let slot = expression.as_column()?;
         let (table, column) = scope.table_of(slot)?;
         let name = table.definition.column_at(column).name.clone();
-        Some(NamedItem { name, expression: expression.clone(), column: Some(slot), is_alias: false })
+        let expression = expression.clone();
+        Some(NamedItem { name, expression, column: Some(slot), is_alias: false, subquery: None })
     });
-    let grouped: Vec<NamedItem> = grouped.collect();
-    let is_hidden = |item: &NamedItem| {
+    let grouped: Vec<NamedItem<'_>> = grouped.collect();
+    let is_hidden = |item: &NamedItem<'_>| {
         grouped.iter().any(|group| same_name(&group.name, &item.name) && group.column != item.column)
     };
     let seen = items.iter().filter(|item| !is_hidden(item)).cloned();
@@ -93,18 +107,18 @@ pub(crate) fn items_of_having(items: &[NamedItem], group_by: &[Expression], scop
 }
 
 fn only<'a>(
-    found: Option<&'a NamedItem>,
-    item: &'a NamedItem,
+    found: Option<&'a NamedItem<'a>>,
+    item: &'a NamedItem<'a>,
     name: &str,
     clause: Clause,
-) -> Result<Option<&'a NamedItem>, SqlError> {
+) -> Result<Option<&'a NamedItem<'a>>, SqlError> {
     match found {
         Some(found) if found.column != item.column => Err(ambiguous_column(&[], name, clause)),
         found => Ok(found.or(Some(item))),
     }
 }
 
-fn column_name<'s>(item: &NamedItem, scope: &'s Scope) -> Option<&'s str> {
+fn column_name<'s>(item: &NamedItem<'_>, scope: &'s Scope) -> Option<&'s str> {
     let (table, column) = scope.table_of(item.column?)?;
     Some(table.definition.column_at(column).name.as_str())
 }

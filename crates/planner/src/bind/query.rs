@@ -278,14 +278,14 @@ impl Binder<'_> {
     ) -> Result<BoundQuery, SqlError> {
         let table = query_table("", &set.names, &columns, 0);
         let width = set.names.len();
-        let items: Vec<NamedItem> = set
+        let items: Vec<NamedItem<'_>> = set
             .names
             .iter()
             .zip(table.definition.visible_columns())
             .map(|(name, (column, _))| {
                 let expression = table.expression(column);
                 let column = expression.as_column();
-                NamedItem { name: name.clone(), expression, column, is_alias: false }
+                NamedItem { name: name.clone(), expression, column, is_alias: false, subquery: None }
             })
             .collect();
         let scope = Scope { tables: vec![table], visible: Vec::new() };

@@ -25,7 +25,7 @@ use protocol::SqlError;
 use protocol::program::{LockMode, LockWait};
 use sqlparser::ast::{
     Distinct, Expr, GroupByExpr, GroupByWithModifier, LimitClause, LockClause, LockType, NonBlock,
-    ObjectNamePart, OrderByExpr, OrderByOptions, OrderBySort, Select, SelectFlavor, SelectItem,
+    ObjectNamePart, OrderByExpr, OrderByOptions, OrderBySort, Query, Select, SelectFlavor, SelectItem,
     SelectItemQualifiedWildcardKind, TableFactor, TableWithJoins, Value as AstValue,
     WildcardAdditionalOptions,
 };
@@ -33,20 +33,21 @@ use std::sync::Arc;
 use types::{ColumnIndex, TableKind};
 
 /// A select item.
-struct Item {
+struct Item<'q> {
     /// In the mixed space.
     expression: Expression,
     column: ResultColumn,
     /// The column of FROM that it is.
     slot: Option<ColumnSlot>,
     has_alias: bool,
+    subquery: Option<&'q Query>,
 }
 
-impl Item {
-    fn named(&self) -> NamedItem {
-        let name = self.column.name.clone();
-        let column = self.slot;
-        NamedItem { name, expression: self.expression.clone(), column, is_alias: self.has_alias }
+impl<'q> Item<'q> {
+    fn named(&self) -> NamedItem<'q> {
+        let (name, column) = (self.column.name.clone(), self.slot);
+        let (expression, subquery) = (self.expression.clone(), self.subquery);
+        NamedItem { name, expression, column, is_alias: self.has_alias, subquery }
     }
 }
 
@@ -222,7 +223,7 @@ impl Binder<'_> {
         let mut aggregates = Aggregates { first_slot, ..Aggregates::default() };
         let texts = item_texts(self.text.get(parts.start..).unwrap_or_default(), self.context.modes);
         let mut items = self.items(&parts.select.projection, &texts, scope, &mut aggregates)?;
-        let named: Vec<NamedItem> = items.iter().map(Item::named).collect();
+        let named: Vec<NamedItem<'_>> = items.iter().map(Item::named).collect();
         let volatile_place = std::mem::replace(&mut self.volatile.place, VolatilePlace::Restless);
         let is_aggregate = |expression: &Expression| uses_slot_from(expression, first_slot);
         let group_by = self.group_by(grouped, scope, &named, is_aggregate, is_rolled_up)?;
@@ -321,13 +322,13 @@ impl Binder<'_> {
         }
     }
 
-    fn items(
+    fn items<'q>(
         &mut self,
-        projection: &[SelectItem],
+        projection: &'q [SelectItem],
         texts: &[&str],
         scope: &Scope,
         aggregates: &mut Aggregates,
-    ) -> Result<Vec<Item>, SqlError> {
+    ) -> Result<Vec<Item<'q>>, SqlError> {
         if projection.len() > SELECT_ITEM_COUNT_MAX {
             return Err(SqlError::new(1117, "Too many columns"));
         }
@@ -393,7 +394,7 @@ impl Binder<'_> {
     }
 
     /// A column that `*` stands for.
-    fn column_item(&mut self, table: &ScopeTable, index: ColumnIndex) -> Result<Item, SqlError> {
+    fn column_item<'q>(&mut self, table: &ScopeTable, index: ColumnIndex) -> Result<Item<'q>, SqlError> {
         if table.is_table || table.is_view {
             let uses = self.reads_of(&table.definition);
             uses.reads_all = true;
@@ -404,17 +405,17 @@ impl Binder<'_> {
         let mut column = computed_column(name, expression.sql_type.clone(), expression.nullable);
         describe_origin(&mut column, table, index);
         let slot = expression.as_column();
-        Ok(Item { expression: self.padded(expression)?, column, slot, has_alias: false })
+        Ok(Item { expression: self.padded(expression)?, column, slot, has_alias: false, subquery: None })
     }
 
-    fn item(
+    fn item<'q>(
         &mut self,
-        expr: &Expr,
+        expr: &'q Expr,
         name: String,
         alias: Option<String>,
         scope: &Scope,
         aggregates: &mut Aggregates,
-    ) -> Result<Item, SqlError> {
+    ) -> Result<Item<'q>, SqlError> {
         let mut place = Place::new(scope, Clause::FieldList);
         place.aggregates = Some(aggregates);
         place.windows = WindowPlace::Allowed;
@@ -448,7 +449,8 @@ impl Binder<'_> {
             describe_origin(&mut column, table, index);
         }
         let slot = expression.as_column().filter(|slot| scope.table_of(*slot).is_some());
-        Ok(Item { expression: self.padded(expression)?, column, slot, has_alias: alias.is_some() })
+        let subquery = if let Expr::Subquery(query) = named { Some(&**query) } else { None };
+        Ok(Item { expression: self.padded(expression)?, column, slot, has_alias: alias.is_some(), subquery })
     }
 
     /// ORDER BY items: ordinals, aliases, columns, expressions. Constants order nothing.
@@ -457,7 +459,7 @@ impl Binder<'_> {
         items: &[OrderByExpr],
         scope: &Scope,
         aggregates: &mut Aggregates,
-        select: &[NamedItem],
+        select: &[NamedItem<'_>],
     ) -> Result<Vec<SortKey>, SqlError> {
         if items.len() > super::ITEM_COUNT_MAX {
             return Err(SqlError::new(1117, "Too many columns"));

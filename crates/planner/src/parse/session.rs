@@ -267,12 +267,27 @@ fn flush(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
         let Some((_, option)) = OPTIONS.iter().find(|(words, _)| cursor.take_words(words)) else {
             return Err(cursor.unexpected());
         };
-        if *option == FlushOption::Tables && !cursor.at_end() && *cursor.peek() != Token::Comma {
-            return Err(SqlError::unsupported("FLUSH TABLES with tables or locks"));
+        if *option == FlushOption::Tables {
+            flushed_tables(cursor)?;
         }
         Ok(*option)
     })?;
     Ok(Statement::Flush(options))
+}
+
+/// The tables of FLUSH TABLES, which need not be there. Nothing is kept of any table, so there is nothing to flush.
+fn flushed_tables(cursor: &mut Cursor<'_>) -> Result<(), SqlError> {
+    if cursor.at_end() || *cursor.peek() == Token::Comma {
+        return Ok(());
+    }
+    let is_lock = |cursor: &Cursor<'_>| cursor.are_words("WITH READ LOCK") || cursor.are_words("FOR EXPORT");
+    if !is_lock(cursor) {
+        cursor.list(Cursor::table_name)?;
+    }
+    if is_lock(cursor) {
+        return Err(SqlError::unsupported("FLUSH TABLES with locks"));
+    }
+    Ok(())
 }
 
 fn maintenance(cursor: &mut Cursor<'_>, operation: TableMaintenance) -> Result<Statement, SqlError> {

@@ -179,7 +179,12 @@ impl CopyRun {
     }
 
     fn insert(&mut self, locked: &[KeyedRow], cx: &mut Cx<'_>) -> Result<Option<Progress>, Failure> {
-        let copied = CopiedRows { from: &self.from, to: &self.to, columns: &self.task.columns };
+        let copied = CopiedRows {
+            from: &self.from,
+            to: &self.to,
+            columns: &self.task.columns,
+            at_least: self.task.at_least,
+        };
         let context = self.task.context.evaluation();
         let mut set = WriteSet::default();
         let mut rows = Vec::with_capacity(locked.len());

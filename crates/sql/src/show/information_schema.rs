@@ -44,6 +44,7 @@ pub(super) const TABLES: &[Layout] = &[
         columns: PROCESS_LIST,
         origin: Origin::Asked(InfoTable::Processes, Respondents::AllNodes),
     },
+    empty(NAME, "PROFILING", PROFILING),
     empty(NAME, "REFERENTIAL_CONSTRAINTS", REFERENTIAL_CONSTRAINTS),
     made("ROLE_COLUMN_GRANTS", ROLE_COLUMN_GRANTS, grants::role_column_grants),
     empty(NAME, "ROLE_ROUTINE_GRANTS", ROLE_ROUTINE_GRANTS),
@@ -295,6 +296,27 @@ pub(super) const PROCESS_LIST: &[Column] = &[
     column("TIME", Kind::Int),
     nullable("STATE", Kind::Text(64)),
     nullable("INFO", Kind::LongText(BlobSize::Long)),
+];
+
+const PROFILING: &[Column] = &[
+    column("QUERY_ID", Kind::Int),
+    column("SEQ", Kind::Int),
+    column("STATE", Kind::Text(30)),
+    column("DURATION", Kind::Seconds),
+    nullable("CPU_USER", Kind::Seconds),
+    nullable("CPU_SYSTEM", Kind::Seconds),
+    nullable("CONTEXT_VOLUNTARY", Kind::Int),
+    nullable("CONTEXT_INVOLUNTARY", Kind::Int),
+    nullable("BLOCK_OPS_IN", Kind::Int),
+    nullable("BLOCK_OPS_OUT", Kind::Int),
+    nullable("MESSAGES_SENT", Kind::Int),
+    nullable("MESSAGES_RECEIVED", Kind::Int),
+    nullable("PAGE_FAULTS_MAJOR", Kind::Int),
+    nullable("PAGE_FAULTS_MINOR", Kind::Int),
+    nullable("SWAPS", Kind::Int),
+    nullable("SOURCE_FUNCTION", Kind::Text(30)),
+    nullable("SOURCE_FILE", Kind::Text(20)),
+    nullable("SOURCE_LINE", Kind::Int),
 ];
 
 const REFERENTIAL_CONSTRAINTS: &[Column] = &[

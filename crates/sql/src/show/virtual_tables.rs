@@ -30,6 +30,8 @@ pub(super) enum Kind {
     BigInt,
     /// BIGINT UNSIGNED.
     UnsignedBigInt,
+    /// DECIMAL(9,6): seconds.
+    Seconds,
     /// TIMESTAMP.
     Timestamp,
     /// DATETIME.
@@ -50,6 +52,7 @@ impl Kind {
             | Kind::UnsignedInt
             | Kind::BigInt
             | Kind::UnsignedBigInt
+            | Kind::Seconds
             | Kind::Timestamp
             | Kind::DateTime => self.sql_type(),
         }
@@ -66,6 +69,7 @@ impl Kind {
             Kind::UnsignedInt => integer(IntegerWidth::Normal, true),
             Kind::BigInt => integer(IntegerWidth::Big, false),
             Kind::UnsignedBigInt => integer(IntegerWidth::Big, true),
+            Kind::Seconds => SqlType::Decimal { precision: 9, scale: 6, unsigned: false },
             Kind::Timestamp => SqlType::Timestamp { fraction: 0 },
             Kind::DateTime => SqlType::DateTime { fraction: 0 },
         }

@@ -44,6 +44,16 @@ fn names_are_generated_taken_once_and_follow_the_table() {
     assert_eq!(names(&like), ["t_chk_1", "t_chk_2", "t_chk_3"]);
 }
 
+/// MySQL takes such names for constraints, but not for tables, columns and keys.
+#[test]
+fn names_may_end_with_a_space() {
+    let mut world = World::with_item();
+    world.run(&alter("item", vec![add(Some("positive "), 2)])).expect("added");
+    assert_eq!(names(world.item()), ["positive "]);
+    let empty = alter("item", vec![add(Some(""), 2)]);
+    check(world.run(&empty), "1280 Incorrect index name ''");
+}
+
 #[test]
 fn constraints_come_with_a_copy_and_go_in_one_version() {
     let mut world = World::with_item();

@@ -167,8 +167,36 @@ fn tables_get_primary_keys_and_keep_row_ids() {
     );
     let other = vec![AlterAction::DropPrimaryKey, AlterAction::AddIndex(primary(&["a"]))];
     assert_eq!(copied(&mut world, "t", other), "copy 104@4 into 105 [0 1 2]");
-    let error = world.run(&alter("t", vec![AlterAction::DropPrimaryKey])).expect_err("row ids are not drawn");
-    assert_eq!(error.code, 1235);
+    let line = copied(&mut world, "t", vec![AlterAction::DropPrimaryKey]);
+    assert_eq!(line, "copy 105@4 into 106 [0 1 2 -]", "rows get ids");
+    let table = world.schema.table("shop", "t").expect("the table").clone();
+    assert!(table.has_hidden_row_id() && table.has_sequence());
+    check(
+        world.run(&alter("t", vec![AlterAction::DropPrimaryKey])),
+        "1091 Can't DROP 'PRIMARY'; check that column/key exists",
+    );
+}
+
+#[test]
+fn rows_are_numbered_in_a_new_column() {
+    let mut world = World::with_item();
+    world.run(&create("t", vec![ColumnSpec::new("a", INT)], vec![])).expect("a table");
+    let auto = ColumnSpec { auto_increment: true, ..not_null("id", INT) };
+    let alone = vec![AlterAction::AddColumn(auto.clone())];
+    check(
+        world.run(&alter("t", alone)),
+        "1075 Incorrect table definition; there can be only one auto column and it must be defined as a key",
+    );
+    let with_key = vec![
+        AlterAction::AddColumn(auto.clone()),
+        AlterAction::MoveColumn { column: "id".into(), after: None },
+        AlterAction::AddIndex(primary(&["id"])),
+    ];
+    assert_eq!(copied(&mut world, "t", with_key), "copy 102@3 into 103 [- 0]");
+    let table = world.schema.table("shop", "t").expect("the table").clone();
+    assert!(!table.has_hidden_row_id() && table.has_sequence());
+    let dropped = vec![AlterAction::DropColumn { name: "id".into() }];
+    assert_eq!(copied(&mut world, "t", dropped), "copy 103@4 into 104 [1 -]", "the key goes with its column");
 }
 
 #[test]
