@@ -139,14 +139,7 @@ impl Binder<'_> {
             Expr::Like { negated, any: false, expr, pattern, escape_char } => {
                 self.like(expr, pattern, escape_char.as_deref(), *negated, place)
             }
-            Expr::RLike { negated, expr, pattern, regexp: _ } => {
-                let arguments = vec![self.full(expr, place)?, self.full(pattern, place)?];
-                let matches = self.call("REGEXP_LIKE", arguments)?;
-                if !*negated {
-                    return Ok(matches);
-                }
-                self.typed(Expression::unary(UnaryOperator::Not, matches))
-            }
+            Expr::RLike { negated, expr, pattern, regexp: _ } => self.rlike(expr, pattern, *negated, place),
             Expr::Case { case_token: _, end_token: _, operand, conditions, else_result } => {
                 self.case(operand.as_deref(), conditions, else_result.as_deref(), place)
             }
@@ -218,6 +211,18 @@ impl Binder<'_> {
             Expr::Interval(_) => Err(SqlError::unsupported("INTERVAL outside of date arithmetic")),
             other => Err(SqlError::unsupported(&format!("expression {other}"))),
         }
+    }
+
+    fn rlike(
+        &mut self,
+        expr: &Expr,
+        pattern: &Expr,
+        negated: bool,
+        place: &mut Place<'_>,
+    ) -> Result<Expression, SqlError> {
+        let arguments = vec![self.full(expr, place)?, self.full(pattern, place)?];
+        let matches = self.call("REGEXP_LIKE", arguments)?;
+        if negated { self.typed(Expression::unary(UnaryOperator::Not, matches)) } else { Ok(matches) }
     }
 
     fn identifier(&mut self, ident: &Ident, place: &mut Place<'_>) -> Result<Expression, SqlError> {
