@@ -394,7 +394,9 @@ impl Kept {
             .into_iter()
             .filter(|promise| !there.contains(&promise.name) && !self.lost.contains(&promise.name))
             .collect();
-        let has_to_be_there = |promise: &&Promise| promise.is_durable || promise.acknowledged_at > stopped_at;
+        // What was on its way when the cluster stopped is heard a little later.
+        let has_to_be_there =
+            |promise: &&Promise| promise.is_durable || promise.acknowledged_at > stopped_at + SIGNAL_NS;
         if let Some(broken) = lost.iter().find(has_to_be_there) {
             return Err(format!("{broken:?} is lost after the stop at {stopped_at}"));
         }

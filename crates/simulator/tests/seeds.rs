@@ -1,6 +1,7 @@
 //! A bounded number of seeds in every test run; long campaigns are run by `cargo xtask simulate`.
 
 use simulator::{Outcome, Scenario, run};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Seeds of the ordinary test run.
 const SEEDS: u64 = 200;
@@ -20,6 +21,13 @@ const BAD_DISKS: u64 = 16;
 /// Lines of a failed run that are shown.
 const LINES: usize = 400;
 
+/// The worlds of one process share the periods after which memory is used again (`memory::quiescence`): a run depends on
+/// its seed only while no other one is beside it.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Runs a seed of a kind, and says how to run it again if it fails. `None` if the kind has no such seed.
 fn passes(kind: &str, seed: u64) -> Option<Outcome> {
     let scenario = Scenario::of_kind(kind, seed)?;
@@ -31,6 +39,7 @@ fn passes(kind: &str, seed: u64) -> Option<Outcome> {
 
 #[test]
 fn seeds_pass() {
+    let _alone = alone();
     for seed in 0..SEEDS {
         assert!(passes("any", seed).is_some());
     }
@@ -39,6 +48,7 @@ fn seeds_pass() {
 /// Primaries that stood still while others took over, and do not know it.
 #[test]
 fn paused_primaries_answer_nothing() {
+    let _alone = alone();
     let paused = (0..40).filter_map(|seed| passes("paused", seed)).count();
     assert!(paused > 10, "{paused} clusters were paused");
 }
@@ -46,6 +56,7 @@ fn paused_primaries_answer_nothing() {
 /// A revoked privilege is permitted nowhere once REVOKE is acknowledged, whatever happens to the cluster.
 #[test]
 fn a_revoke_counts_at_every_node() {
+    let _alone = alone();
     for seed in 0..30 {
         assert!(passes("granted", seed).is_some());
     }
@@ -54,6 +65,7 @@ fn a_revoke_counts_at_every_node() {
 /// SKIP LOCKED, LOCK TABLES and GET_LOCK keep clients of all nodes apart.
 #[test]
 fn locks_keep_others_out() {
+    let _alone = alone();
     for seed in 0..40 {
         assert!(passes("locked", seed).is_some());
     }
@@ -62,6 +74,7 @@ fn locks_keep_others_out() {
 /// A data node hangs while its heartbeats go on: it has to leave, and all clients go on within a bound.
 #[test]
 fn nodes_that_hang_have_to_leave() {
+    let _alone = alone();
     let mut left = 0;
     for seed in 0..12 {
         let Some(outcome) = passes("hung", seed) else { continue };
@@ -74,6 +87,7 @@ fn nodes_that_hang_have_to_leave() {
 /// acknowledged is lost.
 #[test]
 fn lost_voters_are_recovered_from() {
+    let _alone = alone();
     let mut recovered = 0;
     for seed in 0..24 {
         let Some(outcome) = passes("lost-voters", seed) else { continue };
@@ -86,6 +100,7 @@ fn lost_voters_are_recovered_from() {
 /// and for no others.
 #[test]
 fn ddl_waits_for_users_of_its_own_tables_and_gives_way() {
+    let _alone = alone();
     let (mut held, mut gave_way) = (0, 0);
     for seed in 0..30 {
         let Some(outcome) = passes("held", seed) else { continue };
@@ -99,6 +114,7 @@ fn ddl_waits_for_users_of_its_own_tables_and_gives_way() {
 /// so small that only checkpoints keep them within their space.
 #[test]
 fn a_full_stop_loses_nothing_that_was_flushed() {
+    let _alone = alone();
     let mut counts = [("promises", 0), ("figures", 0), ("log trimmed", 0), ("disks restored aside", 0)];
     for seed in 0..FULL_STOPS {
         let outcome = simulator::full_stop::run_full_stop_seed(seed, LINES);
@@ -113,6 +129,7 @@ fn a_full_stop_loses_nothing_that_was_flushed() {
 /// All disks of a replica group are lost: the cluster waits for an operator, and goes on without those rows.
 #[test]
 fn rows_are_given_up_by_an_order_only() {
+    let _alone = alone();
     let mut given_up = 0;
     for seed in 0..DATA_LOSSES {
         let outcome = simulator::full_stop::run_data_loss_seed(seed, LINES);
@@ -125,6 +142,7 @@ fn rows_are_given_up_by_an_order_only() {
 /// A node whose disk is the last that counts joins, and the others are lost meanwhile.
 #[test]
 fn the_last_disk_counts_while_its_node_joins() {
+    let _alone = alone();
     use simulator::returning::{Known, run_last_disk_seed};
     for seed in 0..RETURNS {
         for known in [Known::NoMore, Known::More] {
@@ -137,6 +155,7 @@ fn the_last_disk_counts_while_its_node_joins() {
 /// Nodes are lost one at a time and come back with the rows of their disks: what they lack is found by comparing.
 #[test]
 fn nodes_that_come_back_are_brought_up_to_date() {
+    let _alone = alone();
     for seed in 0..RETURNS {
         let outcome = simulator::returning::run_return_seed(seed, LINES);
         assert_eq!(outcome.failure, None, "return {seed}\n{}", outcome.tail);
@@ -147,6 +166,7 @@ fn nodes_that_come_back_are_brought_up_to_date() {
 /// nothing is lost that was promised, and its node comes back.
 #[test]
 fn a_bad_disk_costs_nothing_that_was_promised() {
+    let _alone = alone();
     let kinds = [
         "disk failed",
         "change went astray",
