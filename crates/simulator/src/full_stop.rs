@@ -394,7 +394,7 @@ impl Kept {
             .into_iter()
             .filter(|promise| !there.contains(&promise.name) && !self.lost.contains(&promise.name))
             .collect();
-        // What was on its way when the cluster stopped is heard a little later.
+        // An answer that was on its way when the cluster stopped is heard a little later.
         let has_to_be_there =
             |promise: &&Promise| promise.is_durable || promise.acknowledged_at > stopped_at + SIGNAL_NS;
         if let Some(broken) = lost.iter().find(has_to_be_there) {

@@ -21,8 +21,8 @@ const BAD_DISKS: u64 = 16;
 /// Lines of a failed run that are shown.
 const LINES: usize = 400;
 
-/// The worlds of one process share the periods after which memory is used again (`memory::quiescence`): a run depends on
-/// its seed only while no other one is beside it.
+/// The worlds of one process share the periods after which memory is used again (`memory::quiescence`). A run depends
+/// on its seed only while no other one is beside it.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
