@@ -1,4 +1,5 @@
 //! A bounded number of seeds in every test run; long campaigns are run by `cargo xtask simulate`.
+#![expect(clippy::disallowed_types, reason = "tests of one process take turns")]
 
 use simulator::{Outcome, Scenario, run};
 use std::sync::{Mutex, MutexGuard, PoisonError};
