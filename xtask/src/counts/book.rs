@@ -61,7 +61,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Of an operation that ran so many times while it was counted.
+    /// No counts yet, for an operation that ran so many times while it was counted.
     pub(super) fn new(name: &str, times: u64) -> Self {
         Self { name: name.to_owned(), times, values: BTreeMap::new() }
     }
