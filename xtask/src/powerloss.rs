@@ -2,9 +2,9 @@
 //! again on the same directory; round after round.
 //!
 //! `tests/clients/python/powerloss.py` writes rows that tell afterwards what is missing, and checks them. sysbench
-//! writes beside it. Then `latsdb check` compares replicas, and indexes with rows. Rounds take turns: sessions ask for
-//! nothing, sessions ask for durability `epoch`, tables do. The loss under `memory` is compared with what
-//! `ndbinfo.durability` said before the end.
+//! writes beside it. Then `latsdb check` compares replicas, and indexes with rows. Rounds take turns: nobody asks for
+//! anything, sessions ask for durability `epoch`, config.ini asks for `fsync`, tables ask for `epoch`. The loss under
+//! `memory` is compared with what `ndbinfo.durability` said before the end.
 //!
 //! With `--damage` the log or the checkpoints of one node are damaged before the cluster starts again (`damage`).
 //!
@@ -50,7 +50,8 @@ const DATA_NODES_PER_GROUP: u16 = 2;
 const FIRST_DATA_NODE: u16 = 2;
 
 /// The ways to ask for durability, in turn.
-const DURABILITIES: [&str; 3] = ["table", "memory", "epoch"];
+const DURABILITIES: [&str; 4] = ["table", "memory", "epoch", "fsync"];
+const FSYNC: &str = "Durability=fsync\n";
 
 /// A campaign.
 #[derive(Clone, Debug)]
@@ -105,7 +106,7 @@ impl Campaign {
         let mut cluster = Cluster::start(workspace, binary, "powerloss", &shape)?;
         let told = workspace.scratch("powerloss-clients")?;
         for round in 1..=self.rounds {
-            let durability = DURABILITIES[round as usize % DURABILITIES.len()];
+            let durability = durability_of(round);
             let file = told.join(format!("told-{round}.txt"));
             let mut writers = clients(workspace, "write", &cluster, &file, durability)?;
             let mut writers =
@@ -128,6 +129,7 @@ impl Campaign {
                 let done = damage::inflict(&directory.join(format!("node{node}")), draw_wide())?;
                 println!("round {round}: of node {node} {done}");
             }
+            configure(&directory.join("cluster.ini"), durability_of(round + 1))?;
             let begun = Instant::now();
             cluster = Cluster::start_again(workspace, binary, "powerloss", &shape)?;
             let back = begun.elapsed();
@@ -172,6 +174,25 @@ impl Campaign {
         let mut command = load.command("run", &pressure)?;
         Server::start(&mut command, "sysbench", &folder.join(format!("sysbench-{round}.log"))).map(Some)
     }
+}
+
+/// What a round asks for; a cluster is made for the first.
+fn durability_of(round: u32) -> &'static str {
+    DURABILITIES[round as usize % DURABILITIES.len()]
+}
+
+/// Only config.ini can ask for `fsync`.
+fn configure(config: &Path, durability: &str) -> Result<(), Failure> {
+    let text = fs::read_to_string(config).map_err(Failure::while_doing(config.display()))?;
+    let section = "[ndbd default]\n";
+    let mut text = text.replace(FSYNC, "");
+    if durability == "fsync" {
+        text = text.replacen(section, &format!("{section}{FSYNC}"), 1);
+        if !text.contains(FSYNC) {
+            return Err(Failure::new(format!("{}: there is no {section}", config.display())));
+        }
+    }
+    fs::write(config, text).map_err(Failure::while_doing(config.display()))
 }
 
 fn clients(

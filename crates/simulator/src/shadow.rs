@@ -31,7 +31,7 @@ use types::{Epoch, Incarnation, NodeId, SlotId, TableId};
 /// The name of every simulated cluster.
 const CLUSTER: &str = "simulated";
 /// Virtual milliseconds between two looks, at most.
-const PAUSE_MS: u64 = 400;
+const PAUSE_MS: u64 = 1_500;
 /// All slots but that of the system tables are loaded by one loader.
 const SHARES: Shares = Shares { ldms: 1, replicas: 1 };
 

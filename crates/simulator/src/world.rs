@@ -13,6 +13,7 @@
 
 mod faults;
 mod points;
+mod readers;
 
 use crate::client::Client;
 use crate::disk::Disk;
@@ -42,6 +43,7 @@ use faults::Faults;
 pub use faults::{CHOKED_AFTER_MS, Disruption};
 use points::{Fate, Points};
 pub use points::{FaultPoint, HAND_OVER_SIGNALS, SIGNALS, STEPS, Step};
+use readers::Readers;
 
 /// 2026-01-01 00:00:00 UTC: when virtual time begins, in microseconds.
 const WALL_START_US: u64 = 1_767_225_600_000_000;
@@ -110,6 +112,8 @@ enum Item {
 /// A module with its queue.
 struct Slot {
     module: NodeModule,
+    /// Its deadline, as it was after its last input.
+    deadline: Option<Instant>,
     queue: VecDeque<Item>,
     outputs: Outputs<Shared>,
     receive: BTreeMap<ConnectionId, ReceiveBuffer>,
@@ -250,6 +254,7 @@ pub struct World {
     /// How often each node was started.
     lives: BTreeMap<NodeId, u32>,
     faults: Faults,
+    readers: Readers,
     /// Nodes that were asked to stop, and live; and all that ever were.
     stopping: BTreeSet<NodeId>,
     stopped: BTreeSet<NodeId>,
@@ -257,6 +262,8 @@ pub struct World {
     pub injected: BTreeMap<&'static str, u64>,
     points: Points,
     steps: u64,
+    /// Modules with work; kept only for its memory.
+    runnable: Vec<Address>,
     /// A module's suspicion of another: here none is broken.
     pub suspicion: Option<String>,
 }
@@ -285,11 +292,13 @@ impl World {
             },
             lives: BTreeMap::new(),
             faults: Faults::default(),
+            readers: Readers::new(seed),
             stopping: BTreeSet::new(),
             stopped: BTreeSet::new(),
             injected: BTreeMap::new(),
             points: Points::default(),
             steps: 0,
+            runnable: Vec::new(),
             suspicion: None,
             shape,
         };
@@ -560,6 +569,7 @@ impl World {
             self.prng.fill(&mut seed);
             let queue = VecDeque::from([Item::Input(Input::Start { seed })]);
             let slot = Slot {
+                deadline: module.deadline(),
                 module,
                 queue,
                 outputs: Outputs::default(),
@@ -619,14 +629,18 @@ impl World {
     /// Does one thing. False if nothing can ever happen again.
     pub fn step(&mut self) -> bool {
         self.steps += 1;
+        self.readers.step();
         self.deliver_due();
-        let runnable = self.runnable();
-        if runnable.is_empty() {
-            return self.jump();
+        let mut runnable = std::mem::take(&mut self.runnable);
+        runnable.clear();
+        self.find_runnable(&mut runnable);
+        let has_work = !runnable.is_empty();
+        if has_work {
+            let address = runnable[self.prng.index(runnable.len())];
+            self.run_module(address);
         }
-        let address = runnable[self.prng.index(runnable.len())];
-        self.run_module(address);
-        true
+        self.runnable = runnable;
+        has_work || self.jump()
     }
 
     /// Steps until `done`, or until a number of virtual milliseconds have passed: then false.
@@ -644,16 +658,16 @@ impl World {
         false
     }
 
-    fn runnable(&self) -> Vec<Address> {
-        let slots = self.nodes.values().flat_map(|node| {
+    fn find_runnable(&self, found: &mut Vec<Address>) {
+        for node in self.nodes.values() {
             let now = node.clock.at(self.now);
-            let has_work = move |slot: &Slot| {
-                !slot.queue.is_empty() || slot.module.deadline().is_some_and(|at| at <= now)
-            };
-            let is_awake = |module: &Address| self.faults.pause_of(*module) <= self.now;
-            node.slots.iter().filter(move |(address, slot)| has_work(slot) && is_awake(address))
-        });
-        slots.map(|(address, _)| *address).collect()
+            for (address, slot) in &node.slots {
+                let has_work = !slot.queue.is_empty() || slot.deadline.is_some_and(|at| at <= now);
+                if has_work && self.faults.pause_of(*address) <= self.now {
+                    found.push(*address);
+                }
+            }
+        }
     }
 
     /// Nobody has work: time goes on to whatever comes next.
@@ -661,7 +675,7 @@ impl World {
         let delivery = self.deliveries.peek().map(|Reverse(timed)| timed.at);
         // A module that stands still has its work to do when it goes on.
         let next = |id: &Address, clock: Clock, slot: &Slot| {
-            let due = if slot.queue.is_empty() { clock.shows(slot.module.deadline()?) } else { self.now };
+            let due = if slot.queue.is_empty() { clock.shows(slot.deadline?) } else { self.now };
             Some(due.max(self.faults.pause_of(*id)))
         };
         let slots = self
@@ -703,6 +717,7 @@ impl World {
             None => slot.module.handle(now, Input::Deadline, &mut budget, &mut slot.outputs),
             Some(item) => feed(slot, now, item, &mut budget),
         }
+        slot.deadline = slot.module.deadline();
         self.take_outputs(address);
     }
 

@@ -9,8 +9,8 @@ each table that was made meanwhile, and for each figure of `ndbinfo.durability`.
 
 `check` reads all of it again, at every port. A transaction is there as a whole or not at all, and so are all before it of the same
 writer. What a surviving transaction has read has survived, and so has every table. With durability `epoch` everything acknowledged is
-there; so it is with `table`, where sessions say nothing and the tables ask. With `memory` no more is lost than each of the figures
-said: neither for longer nor more bytes.
+there; so it is with `fsync`, where config.ini asks, and with `table`, where sessions say nothing and the tables ask. With `memory` no
+more is lost than each of the figures said: neither for longer nor more bytes.
 """
 
 import argparse
@@ -225,7 +225,7 @@ def main():
     parser.add_argument("action", choices=["write", "check"])
     parser.add_argument("--ports", type=lambda text: [int(port) for port in text.split(",")], required=True)
     parser.add_argument("--told", required=True)
-    parser.add_argument("--durability", choices=["memory", "epoch", "table"], required=True)
+    parser.add_argument("--durability", choices=["memory", "epoch", "fsync", "table"], required=True)
     chosen = parser.parse_args()
     sys.exit(0 if (write if chosen.action == "write" else check)(chosen) else 1)
 
