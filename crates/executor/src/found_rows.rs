@@ -14,6 +14,7 @@
 
 use crate::cx::Cx;
 use crate::locked_reader::LockBatch;
+use crate::mutants::{self, Mutant};
 use crate::outcome::{Failure, Progress};
 use crate::row::UNCHARGED_MAX;
 use crate::row_buffer::{KeepSink, RowAt, RowBuffer};
@@ -204,7 +205,14 @@ impl FoundRows {
 
     /// Asks for the next locks of a table. When all rows of all tables are locked, it is done or reads again.
     fn lock(&mut self, tables: &[&FoundTable], number: usize, cx: &mut Cx<'_>) -> Result<(), Failure> {
-        let Some(run) = self.tables.get_mut(number) else {
+        if mutants::is(Mutant::StaleRowsTaken) {
+            self.is_stale = false;
+        }
+        let mut table_count = self.tables.len();
+        if mutants::is(Mutant::OneTableLocked) {
+            table_count = table_count.min(1);
+        }
+        let Some(run) = self.tables[..table_count].get_mut(number) else {
             self.stage = if self.is_stale {
                 Stage::Pause(cx.retry_at(&mut self.attempts, "rows change while they are read")?)
             } else {
@@ -256,7 +264,13 @@ impl FoundRows {
     /// Forgets what was read, and begins anew; locks stay.
     fn read_again(&mut self, query: &SelectPlan, cx: &mut Cx<'_>) -> Result<(), Failure> {
         cx.statement.volatile.as_ref().inspect(|volatile| volatile.variables().restart());
-        self.rows.clear();
+        let mut keeps_rows = false;
+        if mutants::is(Mutant::OldRowsKept) {
+            keeps_rows = true;
+        }
+        if !keeps_rows {
+            self.rows.clear();
+        }
         self.is_stale = false;
         for run in &mut self.tables {
             run.found.clear();

@@ -47,6 +47,7 @@ pub mod locked_reader;
 mod measure;
 mod memo;
 pub mod modify;
+pub mod mutants;
 mod outcome;
 pub mod row;
 mod row_buffer;

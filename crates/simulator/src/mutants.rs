@@ -11,7 +11,8 @@
 //! [`KNOWN`] is where the last campaign found it first. A change of the protocol moves seeds: then the bug is looked
 //! for again, and the campaign prints the new table.
 //!
-//! Deliberately not here: what the bugs are (`mutants` of `transaction`, `membership`, `node`, `durability`).
+//! Deliberately not here: what the bugs are (`mutants` of `transaction`, `membership`, `node`, `executor`,
+//! `durability`).
 
 use crate::control::run_control_seed;
 use crate::detect::run_detect_seed;
@@ -42,6 +43,8 @@ pub enum WorldKind {
     Held,
     /// Clusters without their management node for a while (`Scenario::outage`).
     Outage,
+    /// Clusters whose clients read and change several tables in a statement (`Scenario::joined`).
+    Joined,
     /// Clusters whose data nodes hang while their heartbeats go on (`Scenario::hung`).
     Hung,
     /// Clusters with an account whose privilege comes and goes (`Scenario::granted`).
@@ -65,6 +68,8 @@ pub enum Bug {
     Membership(membership::mutants::Mutant),
     /// Of what all modules of a node share, and of its `main`.
     Node(node::mutants::Mutant),
+    /// A bug of statements over several tables.
+    Executor(executor::mutants::Mutant),
     /// A bug of the redo log. All of them have tests in its crate.
     Durability(durability::mutants::Mutant),
 }
@@ -165,7 +170,9 @@ impl Bug {
         let transaction = transaction::mutants::ALL.into_iter().map(Self::Transaction);
         let node = node::mutants::ALL.into_iter().map(Self::Node);
         let durability = durability::mutants::ALL.into_iter().map(Self::Durability);
-        transaction.chain(membership.map(Self::Membership)).chain(node).chain(durability).collect()
+        let executor = executor::mutants::ALL.into_iter().map(Self::Executor);
+        let membership = membership.map(Self::Membership);
+        transaction.chain(membership).chain(node).chain(executor).chain(durability).collect()
     }
 
     /// Its name.
@@ -175,6 +182,7 @@ impl Bug {
             Self::Transaction(mutant) => format!("{mutant:?}"),
             Self::Membership(mutant) => format!("{mutant:?}"),
             Self::Node(mutant) => format!("{mutant:?}"),
+            Self::Executor(mutant) => format!("{mutant:?}"),
             Self::Durability(mutant) => format!("{mutant:?}"),
         }
     }
@@ -190,6 +198,7 @@ impl Bug {
             }
             Self::Membership(mutant) => mutant.place().is_some_and(|(_, catch)| catch == Catch::Directed),
             Self::Node(mutant) => node::mutants::DIRECTED.contains(&mutant),
+            Self::Executor(_) => false,
             Self::Durability(_) => true,
         }
     }
@@ -215,6 +224,7 @@ impl Bug {
             Self::Transaction(transaction::mutants::Mutant::JoinerRefuses) => &[WorldKind::Scant],
             Self::Node(node::mutants::Mutant::StepWaitsForNobody) => &[WorldKind::Held],
             Self::Node(node::mutants::Mutant::RevokeNotAwaited) => &[WorldKind::Granted],
+            Self::Executor(_) => &[WorldKind::Joined],
             Self::Durability(_) => &[],
             Self::Transaction(_) | Self::Node(_) => &[
                 WorldKind::Walk,
@@ -246,6 +256,7 @@ impl Bug {
             Self::Transaction(mutant) => transaction::mutants::activate(is_planted.then_some(mutant)),
             Self::Membership(mutant) => membership::mutants::activate(is_planted.then_some(mutant)),
             Self::Node(mutant) => node::mutants::activate(is_planted.then_some(mutant)),
+            Self::Executor(mutant) => executor::mutants::activate(is_planted.then_some(mutant)),
             Self::Durability(mutant) => durability::mutants::activate(is_planted.then_some(mutant)),
         }
     }
@@ -271,6 +282,7 @@ fn failure_of(world: WorldKind, seed: u64) -> Option<String> {
         WorldKind::Cluster => run(&Scenario::from_seed(seed), 0).failure,
         WorldKind::Paused => Scenario::paused(seed).and_then(|scenario| run(&scenario, 0).failure),
         WorldKind::Held => run(&Scenario::held(seed), 0).failure,
+        WorldKind::Joined => run(&Scenario::joined(seed), 0).failure,
         WorldKind::Isolated => run(&Scenario::isolated(seed), 0).failure,
         WorldKind::Hung => run(&Scenario::hung(seed), 0).failure,
         WorldKind::Outage => run(&Scenario::outage(seed), 0).failure,

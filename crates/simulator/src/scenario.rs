@@ -99,6 +99,8 @@ pub struct Extras {
     pub name_readers: u64,
     /// Clients of an account whose privilege comes and goes; 0: it does not.
     pub limited: u64,
+    /// Clients whose statements read and change several tables.
+    pub joiners: u64,
     /// A client kills statements and connections.
     pub killer: bool,
     /// A client sits on locks, and others wait for a second at most.

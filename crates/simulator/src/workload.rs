@@ -8,6 +8,7 @@
 //! - `flips`: a table that changes its name while it is read, an account whose privilege comes and goes while it runs
 //!   statements.
 //! - `disturbance`: clients that kill others' statements and connections, or hold locks for long.
+//! - `joins`: joins, and changes of several tables, of heads and their parts: each total is the sum of its parts.
 //! - `locks`: clients that keep each other out, by SKIP LOCKED, LOCK TABLES and GET_LOCK.
 //! - `holders`: transactions that stay open for long while the schema changes.
 //! - `promises`: rows and tables whose commits are to survive a stop of all nodes, or may be lost for a while.
@@ -17,6 +18,7 @@ pub mod bank;
 pub mod disturbance;
 pub mod flips;
 pub mod holders;
+pub mod joins;
 pub mod lists;
 pub mod locks;
 pub mod numbers;

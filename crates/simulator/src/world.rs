@@ -1032,6 +1032,10 @@ impl World {
                         self.enqueue(Address::membership(at), Input::LinkUp { node });
                     }
                 }
+                // It may have lived and ended since this start was drawn.
+                Delivery::Start(node) if self.quiet_at(node) > self.now => {
+                    self.later(self.quiet_at(node), Delivery::Start(node));
+                }
                 Delivery::Start(node) => self.start_late(node),
                 Delivery::DiskDone { node, start, lane } => self.disk_done(node, start, lane),
                 Delivery::WakeClient(client) if self.clients[client].is_due(timed.at) => {

@@ -63,6 +63,15 @@ fn a_revoke_counts_at_every_node() {
     }
 }
 
+/// Joins find each row once, and changes of several tables are one, whatever happens to the cluster.
+#[test]
+fn joins_and_changes_of_several_tables_are_whole() {
+    let _alone = alone();
+    for seed in 0..40 {
+        assert!(passes("joined", seed).is_some());
+    }
+}
+
 /// SKIP LOCKED, LOCK TABLES and GET_LOCK keep clients of all nodes apart.
 #[test]
 fn locks_keep_others_out() {

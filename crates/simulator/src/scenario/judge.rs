@@ -11,6 +11,7 @@ use crate::workload::bank::{ACCOUNT_COUNT, Bank, FIRST_BALANCE};
 use crate::workload::disturbance::{Killer, Sleeper};
 use crate::workload::flips::{Fact, Flipper, Onlooker};
 use crate::workload::holders::Holder;
+use crate::workload::joins::{Joins, WRONG_TOTALS};
 use crate::workload::lists::Lists;
 use crate::workload::locks::Locker;
 use crate::workload::numbers::Numbers;
@@ -43,6 +44,7 @@ pub(super) fn at_the_end(world: &mut World, scenario: &Scenario, alive: &[NodeId
     check_rows(world, scenario, last)?;
     check_uniques(world, last)?;
     check_numbers(world, scenario, last)?;
+    check_totals(world, scenario, last)?;
     check_locks(world, scenario, last)?;
     check_schema(world, alive)?;
     check_nothing_left(world, scenario)?;
@@ -85,6 +87,7 @@ fn check_scripts(world: &World) -> Result<(), String> {
         .chain(scripts::<SchemaChanger>(world).map(|script| &script.failure))
         .chain(scripts::<RowChanger>(world).map(|script| &script.failure))
         .chain(scripts::<Uniques>(world).map(|script| &script.failure))
+        .chain(scripts::<Joins>(world).map(|script| &script.failure))
         .chain(scripts::<Numbers>(world).map(|script| &script.failure))
         .chain(scripts::<Onlooker>(world).map(|script| &script.failure))
         .chain(scripts::<Flipper>(world).map(|script| &script.failure))
@@ -182,6 +185,18 @@ fn check_numbers(world: &mut World, scenario: &Scenario, node: NodeId) -> Result
     let written: u64 = scripts::<Numbers>(world).map(|script| script.written).sum();
     if count.is_none_or(|count| count < written) {
         return Err(format!("{count:?} numbered rows, {written} were acknowledged"));
+    }
+    Ok(())
+}
+
+/// Each head's total is the sum of its parts.
+fn check_totals(world: &mut World, scenario: &Scenario, node: NodeId) -> Result<(), String> {
+    if scenario.extras.joiners == 0 {
+        return Ok(());
+    }
+    let wrong = run_statements(world, node, vec![WRONG_TOTALS.to_owned()])?;
+    if wrong != vec![vec![Some("0".to_owned())]] {
+        return Err(format!("heads whose total is not the sum of their parts: {wrong:?}"));
     }
     Ok(())
 }

@@ -34,10 +34,11 @@ const CRASHES: [Step; 3] = [Step::CrashBeforeSend, Step::CrashAfterSend, Step::C
 type Kind = fn(u64) -> Option<Scenario>;
 
 /// All kinds, by the names that `cargo xtask simulate --kind` takes.
-pub const KINDS: [(&str, Kind); 12] = [
+pub const KINDS: [(&str, Kind); 13] = [
     ("any", |seed| Some(Scenario::from_seed(seed))),
     ("held", |seed| Some(Scenario::held(seed))),
     ("granted", |seed| Some(Scenario::granted(seed))),
+    ("joined", |seed| Some(Scenario::joined(seed))),
     ("locked", |seed| Some(Scenario::locked(seed))),
     ("paused", Scenario::paused),
     ("struck", |seed| Some(Scenario::struck(seed))),
@@ -76,6 +77,16 @@ impl Scenario {
     pub fn granted(seed: u64) -> Self {
         let mut scenario = Self::from_seed(seed);
         scenario.extras.limited = 2 + seed % 3;
+        scenario
+    }
+
+    /// The cluster of this seed, with clients that read and change several tables in one statement. Its data nodes have
+    /// enough memory for that.
+    #[must_use]
+    pub fn joined(seed: u64) -> Self {
+        let mut scenario = Self::from_seed(seed);
+        scenario.shape.memory = scenario.shape.memory.max(MEMORY_ENOUGH);
+        scenario.extras.joiners = 2 + seed % 3;
         scenario
     }
 

@@ -10,6 +10,7 @@ use crate::workload::bank::Bank;
 use crate::workload::disturbance::{Killer, Sleeper};
 use crate::workload::flips::{Fact, Flipper, Onlooker};
 use crate::workload::holders::Holder;
+use crate::workload::joins::Joins;
 use crate::workload::lists::Lists;
 use crate::workload::locks::Locker;
 use crate::workload::numbers::Numbers;
@@ -306,6 +307,9 @@ impl Scenario {
         for client in 0..extras.lockers {
             scripts.push(Box::new(Locker::new(nodes.to_vec(), client, 20)));
         }
+        for _ in 0..extras.joiners {
+            scripts.push(Box::new(Joins::new(nodes.to_vec(), 40)));
+        }
         for client in 0..extras.limited {
             let node = nodes[usize::try_from(client + self.seed).unwrap_or(0) % nodes.len()];
             scripts.push(Box::new(Onlooker::new(Fact::Privilege, node, 120)));
@@ -342,6 +346,9 @@ impl Scenario {
         }
         if self.extras.numbers > 0 {
             statements.extend(Numbers::setup());
+        }
+        if self.extras.joiners > 0 {
+            statements.extend(Joins::setup());
         }
         if self.extras.limited > 0 {
             statements.extend(Fact::Privilege.setup());

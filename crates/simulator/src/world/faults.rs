@@ -346,17 +346,21 @@ impl World {
         self.deliveries.retain(|Reverse(timed)| !is_lost(timed));
     }
 
-    /// A node starts some time from now, but not before the signals of its earlier life have arrived and everybody
-    /// knows of its end. So links of one pair of nodes never belong to two lives.
+    /// A node starts some time from now.
     pub fn start_later(&mut self, node: NodeId, nanoseconds: u64) {
+        self.later(self.quiet_at(node).max(self.now + nanoseconds), Delivery::Start(node));
+    }
+
+    /// When the signals of a node's earlier life have arrived and everybody knows of its end. A node does not start
+    /// before: links of one pair of nodes never belong to two lives.
+    pub(super) fn quiet_at(&self, node: NodeId) -> u64 {
         let is_of_node = |(from, to): &(Address, Address)| from.node == node || to.node == node;
         let sent = self.streams.iter().filter(|(stream, _)| is_of_node(stream)).map(|(_, at)| *at).max();
         let is_news =
             |delivery: &Delivery| matches!(delivery, Delivery::LinkDown { node: lost, .. } if *lost == node);
         let known = self.deliveries.iter().filter(|Reverse(timed)| is_news(&timed.delivery));
         let known = known.map(|Reverse(timed)| timed.at);
-        let quiet = known.max().max(sent).unwrap_or(0) + 1;
-        self.later(quiet.max(self.now + nanoseconds), Delivery::Start(node));
+        known.max().max(sent).unwrap_or(0) + 1
     }
 
     /// A client's connection breaks, whatever it is doing.
