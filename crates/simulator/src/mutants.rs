@@ -157,6 +157,9 @@ pub const KNOWN: &[(&str, WorldKind, u64)] = &[
     ("RevokeNotAwaited", WorldKind::Granted, 11),
     ("OwnerByOwnLayout", WorldKind::Cluster, 26),
     ("TableLeavesSlot", WorldKind::Cluster, 1),
+    ("StaleRowsTaken", WorldKind::Joined, 0),
+    ("OneTableLocked", WorldKind::Joined, 0),
+    ("OldRowsKept", WorldKind::Joined, 5),
 ];
 
 /// Bugs that nothing catches: `docs/verification.md` would say why.
