@@ -4,8 +4,8 @@
 //! column's values. Each index then gives a candidate: equal in as many leading columns as there are conditions, then a
 //! range in the next. The candidate with the lowest cost is the path, the conjuncts it implies leave the filter.
 //!
-//! There are no statistics yet, so cost is by rank: a whole primary key, a whole unique key, then estimated shares of
-//! the table. An index that only gives the wanted order is used under LIMIT when no condition can use any index.
+//! Cost is by rank: a whole primary key, a whole unique key, then shares of the table that conditions usually leave. If
+//! several ranges stand against each other, the entries of each are asked for where that is known. An index that only gives the wanted order is used under LIMIT when no condition can use any index.
 //!
 //! *Invariants.* A path never misses a row for which WHERE is true, whatever the constants turn out to be. Only
 //! comparisons in the column's own kind and collation are used, see `conditions`. A conjunct leaves the filter only if
@@ -15,7 +15,9 @@ mod candidates;
 mod conditions;
 mod order;
 
+use crate::estimate;
 use crate::plan::{AccessPath, RangeTemplate, ScanDirection, SortKey, TableAccess};
+use crate::statistics::Counts;
 use candidates::Candidate;
 use conditions::{Condition, Form, Interval};
 use expression::{Context, Expression, Node, fold_constants};
@@ -47,6 +49,7 @@ pub(crate) fn access(
     alias: String,
     selection: Option<Expression>,
     wanted: &Wanted<'_>,
+    counts: &mut Counts<'_>,
 ) -> (TableAccess, Option<ScanDirection>) {
     let mut conjuncts: Vec<Expression> = selection.map(Expression::into_conjuncts).unwrap_or_default();
     conjuncts.retain(|conjunct| !is_literally(conjunct, true));
@@ -58,7 +61,7 @@ pub(crate) fn access(
         .enumerate()
         .filter_map(|(position, conjunct)| conditions::condition(position, conjunct, &table))
         .collect();
-    let chosen = choose(&table, &conditions, wanted);
+    let chosen = choose(&table, &conditions, wanted, counts);
     let direction = chosen.direction;
     let keeps_all = match &chosen.path {
         AccessPath::UniqueKeys { .. } => true,
@@ -109,21 +112,37 @@ fn is_of_literals(expression: &Expression) -> bool {
     is_fixed && expression.operands().into_iter().all(is_of_literals)
 }
 
-fn choose(table: &TableDefinition, conditions: &[Condition], wanted: &Wanted<'_>) -> Candidate {
-    let mut best: Option<Candidate> = None;
+fn choose(
+    table: &Arc<TableDefinition>,
+    conditions: &[Condition],
+    wanted: &Wanted<'_>,
+    counts: &mut Counts<'_>,
+) -> Candidate {
+    let mut candidates = Vec::new();
     for index in table.public_indexes() {
         for mut candidate in candidates::of_index(table, index, conditions) {
             candidate.direction = order::direction(table, index, &candidate, wanted.order_by);
-            if candidate.direction.is_some() {
-                // No sort, and LIMIT ends the scan early.
-                candidate.cost *= if wanted.is_limited { 0.3 } else { 0.7 };
-            }
-            if best.as_ref().is_none_or(|best| candidate.cost < best.cost) {
-                best = Some(candidate);
-            }
+            candidates.push(candidate);
         }
     }
-    best.unwrap_or_else(|| scan(table, wanted))
+    if candidates.len() > 1 && candidates.iter().all(Candidate::is_of_ranges) {
+        measure(table, &mut candidates, counts);
+    }
+    for candidate in candidates.iter_mut().filter(|candidate| candidate.direction.is_some()) {
+        // No sort, and LIMIT ends the scan early.
+        candidate.cost *= if wanted.is_limited { 0.3 } else { 0.7 };
+    }
+    let cheapest = candidates.into_iter().min_by(|one, other| one.cost.total_cmp(&other.cost));
+    cheapest.unwrap_or_else(|| scan(table, wanted))
+}
+
+/// Replaces the usual shares by those of the rows that are there.
+fn measure(table: &Arc<TableDefinition>, candidates: &mut [Candidate], counts: &mut Counts<'_>) {
+    let Some(rows) = counts.rows(table).filter(|rows| *rows >= 1.0) else { return };
+    for candidate in candidates {
+        let read = estimate::rows_read(&candidate.path, table, rows, &counts.statistics);
+        candidate.set_share(read / rows);
+    }
 }
 
 /// A scan of everything, by the index that gives the order if a LIMIT makes that worth it, else by the primary key.

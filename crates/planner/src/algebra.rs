@@ -15,6 +15,7 @@ use crate::plan::{
     AccessPath, Apply, Binding, Derived, Grouping, HashForm, HashKey, Join, JoinKind, Lookup, Relation, Scan,
     TableAccess, VirtualRead,
 };
+use crate::statistics::Counts;
 use expression::{ColumnSlot, Comparison, Domain, Expression, Node};
 use protocol::SqlError;
 use std::collections::BTreeSet;
@@ -106,6 +107,8 @@ pub(crate) trait Parameters {
     fn take_back(&mut self, count: usize);
     /// Whether the value of a row stands in it.
     fn is_of_row(&self, parameter: u16) -> bool;
+    /// Counts of rows.
+    fn counts(&mut self) -> Counts<'_>;
     /// The plan reads a virtual table.
     fn add_virtual(&mut self, read: &Arc<VirtualRead>);
 }
@@ -412,7 +415,7 @@ impl Draft {
         match self {
             Draft::One => Ok((Relation::One, vec![ONE_SLOT])),
             Draft::Table { table, alias, first_slot, filter } => {
-                Ok(scan(table, alias, first_slot, filter, used))
+                Ok(scan(table, alias, first_slot, filter, used, &mut parameters.counts()))
             }
             Draft::Query { relation, width, first_slot, filter, .. } => {
                 let layout: Vec<ColumnSlot> = (first_slot..).take(width).map(ColumnSlot).collect();
@@ -646,6 +649,7 @@ fn scan(
     first_slot: u16,
     filter: Vec<Expression>,
     used: &BTreeSet<ColumnSlot>,
+    counts: &mut Counts<'_>,
 ) -> (Relation, Vec<ColumnSlot>) {
     let columns = (0..table.columns.len()).filter_map(|column| u16::try_from(column).ok());
     let mut columns: Vec<ColumnIndex> =
@@ -654,7 +658,7 @@ fn scan(
         columns.extend(table.primary_key().first().map(|part| part.column));
     }
     let layout = columns.iter().map(|column| ColumnSlot(first_slot + column.0)).collect();
-    let access = access_of(table, alias, first_slot, filter);
+    let access = access_of(table, alias, first_slot, filter, counts);
     (Relation::Scan(Arc::new(Scan { access, columns })), layout)
 }
 
@@ -685,10 +689,11 @@ pub(crate) fn access_of(
     alias: String,
     first_slot: u16,
     filter: Vec<Expression>,
+    counts: &mut Counts<'_>,
 ) -> TableAccess {
     let selection = to_columns(filter, first_slot);
     let wanted = Wanted { order_by: &[], is_limited: false, purpose: Purpose::Read };
-    access_path::access(table, alias, selection, &wanted).0
+    access_path::access(table, alias, selection, &wanted, counts).0
 }
 
 /// Conditions over slots of one table as one over its columns.
@@ -787,7 +792,8 @@ fn lookup(
     // Constants may make a longer key, or lead to an index that says nothing of the left row.
     let with_filter = conjuncts.iter().chain(filter).cloned().collect();
     for conditions in [with_filter, conjuncts] {
-        let mut access = access_of(Arc::clone(table), alias.clone(), *first_slot, conditions);
+        let mut access =
+            access_of(Arc::clone(table), alias.clone(), *first_slot, conditions, &mut parameters.counts());
         if is_lookup(&access) {
             // The path need not imply what is asked of the table alone, nor the condition of the join.
             access.filter = to_columns(filter.clone(), *first_slot);

@@ -56,28 +56,38 @@ fn count_of(list: usize) -> f64 {
 
 /// An access to a table of so many rows.
 pub(crate) fn of_access(access: &TableAccess, rows: f64, statistics: &dyn Statistics) -> Estimate {
-    let read = match &access.path {
+    let read = rows_read(&access.path, &access.table, rows, statistics);
+    if matches!(access.path, AccessPath::UniqueKeys { .. }) {
+        // The whole condition is asked again: it says nothing more.
+        return Estimate::all(read);
+    }
+    let share =
+        access.filter.as_ref().map_or(1.0, |filter| filter_share(filter, &access.table, rows, statistics));
+    Estimate { read, given: read * share }
+}
+
+/// Rows that a path through a table of so many rows reads.
+pub(crate) fn rows_read(
+    path: &AccessPath,
+    table: &TableDefinition,
+    rows: f64,
+    statistics: &dyn Statistics,
+) -> f64 {
+    match path {
         AccessPath::Empty => 0.0,
-        AccessPath::PrimaryKeys(keys) => count_of(keys.len()).min(rows),
-        AccessPath::UniqueKeys { keys, .. } => {
-            // The whole condition is asked again: it says nothing more.
-            return Estimate::all(count_of(keys.len()).min(rows));
-        }
+        AccessPath::PrimaryKeys(keys) | AccessPath::UniqueKeys { keys, .. } => count_of(keys.len()).min(rows),
         AccessPath::Ranges { index, ranges } => {
-            let of_range = |range: &RangeTemplate| range_rows(&access.table, *index, range, rows, statistics);
+            let of_range = |range: &RangeTemplate| range_rows(table, *index, range, rows, statistics);
             let has_values =
                 ranges.iter().all(|range| range.expressions().all(|part| is_known(part, statistics)));
             let found = match ranges.iter().any(RangeTemplate::is_whole) {
                 true => Some(rows),
-                false if has_values => statistics.entries_in(&access.table, *index, ranges),
+                false if has_values => statistics.entries_in(table, *index, ranges),
                 false => None,
             };
             found.unwrap_or_else(|| ranges.iter().map(of_range).sum::<f64>()).min(rows)
         }
-    };
-    let share =
-        access.filter.as_ref().map_or(1.0, |filter| filter_share(filter, &access.table, rows, statistics));
-    Estimate { read, given: read * share }
+    }
 }
 
 /// The share of a table's rows that a condition over its columns leaves: by a sample, as far as values are known.

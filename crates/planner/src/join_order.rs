@@ -26,12 +26,11 @@ mod query_cost;
 
 use crate::algebra::{Draft, JoinHint};
 use crate::plan::{JoinKind, SelectPlan};
-use crate::statistics::{Band, Remembered, Statistics};
+use crate::statistics::Counts;
 use cost::{Facts, Step};
 use expression::{ColumnSlot, Expression};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use types::TableDefinition;
 
 /// Units of a cluster: one for each bit of a set.
 const UNITS_MAX: usize = 64;
@@ -44,35 +43,14 @@ const CLEARLY_CHEAPER: f64 = 0.8;
 /// A unit of so few rows may be joined with what it has no condition with.
 const PRODUCT_ROWS_MAX: f64 = 20.0;
 
-/// The counts that an order is chosen by; it keeps the bands of what was asked for.
-pub(crate) struct Counts<'a> {
-    statistics: Remembered<'a>,
-    bands: &'a mut Vec<Band>,
-}
-
-impl<'a> Counts<'a> {
-    pub(crate) fn new(statistics: &'a dyn Statistics, bands: &'a mut Vec<Band>) -> Self {
-        Self { statistics: Remembered::new(statistics), bands }
-    }
-
-    /// Nanoseconds that a query is thought to take.
-    pub(crate) fn cost_of(&mut self, plan: &SelectPlan) -> f64 {
-        let mut tables = Vec::new();
-        plan.visit_tables(&mut |table| tables.push(Arc::clone(table)));
-        tables.iter().for_each(|table| {
-            self.rows(table);
-        });
-        query_cost::of_query(plan, &self.statistics).0
-    }
-
-    /// About how many rows a table has, if that is known.
-    fn rows(&mut self, table: &Arc<TableDefinition>) -> Option<f64> {
-        let count = self.statistics.row_count(table)?;
-        if !self.bands.iter().any(|band| band.table.id == table.id) {
-            self.bands.push(Band::of(table, count));
-        }
-        Some(crate::estimate::rows_of(count))
-    }
+/// Nanoseconds that a query is thought to take.
+pub(crate) fn cost_of(plan: &SelectPlan, counts: &mut Counts<'_>) -> f64 {
+    let mut tables = Vec::new();
+    plan.visit_tables(&mut |table| tables.push(Arc::clone(table)));
+    tables.iter().for_each(|table| {
+        counts.rows(table);
+    });
+    query_cost::of_query(plan, &counts.statistics).0
 }
 
 /// Units, as a set of bits.

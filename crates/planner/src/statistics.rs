@@ -109,6 +109,28 @@ impl Statistics for Remembered<'_> {
     }
 }
 
+/// The counts that a plan is chosen by; it keeps the bands of what was asked for.
+pub(crate) struct Counts<'a> {
+    pub(crate) statistics: Remembered<'a>,
+    bands: &'a mut Vec<Band>,
+}
+
+impl<'a> Counts<'a> {
+    pub(crate) fn new(statistics: &'a dyn Statistics, bands: &'a mut Vec<Band>) -> Self {
+        Self { statistics: Remembered::new(statistics), bands }
+    }
+
+    /// About how many rows a table has, if that is known.
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    pub(crate) fn rows(&mut self, table: &Arc<TableDefinition>) -> Option<f64> {
+        let count = self.statistics.row_count(table)?;
+        if !self.bands.iter().any(|band| band.table.id == table.id) {
+            self.bands.push(Band::of(table, count));
+        }
+        Some(count as f64)
+    }
+}
+
 /// The power of ten that a table's rows had when a plan was made.
 #[derive(Clone, Debug)]
 pub struct Band {

@@ -238,12 +238,23 @@ impl Membership {
             return;
         }
         let Some(next) = without_laggard(&self.view, node) else { return };
+        let why = format!(
+            "asks for a view without node {node}: it owes answers for {milliseconds} ms, though its heartbeats come, and commits wait for it"
+        );
+        self.ask_for_view_without(now, (node, milliseconds), (next, why), outputs);
+    }
+
+    /// Proposes a view without a laggard. The reason is told once, here and to the other nodes.
+    fn ask_for_view_without<S>(
+        &mut self,
+        now: Now,
+        (node, milliseconds): (NodeId, u32),
+        (next, why): (View, String),
+        outputs: &mut Outputs<S>,
+    ) {
         if self.laggards.on_asked(now.monotonic, node) {
-            self.laggards.asked_count += 1;
-            let text = format!(
-                "asks for a view without node {node}: it owes answers for {milliseconds} ms, though its heartbeats come, and commits wait for it"
-            );
-            outputs.event(Severity::Warning, text);
+            self.laggards.asked_count += u64::from(node != self.config.node);
+            outputs.event(Severity::Warning, why);
         }
         self.want.begin(now.monotonic);
         for other in self.up.clone() {
@@ -264,18 +275,10 @@ impl Membership {
             return;
         }
         let Some(next) = without_laggard(&self.view, node).filter(View::keeps_durable) else { return };
-        if self.laggards.on_asked(now.monotonic, node) {
-            let text = format!(
-                "asks for a view without itself: its disk has not ended a flush for {milliseconds} ms, and the others can go on without it"
-            );
-            outputs.event(Severity::Warning, text);
-        }
-        self.want.begin(now.monotonic);
-        for other in self.up.clone() {
-            let told = Signal::ReplicaLags { node, milliseconds };
-            outputs.send(self.me(), Address::membership(other), told);
-        }
-        self.propose(now, next, outputs);
+        let why = format!(
+            "asks for a view without itself: its disk has not ended a flush for {milliseconds} ms, and the others can go on without it"
+        );
+        self.ask_for_view_without(now, (node, milliseconds), (next, why), outputs);
     }
 
     /// Another node asks for a view without a member: the log of the management node, and of that member, should say

@@ -3,7 +3,7 @@
 use super::conditions::{Condition, Form, Interval};
 use crate::plan::{AccessPath, Inclusive, KeyTemplate, RangeTemplate, ScanDirection};
 use expression::Expression;
-use types::{ColumnIndex, IndexDefinition, IndexKind, KeyPart, TableDefinition};
+use types::{ColumnIndex, IndexDefinition, IndexId, IndexKind, KeyPart, TableDefinition};
 
 /// Keys or ranges that a path has at most: longer IN lists still make single columns' keys, but no products.
 const PRODUCT_MAX: usize = 4_096;
@@ -30,6 +30,18 @@ pub(crate) struct Candidate {
     /// Share of the table that is visited, weighted.
     pub(crate) cost: f64,
     pub(crate) direction: Option<ScanDirection>,
+}
+
+impl Candidate {
+    pub(crate) fn is_of_ranges(&self) -> bool {
+        matches!(self.path, AccessPath::Ranges { .. })
+    }
+
+    /// Its ranges hold this share of the table.
+    pub(crate) fn set_share(&mut self, share: f64) {
+        let is_secondary = !matches!(self.path, AccessPath::Ranges { index: IndexId(0), .. });
+        self.cost = share.max(KEY_COST) * if is_secondary { SECONDARY_FACTOR } else { 1.0 };
+    }
 }
 
 /// The candidates of an index: at most one by columns and one by rows.

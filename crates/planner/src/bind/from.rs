@@ -13,6 +13,7 @@ use crate::alternatives;
 use crate::bind::expression::object_name;
 use crate::limits;
 use crate::plan::{Derived, JoinKind, Reads, Relation, ResultColumn, SessionValue, VirtualRead};
+use crate::statistics::Counts;
 use crate::syntax::{syntax_error, syntax_error_at_word};
 use expression::{Comparison, Expression};
 use protocol::SqlError;
@@ -425,6 +426,10 @@ fn definition_of(alias: &str, names: &[String], columns: &[ResultColumn]) -> Tab
 }
 
 impl Parameters for Binder<'_> {
+    fn counts(&mut self) -> Counts<'_> {
+        Counts::new(self.context.statistics, &mut self.joins.bands)
+    }
+
     fn add(&mut self) -> Result<u16, SqlError> {
         self.session_values.push(SessionValue::Outer);
         self.session_value_number(self.session_values.len() - 1)

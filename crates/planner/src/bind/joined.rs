@@ -7,9 +7,11 @@ use super::expression::Place;
 use super::scope::Scope;
 use super::select::{Body, Parts, check_distinct_order, distinct};
 use super::{Binder, Clause};
-use crate::algebra::{Draft, SUBQUERY_SLOTS, Subquery, SubqueryPlace, equalities, filtered, to_positions};
+use crate::algebra::{
+    Draft, Parameters, SUBQUERY_SLOTS, Subquery, SubqueryPlace, equalities, filtered, to_positions,
+};
 use crate::alternatives;
-use crate::join_order::{self, Counts, TableOrder};
+use crate::join_order::{self, TableOrder};
 use crate::nulls;
 use crate::plan::{Limit, Relation, ResultColumn, SelectPlan, Source};
 use crate::steps::steps_of;
@@ -103,7 +105,7 @@ impl Binder<'_> {
         // Variables are assigned in the order of the rows.
         let is_free = self.variables.is_empty();
         let order = if is_free { body.table_order } else { TableOrder::Written };
-        let mut counts = Counts::new(self.context.statistics, &mut self.joins.bands);
+        let mut counts = self.counts();
         let (draft, above) = join_order::ordered(draft, order, &mut counts);
         early.extend(above);
         let conditions = filter.iter().chain(&early).chain(&late);

@@ -6,11 +6,12 @@ use super::scope::Scope;
 use super::view_change::{Changed, Verb};
 use super::{Binder, Bound, Clause, ColumnUse, VolatilePlace, has_computed_default};
 use crate::access_path::{self, Purpose, Wanted};
-use crate::algebra::Draft;
+use crate::algebra::{Draft, Parameters};
 use crate::plan::{
     ChangeVerb, ColumnAssignment, DeletePlan, Limit, Plan, ScanDirection, SortKey, TableAccess, UpdatePlan,
 };
 use crate::statement::{DeleteStatement, OrderItem, UpdateStatement};
+use crate::statistics::Counts;
 use expression::Expression;
 use protocol::SqlError;
 use sqlparser::ast::Expr;
@@ -53,7 +54,7 @@ impl Binder<'_> {
             let change = rows.change(ChangeVerb::Update, table, alias, scope, assigned);
             return self.changed(before, Change { ignore: update.ignore, ..change });
         }
-        let (access, order_by_index) = rows.access(table, alias);
+        let (access, order_by_index) = rows.access(table, alias, &mut self.counts());
         let ModifiedRows { order_by, limit, .. } = rows;
         let ignore = update.ignore;
         let view_check = changed.view.and_then(|view| view.check);
@@ -76,7 +77,7 @@ impl Binder<'_> {
             }
             return self.changed(before, rows.change(ChangeVerb::Delete, table, alias, scope, Vec::new()));
         }
-        let (access, order_by_index) = rows.access(table, alias);
+        let (access, order_by_index) = rows.access(table, alias, &mut self.counts());
         let ModifiedRows { order_by, limit, .. } = rows;
         let plan = DeletePlan { access, order_by, order_by_index, limit };
         Ok(Bound::without_rows(Plan::Delete(Box::new(plan))))
@@ -134,10 +135,15 @@ struct ModifiedRows {
 
 impl ModifiedRows {
     /// How they are found without a query.
-    fn access(&self, table: Arc<TableDefinition>, alias: String) -> (TableAccess, Option<ScanDirection>) {
+    fn access(
+        &self,
+        table: Arc<TableDefinition>,
+        alias: String,
+        counts: &mut Counts<'_>,
+    ) -> (TableAccess, Option<ScanDirection>) {
         let is_limited = self.limit.count.is_some();
         let wanted = Wanted { order_by: &self.order_by, is_limited, purpose: Purpose::Lock };
-        access_path::access(table, alias, self.selection.clone(), &wanted)
+        access_path::access(table, alias, self.selection.clone(), &wanted, counts)
     }
 
     /// The change of those that a query finds.

@@ -10,7 +10,7 @@ use super::named_items::{NameOrder, NamedItem, NamedItems, items_of_having};
 use super::scope::{Scope, ScopeTable, Visible};
 use super::{Binder, Clause, NamedTable, VolatilePlace, computed_column, system_table_rejected};
 use crate::access_path::{self, Purpose, Wanted};
-use crate::algebra::{Dependency, Draft, ITEM_SLOTS, Subquery, SubqueryPlace, equalities};
+use crate::algebra::{Dependency, Draft, ITEM_SLOTS, Parameters, Subquery, SubqueryPlace, equalities};
 use crate::alternatives;
 use crate::join_order::TableOrder;
 use crate::limits::SELECT_ITEM_COUNT_MAX;
@@ -168,7 +168,9 @@ impl Binder<'_> {
                 let alias = alias.unwrap_or_else(|| table.name.clone());
                 let is_limited = limit.count.is_some() && body.windows.is_none();
                 let wanted = Wanted { order_by: ordered, is_limited, purpose };
-                let (access, direction) = access_path::access(table, alias, selection.clone(), &wanted);
+                let counts = &mut self.counts();
+                let (access, direction) =
+                    access_path::access(table, alias, selection.clone(), &wanted, counts);
                 order_by_index = direction;
                 Source::Table(access)
             }

@@ -34,7 +34,7 @@ use crate::algebra::{
     Applied, Block, Draft, ITEM_SLOTS, Parameters, SUBQUERY_SLOTS, Subquery, SubqueryPlace, hash_form,
     hash_key,
 };
-use crate::join_order::{Counts, TableOrder};
+use crate::join_order::{TableOrder, cost_of};
 use crate::plan::{Derived, Grouping, HashForm, Join, JoinKind, Limit, Relation, SelectPlan, Source};
 use crate::steps::steps_of;
 use expression::aggregate::AggregateFunction;
@@ -359,8 +359,9 @@ impl Binder<'_> {
         width: usize,
         first_slot: u16,
     ) -> Draft {
-        let mut counts = Counts::new(self.context.statistics, &mut self.joins.bands);
-        let costs = applied.as_ref().map(|applied| (counts.cost_of(applied), counts.cost_of(&whole)));
+        let mut counts = self.counts();
+        let costs =
+            applied.as_ref().map(|applied| (cost_of(applied, &mut counts), cost_of(&whole, &mut counts)));
         let names: Vec<String> = (0..width).map(|number| format!("c{number}")).collect();
         let derived = |plan| Arc::new(Derived { alias: "subquery".to_owned(), names: names.clone(), plan });
         let apply = applied.zip(costs).filter(|(_, costs)| costs.0 < costs.1).map(|(applied, costs)| {
@@ -443,7 +444,8 @@ impl Binder<'_> {
         }
         let selection = if conjuncts.is_empty() { None } else { Some(Expression::and(conjuncts)) };
         let wanted = Wanted { order_by: &[], is_limited: false, purpose: Purpose::Read };
-        let (access, _) = access_path::access(Arc::clone(table), alias.clone(), selection, &wanted);
+        let counts = &mut self.counts();
+        let (access, _) = access_path::access(Arc::clone(table), alias.clone(), selection, &wanted, counts);
         let mut plan = SelectPlan {
             source: Source::Table(access),
             grouping,

@@ -6,11 +6,12 @@
 //! *Rows.* Each conjunct leaves a share of the pairs, one equality of a class counting for all. A unit of which a whole
 //! unique key is given matches each row at most once.
 
-use super::{Cluster, Conjunct, Counts, Set, Unit, bit, members, price, query_cost};
+use super::{Cluster, Conjunct, Set, Unit, bit, members, price, query_cost};
 use crate::access_path;
 use crate::algebra::{Draft, JoinHint, access_of, hash_form};
 use crate::estimate::{self, Estimate, UNKNOWN_ROWS};
 use crate::plan::{AccessPath, JoinKind};
+use crate::statistics::Counts;
 use crate::statistics::Statistics;
 use expression::{ColumnSlot, Comparison, Expression, Node};
 use std::sync::Arc;
@@ -367,7 +368,7 @@ fn estimate_of(draft: &Draft, counts: &mut Counts<'_>) -> (f64, bool, Estimate, 
         Draft::Table { table, alias, first_slot, filter } => {
             let counted = counts.rows(table);
             let rows = counted.unwrap_or(UNKNOWN_ROWS);
-            let access = access_of(Arc::clone(table), alias.clone(), *first_slot, filter.clone());
+            let access = access_of(Arc::clone(table), alias.clone(), *first_slot, filter.clone(), counts);
             let estimate = estimate::of_access(&access, rows, &counts.statistics);
             let price = match &access.path {
                 AccessPath::PrimaryKeys(_) | AccessPath::UniqueKeys { .. } => price::KEY,

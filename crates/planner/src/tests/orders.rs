@@ -6,9 +6,10 @@
 use super::counts::Counts;
 use crate::algebra::{Draft, JoinHint};
 use crate::alternatives;
-use crate::join_order::{Counts as Known, TableOrder, ordered};
+use crate::join_order::{TableOrder, ordered};
 use crate::nulls;
 use crate::plan::JoinKind;
+use crate::statistics::Counts as Known;
 use crate::statistics::Statistics;
 use expression::{ColumnSlot, Comparison, Context, Expression, Node};
 use proptest::prelude::*;
