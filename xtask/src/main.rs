@@ -1,6 +1,6 @@
 //! xtask: what developers and CI run. `cargo xtask help` lists the commands.
 //!
-//! It depends on no crate of the project and on nothing else, so that it builds in seconds and can judge a tree that
+//! It depends on no crate of the project, so that it builds in seconds and can judge a tree that
 //! does not compile. It installs the programs that it needs (sysbench, MariaDB, Python packages, Go modules) when it
 //! may, else it says what to install.
 //!

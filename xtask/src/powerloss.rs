@@ -176,7 +176,7 @@ impl Campaign {
     }
 }
 
-/// What a round asks for; a cluster is made for the first.
+/// The durability that a round asks for.
 fn durability_of(round: u32) -> &'static str {
     DURABILITIES[round as usize % DURABILITIES.len()]
 }

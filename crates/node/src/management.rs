@@ -532,7 +532,7 @@ impl Management {
                 "ERROR: a management node restarts one node at a time; 'rolling restart' is a command of `latsdb mgm`\n".to_owned()
             }
             Refusal::Option(option) => {
-                format!("ERROR: {option} is not supported: a node that stops hands its partitions over, and has no rows when it starts\n")
+                format!("ERROR: {option} is not supported: a node that stops hands over what it leads, and gets what it missed when it starts\n")
             }
             Refusal::Several => {
                 "ERROR: one node at a time; 'rolling restart' restarts all, one after the other\n".to_owned()

@@ -232,6 +232,14 @@ struct Disks {
     promised: Epoch,
 }
 
+/// The steps so far, and what each of them needs.
+struct Turns {
+    steps: u64,
+    readers: Readers,
+    /// Modules with work; kept only for its memory.
+    runnable: Vec<Address>,
+}
+
 /// A simulated cluster with its clients.
 pub struct World {
     /// All choices come from here.
@@ -254,16 +262,13 @@ pub struct World {
     /// How often each node was started.
     lives: BTreeMap<NodeId, u32>,
     faults: Faults,
-    readers: Readers,
     /// Nodes that were asked to stop, and live; and all that ever were.
     stopping: BTreeSet<NodeId>,
     stopped: BTreeSet<NodeId>,
     /// The faults of the cluster, and how often each happened.
     pub injected: BTreeMap<&'static str, u64>,
     points: Points,
-    steps: u64,
-    /// Modules with work; kept only for its memory.
-    runnable: Vec<Address>,
+    turns: Turns,
     /// A module's suspicion of another: here none is broken.
     pub suspicion: Option<String>,
 }
@@ -292,13 +297,11 @@ impl World {
             },
             lives: BTreeMap::new(),
             faults: Faults::default(),
-            readers: Readers::new(seed),
             stopping: BTreeSet::new(),
             stopped: BTreeSet::new(),
             injected: BTreeMap::new(),
             points: Points::default(),
-            steps: 0,
-            runnable: Vec::new(),
+            turns: Turns { steps: 0, readers: Readers::new(seed), runnable: Vec::new() },
             suspicion: None,
             shape,
         };
@@ -315,7 +318,7 @@ impl World {
     /// Steps so far.
     #[must_use]
     pub fn steps(&self) -> u64 {
-        self.steps
+        self.turns.steps
     }
 
     /// The clients.
@@ -628,10 +631,10 @@ impl World {
 
     /// Does one thing. False if nothing can ever happen again.
     pub fn step(&mut self) -> bool {
-        self.steps += 1;
-        self.readers.step();
+        self.turns.steps += 1;
+        self.turns.readers.step();
         self.deliver_due();
-        let mut runnable = std::mem::take(&mut self.runnable);
+        let mut runnable = std::mem::take(&mut self.turns.runnable);
         runnable.clear();
         self.find_runnable(&mut runnable);
         let has_work = !runnable.is_empty();
@@ -639,15 +642,15 @@ impl World {
             let address = runnable[self.prng.index(runnable.len())];
             self.run_module(address);
         }
-        self.runnable = runnable;
+        self.turns.runnable = runnable;
         has_work || self.jump()
     }
 
     /// Steps until `done`, or until a number of virtual milliseconds have passed: then false.
     pub fn run_until(&mut self, milliseconds: u64, mut done: impl FnMut(&mut Self) -> bool) -> bool {
         let end = self.now + milliseconds * 1_000_000;
-        let last_step = self.steps + STEPS_MAX;
-        while self.now < end && self.steps < last_step {
+        let last_step = self.turns.steps + STEPS_MAX;
+        while self.now < end && self.turns.steps < last_step {
             if done(self) {
                 return true;
             }

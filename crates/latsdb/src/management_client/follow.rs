@@ -159,7 +159,7 @@ impl Follow {
             State::Started if node.is_leaving => Stage::Draining,
             State::Started if matches!(self.stage, Stage::HandingOver | Stage::Draining) => {
                 return Err(format!(
-                    "{} stays: it could not hand its partitions over; its log says why",
+                    "{} stays: it could not hand over what it leads; its log says why",
                     node.name()
                 ));
             }

@@ -269,7 +269,7 @@ fn what_stops_too_much_is_refused() {
         ("7 stop", "ERROR: no node 7 in config.ini\n.\n"),
         (
             "1 restart -i",
-            "ERROR: -i is not supported: a node that stops hands its partitions over, and has no rows when it starts\n.\n",
+            "ERROR: -i is not supported: a node that stops hands over what it leads, and gets what it missed when it starts\n.\n",
         ),
     ] {
         let (said, outputs, requests) = say(&mut management, line);

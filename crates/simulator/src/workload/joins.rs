@@ -1,15 +1,16 @@
 //! Joins and changes of several tables at once.
 //!
-//! Each part belongs to a head, and a head's total is the sum of its parts. One statement changes both: by an UPDATE of
-//! two or three tables, or a transaction takes a part away by a DELETE over a join and puts it back by INSERT … SELECT.
+//! Each part belongs to a head, and a head's total is the sum of its parts. An UPDATE of two
+//! or three tables changes both. Or a transaction takes a part away by a DELETE over a join, and puts it back by
+//! INSERT … SELECT.
 //!
 //! Checked while they work:
-//! - a query that meets each part once finds all of them, by a join of keys, of an index, by hash, by EXISTS and by UNION,
-//!   and no part without a head;
+//! - a query that meets each part once finds all of them, and no part without a head. It joins by keys or by hash, or
+//!   asks by IN, EXISTS, UNION or WITH;
 //! - a transaction that has all heads locked finds every total right.
 //!
-//! Invariants: a committed change of a part holds the lock of its head. Each query that counts parts reads them by their
-//! primary key, because READ COMMITTED may show a part twice that moves along the index meanwhile.
+//! Invariants: a committed change of a part holds the lock of its head. Each query that counts parts reads them by
+//! their primary key, because READ COMMITTED may show a part twice that moves along the index meanwhile.
 
 use crate::client::{Action, Answer, Script};
 use stdx::Prng;
