@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Differential test: the same generated statements on LatsDB and on MariaDB 10.11, and the same answers.
 
-Run:  python3 tests/differential/differential.py --latsdb 127.0.0.1:3306 --oracle 127.0.0.1:3307 [--seed 1 --seed 2] [--count 1000]
+Run:  python3 tests/differential/differential.py --latsdb 127.0.0.1:3306 --oracle 127.0.0.1:3307 [--seed 1 --seed 2] [--count 1000] [--only changes,views]
 (root without password on both; makes and drops the database `differential`). `cargo xtask test --only differential` starts both.
 
 Of every statement it compares: rows, in order where the statement decides it; names and kinds of columns, and whole definitions of those
@@ -13,6 +13,9 @@ share of statements under each other sql_mode (modes.py). logic.py checks LatsDB
 queries with indexes that are added against the same ones without. Each query runs again with each way of joins forced, and with batches
 of 16 rows. A round of fewer statements follows in which most of the tables are
 temporary ones.
+
+`--only` runs classes of statements (CLASSES) for longer than their share of a round: `--count` statements of each, behind those that fill the tables.
+The end says how many statements of each class ran.
 
 Where MariaDB is not MySQL 8, `known_differences.txt` says so: each entry is a statement with both answers and the reason. The generator
 makes no such statements, nothing is excused while it runs, and this script checks every entry: if one of the two answers is no longer
@@ -33,12 +36,17 @@ from connection import UNSIGNED_FLAG as UNSIGNED
 from generator import KEYS, TABLES, UNIQUE, Generator, Statement, definitions
 from joins import JoinStatements
 from logic import LogicChecks, together
+from mixed import MixedStatements
 from modes import MODES, ModeStatements
 from sets import ChangeStatements, SetStatements
 from views import ViewStatements
 from windows import WindowStatements
 
 COLLATIONS = ['utf8mb4_bin', 'utf8mb4_general_ci', 'utf8mb4_0900_ai_ci', 'utf8mb4_unicode_ci']
+# Classes of statements, and the part of a round's statements that each has beside the others.
+CLASSES = {'single': 1, 'joins': 3, 'sets': 3, 'windows': 4, 'chains': 3, 'changes': 10, 'views': 8, 'mixed': 10, 'logic': 3, 'indexes': 4, 'alters': 8, 'modes': 1}
+# As many statements fill the tables for classes that are run alone.
+FILLING = 300
 # Tables that are temporary in the second round of a seed, which has other statements.
 TEMPORARY, TEMPORARY_SEEDS = ('wide', 'texts', 'counted'), 100_000
 # Right rows of a join may be looked up or gathered: by how many left rows come, or always the same way; left rows come in batches of a row
@@ -183,32 +191,30 @@ class Campaign:
         for side in self.sides():
             side.must(f"DROP TABLE {', '.join(TEMPORARY)}")
 
+    def size(self, name, count):
+        """How many statements of a class a round has."""
+        if self.options.only is None:
+            return count // CLASSES[name]
+        return count if name in self.options.only else min(FILLING, count) if name == 'single' else 0
+
     def round(self, seed, count, temporary):
         collation = COLLATIONS[seed % len(COLLATIONS)]
         for side in self.sides():
             side.begin(collation, temporary)
         generator = Generator(seed, collation, temporary)
-        for number in range(count):
-            self.statement(f'{seed}/{number}', generator.statement(number))
-        joins = JoinStatements(seed)
-        for number in range(count // 3):
-            self.statement_again(f'{seed}/joins/{number}', joins.statement())
-        sets = SetStatements(seed)
-        for number in range(count // 3):
-            self.statement_again(f'{seed}/sets/{number}', sets.statement())
-        windows = WindowStatements(seed)
-        for number in range(count // 4):
-            self.statement_again(f'{seed}/windows/{number}', windows.statement())
-        chains = ChainStatements(seed)
-        for number in range(count // 3):
-            self.statement(f'{seed}/chains/{number}', chains.statement())
-        changes = ChangeStatements(seed)
-        for number in range(count // 10):
-            self.statement(f'{seed}/changes/{number}', changes.statement())
+        for number in range(self.size('single', count)):
+            self.statement(f'{seed}/{number}', generator.statement(number), 'single')
+        for name, statements in ('joins', JoinStatements(seed)), ('sets', SetStatements(seed)), ('windows', WindowStatements(seed)):
+            for number in range(self.size(name, count)):
+                self.statement_again(f'{seed}/{name}/{number}', statements.statement(), name)
+        for name, statements in ('chains', ChainStatements(seed)), ('changes', ChangeStatements(seed)):
+            for number in range(self.size(name, count)):
+                self.statement(f'{seed}/{name}/{number}', statements.statement(), name)
         if not temporary:
-            self.views(seed)
-            self.logic(seed, collation)
-            self.indexes(seed, collation)
+            self.over_more('views', seed, count, ViewStatements(seed))
+            self.over_more('mixed', seed, count, MixedStatements(seed))
+            self.logic(seed, count, collation)
+            self.indexes(seed, count, collation)
         self.end_transaction(temporary)
         self.alters(seed, count, bool(temporary))
         for mode in MODES:
@@ -222,22 +228,22 @@ class Campaign:
         for side in self.sides():
             side.must('COMMIT' if temporary else 'ROLLBACK')
 
-    def views(self, seed):
-        """Views on both sides, and what is read from them."""
-        statements = ViewStatements(seed)
-        for text in statements.begin():
+    def over_more(self, name, seed, count, statements):
+        """Queries of views or tables of their own, which both sides make first."""
+        size = self.size(name, count)
+        for text in statements.begin() if size else ():
             for side in self.sides():
                 side.must(text)
-        for number in range(self.options.count // 8):
-            self.statement_again(f'{seed}/views/{number}', statements.statement())
-        for text in statements.end():
+        for number in range(size):
+            self.statement_again(f'{seed}/{name}/{number}', statements.statement(), name)
+        for text in statements.end() if size else ():
             for side in self.sides():
                 side.must(text)
 
-    def logic(self, seed, collation):
+    def logic(self, seed, count, collation):
         """Conditions and what they leave over; rows of one server only."""
         checks = LogicChecks(seed, collation)
-        for number in range(self.options.count // 3):
+        for number in range(self.size('logic', count)):
             *parts, whole = checks.partition() if number % 2 else checks.count()
             answers = [self.latsdb.run(text) for text in [*parts, whole]]
             if any(isinstance(answer, Refused) for answer in answers):
@@ -250,10 +256,10 @@ class Campaign:
             if found != expected:
                 self.differs(f'{seed}/logic/{number}', [*parts, whole], found, expected)
 
-    def indexes(self, seed, collation):
+    def indexes(self, seed, count, collation):
         """The same queries without indexes, with some, and without them again."""
         checks, joins, generator = LogicChecks(f'indexes {seed}', collation), JoinStatements(f'indexes {seed}'), Generator(f'indexes {seed}', collation)
-        for number in range(self.options.count // 250):
+        for number in range(self.size('indexes', count) // 62):
             statements = [joins.statement() for _ in range(20)]
             for _ in range(20):
                 generator.marked.clear()
@@ -291,17 +297,19 @@ class Campaign:
 
     def alters(self, seed, count, is_temporary):
         """A table that changes between writes and reads."""
-        statements = AlterStatements(seed)
+        size, statements = self.size('alters', count), AlterStatements(seed)
+        if not size:
+            return
         for text in statements.begin():
             for side in self.sides():
                 side.must(text.replace('CREATE TABLE', 'CREATE TEMPORARY TABLE') if is_temporary else text)
-        for number in range(count // 8):
+        for number in range(size):
             statement = statements.statement()
-            refused = self.statement(f'{seed}/alters/{number}', statement)
+            refused = self.statement(f'{seed}/alters/{number}', statement, 'alters')
             statements.done(refused)
         # The definition that all of that has left.
         for number, text in enumerate(['CREATE TABLE liked LIKE altered', 'INSERT INTO liked SELECT * FROM altered ORDER BY id', 'SELECT * FROM liked ORDER BY id']):
-            self.statement(f'{seed}/liked/{number}', Statement(text, ordered=True))
+            self.statement(f'{seed}/liked/{number}', Statement(text, ordered=True), 'alters')
         for side in self.sides():
             side.must('DROP TABLE altered, liked')
 
@@ -310,7 +318,7 @@ class Campaign:
         for side in self.sides():
             side.mode(mode)
         statements = ModeStatements(generator.random, mode)
-        for number in range(count // 20 * 2):
+        for number in range(self.size('modes', count) // 20 * 2):
             statement = generator.statement(number + 100) if number % 2 else statements.statement()
             # like-without-escapes
             if mode == 'NO_BACKSLASH_ESCAPES' and 'LIKE' in statement.text and '\\' in statement.text:
@@ -319,13 +327,13 @@ class Campaign:
             is_negation = 'NOT ' in statement.text and statement.text.startswith(('DELETE', 'UPDATE')) or '(NOT ' in statement.text and number % 2
             if mode == 'HIGH_NOT_PRECEDENCE' and is_negation:
                 continue
-            self.statement(f'{seed}/{mode}/{number}', statement)
+            self.statement(f'{seed}/{mode}/{number}', statement, 'modes')
         for side in self.sides():
             side.mode(None)
 
-    def statement_again(self, name, statement):
+    def statement_again(self, name, statement, kind):
         """A statement; if it is a query, LatsDB runs it again in each of its other ways."""
-        self.statement(name, statement)
+        self.statement(name, statement, kind)
         first = self.latsdb.run(statement.text, statement.parameters)
         for way in WAYS if isinstance(first, Rows) else ():
             self.latsdb.must(f'SET {way}')
@@ -337,7 +345,8 @@ class Campaign:
                 self.differs(name, [statement, way], rows, first.rows)
             self.counts['again'] += 1
 
-    def statement(self, name, statement):
+    def statement(self, name, statement, kind):
+        self.counts[f'class {kind}'] += 1
         ours, theirs = (side.run(statement.text, statement.parameters) for side in self.sides())
         is_refused = isinstance(theirs, Refused)
         self.counts[type(ours).__name__] += 1
@@ -431,12 +440,22 @@ def entries(path):
         yield entry
 
 
+def classes(text):
+    """CLASS[,CLASS]"""
+    chosen = text.split(',')
+    unknown = [name for name in chosen if name not in CLASSES]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"no class {', '.join(unknown)}: there are {', '.join(CLASSES)}")
+    return chosen
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('--latsdb', required=True)
     parser.add_argument('--oracle', required=True)
     parser.add_argument('--seed', type=int, action='append')
     parser.add_argument('--count', type=int, default=1000)
+    parser.add_argument('--only', metavar='CLASS[,CLASS]', type=classes, help=f"of {', '.join(CLASSES)}")
     parser.add_argument('--show', type=int, default=40)
     campaign = Campaign(parser.parse_args())
     campaign.known(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'known_differences.txt'))

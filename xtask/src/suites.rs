@@ -268,7 +268,9 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
     };
     let mut troubles = String::new();
     // A busy machine must not cost a node: the suites are about statements.
-    let shape = Shape { settings: &["HeartbeatIntervalDbDb=500"], ..Shape::default() };
+    // Some tests send packets of 64 MiB, more than clients have in a small cluster.
+    let settings = &["HeartbeatIntervalDbDb=500", "ClientMemory=256M"];
+    let shape = Shape { settings, memory: Some("1G"), ..Shape::default() };
     for suite in SUITES.iter().filter(|suite| is_wanted(suite.name)) {
         println!("\n=== {}: {}", suite.name, suite.what);
         let cluster = Cluster::start(workspace, &binary, &format!("suite-{}", suite.name), &shape)?;
