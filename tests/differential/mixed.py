@@ -6,6 +6,7 @@ tells apart (no double is that large: MariaDB makes an integer of one that it lo
 values that are equal in some collations or types only.
 """
 import random
+import re
 
 from generator import WORDS, Statement
 from joins import JoinStatements
@@ -47,7 +48,8 @@ class MixedStatements(JoinStatements):
         number_of = lambda *more: r.choice(['NULL', small(), small(), small(), *more])
         text = lambda: self.pick('NULL', *[f"'{self.pick(r.choice(WORDS), r.choice(WORDS), small())}'" for _ in range(5)])
         date = lambda: self.pick('NULL', *[f"'{date}'" for date in DATES])
-        unsigned = r.choice(['NULL', str(r.randint(0, 15)), *LARGE[:3], '18446744073709551615'])
+        # least-of-unsigned: none that would be negative with a sign.
+        unsigned = r.choice(['NULL', str(r.randint(0, 15)), *LARGE])
         values = [str(number), number_of(), number_of(*LARGE), unsigned, number_of('1.50', '12.00', *LARGE[:2]), number_of('1.5', '1e2'),
                   *(text() for _ in range(5)), r.choice(['NULL', "'a'", "'12'", "'b'"]), date(), date(), date()]
         return f"({', '.join(values)})"
@@ -82,6 +84,13 @@ class MixedStatements(JoinStatements):
         self.is_pure = before
         item = self.pick(f'MAX({column})', f'MIN({column})', f'COUNT({column})', 'COUNT(*)', f'COALESCE(MIN({column}), -1)') if aggregate else column
         return f'(SELECT {item} FROM {text}{self.where(conditions)})'
+
+    def subquery_condition(self, relations):
+        """ANY and ALL compare a column with the same one (least-of-unsigned, least-of-texts)."""
+        same = r'\(*t\d+\.(\w+)( COLLATE \w+)? \S+ (ANY|ALL) \(SELECT t\d+\.\1 '
+        while re.search(' (ANY|ALL) ', made := super().subquery_condition(relations)) and not re.match(same, made):
+            pass
+        return made
 
     def on(self, left, right, is_equal=False):
         """Columns of different kinds, now and then."""
