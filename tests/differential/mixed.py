@@ -65,14 +65,6 @@ class MixedStatements(JoinStatements):
         is_collated = kind == 's' and not made.endswith('.x') and self.chance(.6)
         return f'{made} COLLATE {self.collation}' if is_collated else made
 
-    def same(self, relations, outer):
-        """A column beside the same one of an outer query: others are read wrongly (outer-columns-as-constants)."""
-        column = self.random.choice([*NUMBERS, *TEXTS, 'x', 'e', 'dt', 'dm'])
-        return f"{self.random.choice(relations)[0]}.{column} {self.pick('=', '=', '=', '<', '>=')} {self.random.choice(outer)[0]}.{column}"
-
-    def condition(self, relations, outer=()):
-        return self.same(relations, outer) if outer and self.chance(.8) else super().condition(relations)
-
     def query(self, outer, kind, aggregate=False):
         """A subquery of one column: of this kind, or an aggregate."""
         text, relations, conditions = self.from_clause(self.pick(1, 1, 1, 2))

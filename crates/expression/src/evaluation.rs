@@ -191,6 +191,7 @@ impl Expression {
                 }
                 otherwise.value(row, context)
             }
+            Node::Cast { operand, purpose: CastPurpose::OuterColumn } => operand.value(row, context),
             Node::Cast { operand, purpose } => self.cast_value(operand, *purpose, row, context),
             Node::Collate(operand) => operand.value(row, context),
             Node::Interval { unit, negated, date, amount } => {

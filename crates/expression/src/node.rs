@@ -326,6 +326,9 @@ pub enum CastPurpose {
     /// Inserted around a constant that is compared with a column of `sql_type`: a number in text stays exact where it
     /// can.
     Comparison,
+    /// No conversion: the operand is a parameter that stands for a column of a query around this one. Types beside it
+    /// are decided as beside the column.
+    OuterColumn,
 }
 
 /// The candidates of IN.
@@ -501,6 +504,16 @@ impl Expression {
             _ => false,
         };
         !is_other && self.operands().iter().all(|operand| operand.is_constant())
+    }
+
+    /// Whether types beside it are decided as beside a constant. An outer column is none, for all that it has one value
+    /// per execution of its subquery.
+    pub(crate) fn is_constant_in_types(&self) -> bool {
+        let mut is_outer = false;
+        self.visit(&mut |part| {
+            is_outer |= matches!(part.node, Node::Cast { purpose: CastPurpose::OuterColumn, .. });
+        });
+        self.is_constant() && !is_outer
     }
 
     /// Bytes on the wire, roughly: what a client can make large is counted.

@@ -122,6 +122,27 @@ impl Expression {
         Self::new(Node::Parameter(number), sql_type, true)
     }
 
+    /// Parameter number `number`, which stands for a column of a query around this one.
+    #[must_use]
+    pub fn outer_column(number: u16, column: &Self) -> Self {
+        let (sql_type, nullable) = (column.sql_type.clone(), column.nullable);
+        let parameter = Self::new(Node::Parameter(number), sql_type.clone(), nullable);
+        let node = Node::Cast { operand: Box::new(parameter), purpose: CastPurpose::OuterColumn };
+        Self::new(node, sql_type, nullable)
+    }
+
+    /// The parameter, if this is what `outer_column` makes.
+    #[must_use]
+    pub fn as_outer_column(&self) -> Option<u16> {
+        match &self.node {
+            Node::Cast { operand, purpose: CastPurpose::OuterColumn } => match operand.node {
+                Node::Parameter(number) => Some(number),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// `left operator right`.
     pub fn binary(operator: BinaryOperator, left: Self, right: Self) -> Result<Self, TypeError> {
         match operator {

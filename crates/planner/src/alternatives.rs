@@ -141,7 +141,9 @@ fn is_plain(condition: &Expression) -> bool {
             | Node::In { .. }
             | Node::Like { .. }
             | Node::Is { .. } => true,
-            Node::Cast { operand, purpose } => *purpose == CastPurpose::Comparison && operand.is_constant(),
+            Node::Cast { operand, purpose } => {
+                matches!(purpose, CastPurpose::Comparison | CastPurpose::OuterColumn) && operand.is_constant()
+            }
             Node::Unary { .. }
             | Node::Binary { .. }
             | Node::Case { .. }

@@ -458,3 +458,27 @@ fn a_float_in_another_base_has_the_digits_that_are_shown() {
     let row = vec![types::Value::Double(16_777_216.0)];
     assert_eq!(call.evaluate(&row, &context()), Ok(types::Value::text("77777760")));
 }
+
+/// A column of a query around this one is compared as a column of this one is, though it is a parameter.
+#[test]
+fn outer_columns_meet_others_as_columns_do() {
+    let text = |collation| SqlType::VarChar { length: 9, collation };
+    let column = |sql_type: SqlType| Expression::column(ColumnSlot(0), sql_type, true);
+    let outer = |sql_type: SqlType| Expression::outer_column(3, &column(sql_type));
+    let (binary, general) = (text(Collation::Utf8mb4Bin), text(Collation::Utf8mb4GeneralCi));
+    let domain = |left: Expression, right: Expression| {
+        let expression = Expression::compare(Comparison::Equal, left, right);
+        expression.map(|expression| match expression.node {
+            Node::Compare { domain, .. } => domain,
+            other => panic!("{other:?}"),
+        })
+    };
+    assert_eq!(domain(outer(binary), column(general.clone())), Ok(Domain::Text(Collation::Utf8mb4Bin)));
+    let unicode = text(Collation::Utf8mb40900AiCi);
+    assert!(matches!(domain(outer(unicode), column(general.clone())), Err(TypeError::IllegalCollations(..))));
+    // Compared as doubles: a constant would be made an integer.
+    let integer = SqlType::Integer { width: IntegerWidth::Normal, unsigned: false };
+    let compared = Expression::compare(Comparison::Equal, outer(general), column(integer)).unwrap();
+    let types = compared.operands().iter().map(|operand| operand.sql_type.clone()).collect::<Vec<_>>();
+    assert!(matches!(types[..], [SqlType::Double, SqlType::Integer { .. }]), "{types:?}");
+}

@@ -25,7 +25,9 @@ pub fn coercibility(expression: &Expression) -> u8 {
     }
     match &expression.node {
         Node::Collate(_) => EXPLICIT,
-        Node::Column(_) | Node::Cast { purpose: CastPurpose::Explicit, .. } => IMPLICIT,
+        Node::Column(_) | Node::Cast { purpose: CastPurpose::Explicit | CastPurpose::OuterColumn, .. } => {
+            IMPLICIT
+        }
         Node::Literal(_) | Node::Parameter(_) => COERCIBLE,
         Node::Cast { operand, .. } => coercibility(operand),
         Node::Function { function, .. } if function.makes_text() => COERCIBLE,

@@ -47,7 +47,7 @@ fn domain_of(sql_type: &SqlType) -> Domain {
 
 /// As what a constant or a text beside a temporal side is read. A constant beside a DATE may stay a day.
 fn instant_conversion(temporal: &SqlType, other: &Expression) -> (SqlType, CastPurpose) {
-    let purpose = if other.is_constant() { CastPurpose::Comparison } else { CastPurpose::Implicit };
+    let purpose = if other.is_constant_in_types() { CastPurpose::Comparison } else { CastPurpose::Implicit };
     let sql_type = match temporal {
         SqlType::Time { .. } => SqlType::Time { fraction: 6 },
         SqlType::Timestamp { .. } => SqlType::Timestamp { fraction: 6 },
@@ -117,7 +117,7 @@ fn numeric_text(side: &Expression, other: &SqlType) -> Conversion {
     if matches!(side.sql_type, SqlType::Enum { .. } | SqlType::Set { .. }) {
         return None;
     }
-    if side.is_constant() && numeric_class(other) != NumericClass::Double {
+    if side.is_constant_in_types() && numeric_class(other) != NumericClass::Double {
         return Some((other.clone(), CastPurpose::Comparison));
     }
     Some((SqlType::Double, CastPurpose::Implicit))
@@ -131,12 +131,12 @@ fn meet_temporals(left: &Expression, right: &Expression) -> Meeting {
     match (&left.sql_type, &right.sql_type) {
         (SqlType::Time { .. }, SqlType::Time { .. }) => Meeting::plain(Domain::Time),
         (SqlType::Timestamp { .. }, SqlType::Timestamp { .. }) => Meeting::plain(Domain::DateTime),
-        (SqlType::Timestamp { .. }, _) if right.is_constant() => Meeting {
+        (SqlType::Timestamp { .. }, _) if right.is_constant_in_types() => Meeting {
             domain: Domain::DateTime,
             left: None,
             right: Some((SqlType::Timestamp { fraction: 6 }, CastPurpose::Implicit)),
         },
-        (_, SqlType::Timestamp { .. }) if left.is_constant() => Meeting {
+        (_, SqlType::Timestamp { .. }) if left.is_constant_in_types() => Meeting {
             domain: Domain::DateTime,
             left: Some((SqlType::Timestamp { fraction: 6 }, CastPurpose::Implicit)),
             right: None,
@@ -147,9 +147,9 @@ fn meet_temporals(left: &Expression, right: &Expression) -> Meeting {
 
 fn meet_temporal(temporal: &Expression, other: &Expression) -> Meeting {
     let domain = domain_of(&temporal.sql_type);
-    if is_text(&other.sql_type) || other.is_constant() {
+    if is_text(&other.sql_type) || other.is_constant_in_types() {
         let is_stored_utc = matches!(temporal.sql_type, SqlType::Timestamp { .. });
-        if is_stored_utc && !other.is_constant() {
+        if is_stored_utc && !other.is_constant_in_types() {
             let local = SqlType::DateTime { fraction: 6 };
             return Meeting {
                 domain,
@@ -172,7 +172,7 @@ fn meet_temporal(temporal: &Expression, other: &Expression) -> Meeting {
 /// A constant beside an ENUM is looked up once, and one beside a YEAR gets its century: afterwards only numbers are
 /// compared.
 fn meet_by_number(side: &Expression, other: &Expression, equality: bool) -> Conversion {
-    if !other.is_constant() || matches!(other.sql_type, SqlType::Null) {
+    if !other.is_constant_in_types() || matches!(other.sql_type, SqlType::Null) {
         return None;
     }
     let is_plain_text = is_text(&other.sql_type) && super::coercibility(other) != 0;

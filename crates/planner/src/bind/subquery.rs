@@ -12,7 +12,7 @@ use crate::algebra::{
     Block, ITEM_SLOTS, Parameters, SUBQUERY_COUNT_MAX, SUBQUERY_SLOTS, Subquery, SubqueryPlace,
 };
 use crate::plan::{Derived, JoinKind, ResultColumn, SelectPlan};
-use expression::{AggregateCall, ColumnSlot, Comparison, Expression, Node, UnaryOperator};
+use expression::{AggregateCall, ColumnSlot, Comparison, Expression, UnaryOperator};
 use protocol::SqlError;
 use sqlparser::ast::{Expr, Ident, Query};
 use std::sync::Arc;
@@ -96,7 +96,7 @@ impl Binder<'_> {
                 parameter
             }
         };
-        Ok(Expression { node: Node::Parameter(parameter), ..column })
+        Ok(Expression::outer_column(parameter, &column))
     }
 
     /// An aggregate as a value of the SELECT that it belongs to, if that is one around this one. That is the innermost
@@ -133,11 +133,11 @@ impl Binder<'_> {
         let parameter = self.add()?;
         let value = Expression::column(ColumnSlot(0), call.sql_type.clone(), call.nullable);
         self.outward.blocks[depth].calls.get_or_insert_default().push((parameter, call));
-        Ok(Some(Expression { node: Node::Parameter(parameter), ..value }))
+        Ok(Some(Expression::outer_column(parameter, &value)))
     }
 
     fn outer_column_of(&self, part: &Expression) -> Option<&OuterColumn> {
-        let Node::Parameter(number) = part.node else { return None };
+        let number = part.as_outer_column()?;
         self.outward.columns.iter().find(|column| column.parameter == number)
     }
 

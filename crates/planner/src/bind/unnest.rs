@@ -715,7 +715,11 @@ fn mentions(expression: &Expression, outer: &[(u16, Expression)]) -> bool {
 
 /// Columns in the places of parameters.
 fn put_columns(expression: &mut Expression, outer: &[(u16, Expression)]) {
-    if let Node::Parameter(number) = expression.node
+    let parameter = match expression.node {
+        Node::Parameter(number) => Some(number),
+        _ => expression.as_outer_column(),
+    };
+    if let Some(number) = parameter
         && let Some((_, column)) = outer.iter().find(|(own, _)| *own == number)
     {
         *expression = column.clone();
