@@ -31,7 +31,8 @@ use protocol::{Budget, SqlError};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
-use storage::{Direction, KeyBounds, Lookup, Reader, ScanItem, Visibility};
+use stdx::hash64;
+use storage::{Direction, KeyBounds, Lookup, MANY_MAX, Reader, ScanItem, Visibility, Wanted, get_many};
 use types::{Value, ValueRef};
 
 /// Rows a read produced.
@@ -239,23 +240,28 @@ impl ReadRun {
     ) -> Result<ReadStep, SqlError> {
         let guard = Guard::enter();
         let Access::Keys(keys) = &self.access else { return Ok(ReadStep::End) };
-        while let Some(key) = keys.get(self.position) {
-            if sink.is_full() || self.groups.is_full() {
-                return Ok(ReadStep::Full);
-            }
-            if !budget.spend(1) {
-                return Ok(ReadStep::Spent);
-            }
-            self.position += 1;
-            match reader.get(&guard, key, visibility) {
-                Lookup::Absent => {}
-                Lookup::Found(row) => {
-                    evaluator.row(key, key, row, &mut self.groups, sink)?;
-                    // The rest of the budget is seen at the next key.
-                    budget.spend(evaluator.context.warnings.take_text_work());
+        let mut found = [Lookup::Absent; MANY_MAX];
+        while let Some(rest) = keys.get(self.position..).filter(|rest| !rest.is_empty()) {
+            let batch = &rest[..rest.len().min(MANY_MAX).min(budget.rows.max(1) as usize)];
+            look_up(batch, reader, &guard, visibility, &mut found);
+            for (key, found) in batch.iter().zip(&found) {
+                if sink.is_full() || self.groups.is_full() {
+                    return Ok(ReadStep::Full);
                 }
-                Lookup::Undecided => {
-                    return Ok(ReadStep::Undecided { primary_key: key.clone(), index_key: key.clone() });
+                if !budget.spend(1) {
+                    return Ok(ReadStep::Spent);
+                }
+                self.position += 1;
+                match found {
+                    Lookup::Absent => {}
+                    Lookup::Found(row) => {
+                        evaluator.row(key, key, row, &mut self.groups, sink)?;
+                        // The rest of the budget is seen at the next key.
+                        budget.spend(evaluator.context.warnings.take_text_work());
+                    }
+                    Lookup::Undecided => {
+                        return Ok(ReadStep::Undecided { primary_key: key.clone(), index_key: key.clone() });
+                    }
                 }
             }
         }
@@ -362,6 +368,25 @@ impl ReadRun {
             }
         }
     }
+}
+
+/// The rows of a few keys of one fragment.
+fn look_up<'g>(
+    keys: &[Box<[u8]>],
+    reader: &'g Reader,
+    guard: &'g Guard,
+    visibility: Visibility,
+    found: &mut [Lookup<'g>; MANY_MAX],
+) {
+    if let [key] = keys {
+        found[0] = reader.get(guard, key, visibility);
+        return;
+    }
+    let mut wanted = [Wanted { reader, key: &[], hash: 0 }; MANY_MAX];
+    for (wanted, key) in wanted.iter_mut().zip(keys) {
+        (wanted.key, wanted.hash) = (key, hash64(key));
+    }
+    get_many(guard, &wanted[..keys.len()], visibility, found);
 }
 
 /// A range as storage takes it.

@@ -94,7 +94,14 @@ impl Segment {
 #[must_use]
 #[inline]
 pub(crate) fn hash_of(key: &[u8]) -> u64 {
-    let product = u128::from(stdx::hash64(key) ^ 0x9fb2_1c65_1e98_df25) * 0xa24b_aed4_963e_e407;
+    spread(stdx::hash64(key))
+}
+
+/// The same of a key whose `stdx::hash64` is known.
+#[must_use]
+#[inline]
+pub(crate) fn spread(hash: u64) -> u64 {
+    let product = u128::from(hash ^ 0x9fb2_1c65_1e98_df25) * 0xa24b_aed4_963e_e407;
     #[expect(clippy::cast_possible_truncation, reason = "the two halves of a 128-bit product")]
     let folded = (product as u64) ^ ((product >> 64) as u64);
     folded
@@ -151,6 +158,33 @@ impl Bucket {
     /// The chain's occupied slots, as the owner sees them.
     fn entries(&self) -> impl Iterator<Item = (&Bucket, &AtomicPtr<u8>)> {
         self.chain().take_while(|(_, slot)| !slot.load(Ordering::Relaxed).is_null())
+    }
+}
+
+/// A lookup that has found the first bucket of its chain.
+#[derive(Clone, Copy)]
+pub(crate) struct Approach<'a> {
+    bucket: &'a Bucket,
+    hash: u64,
+}
+
+impl<'a> Approach<'a> {
+    /// The row of that bucket that has the tag of the hash, if there is one. It is likely the row of the key, but says
+    /// nothing before its key is compared. Where there is none, [`HashIndex::find`] tells whether there is a row.
+    ///
+    /// # Safety
+    /// As for `find`, for the same `'a`.
+    #[inline]
+    pub(crate) unsafe fn likely_row(self) -> Option<Row<'a>> {
+        let tag = tag_of(self.hash);
+        for slot in &self.bucket.slots {
+            let pointer = slot.load(Ordering::Acquire);
+            if pointer.addr() >> TAG_SHIFT == tag && !pointer.is_null() {
+                // SAFETY: a row that a slot pointed to during 'a is retired after it was cleared there.
+                return unsafe { row_in(pointer) };
+            }
+        }
+        None
     }
 }
 
@@ -254,6 +288,22 @@ impl HashIndex {
                 return None;
             }
         }
+    }
+
+    /// The first bucket of the chain that a hash leads to now, on its way into the CPU's caches.
+    ///
+    /// # Safety
+    /// As for `find`.
+    #[inline]
+    pub(crate) unsafe fn approach<'a>(&'a self, hash: u64) -> Option<Approach<'a>> {
+        let count = (self.state.load(Ordering::Acquire) & COUNT_MASK) as usize;
+        if count == 0 {
+            return None;
+        }
+        // SAFETY: the caller's promise.
+        let bucket = unsafe { self.bucket(bucket_of(hash, count)) }?;
+        stdx::prefetch(std::ptr::from_ref(bucket));
+        Some(Approach { bucket, hash })
     }
 
     /// Adds a row whose key is not there yet.

@@ -10,6 +10,7 @@
 //! | `shared` | what owner and readers share; how index entries follow the versions |
 //! | `reader` | lookups and scans, what is visible to whom |
 //! | `reader/committed` | committed rows with their epochs |
+//! | `reader/many` | lookups of several keys, in stages |
 //! | `version`, `row` | bytes of a version, of a row head and of an index entry |
 //! | `hash_index` | primary key to row: linear hashing, buckets of a cache line |
 //! | `ordered_index` | B+tree over key bytes |
@@ -41,8 +42,8 @@ pub use arena::Reclaimed;
 pub use definition::FragmentDefinition;
 pub use fragment::{BackfillProgress, Decided, Fragment, FragmentStatistics, LockTally, Newest, Tally};
 pub use reader::{
-    CommittedRow, CommittedRows, Cursor, Direction, KeyBounds, Lookup, NoSuchIndex, Reader, ScanItem,
-    Visibility,
+    CommittedRow, CommittedRows, Cursor, Direction, KeyBounds, Lookup, MANY_MAX, NoSuchIndex, Reader,
+    ScanItem, Visibility, Wanted, get_many,
 };
 pub use slab::RowHandle;
 pub use version::{ROW_BYTES_MAX, VersionState};

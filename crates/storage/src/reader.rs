@@ -25,6 +25,9 @@ use std::sync::Arc;
 use types::{Epoch, IndexId, TransactionId};
 
 mod committed;
+mod many;
+
+pub use many::{MANY_MAX, Wanted, get_many};
 
 pub use committed::{CommittedRow, CommittedRows};
 

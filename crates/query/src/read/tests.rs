@@ -120,6 +120,50 @@ fn ranges_are_read_in_steps_and_batches_of_any_size() {
     }
 }
 
+#[test]
+fn keys_are_read_in_steps_of_any_size_and_an_undecided_row_stops_them() {
+    let (info, mut fragment) = filled(&table(), (0..200).filter(|id| id % 3 != 0));
+    let undecided = [20, 21, 110];
+    for id in undecided {
+        let handle = fragment.stage(&key(&info, id), TransactionId(9), None).unwrap();
+        fragment.prepare(handle, TransactionId(9));
+    }
+    let program = Arc::new(ReadProgram {
+        table: TableRef { id: TableId(1), version: 1 },
+        filter: None,
+        output: ReadOutput::Columns(vec![ColumnIndex(0)]),
+        with_primary_key: false,
+        with_index_key: false,
+        context: StatementContext::default(),
+    });
+    let reader = fragment.reader();
+    let mut prng = Prng::new(4);
+    for trial in 0..200 {
+        let ids: Vec<i64> = (0..prng.index(60)).map(|_| i64::try_from(prng.below(210)).unwrap()).collect();
+        let keys = ids.iter().map(|id| key(&info, *id)).collect();
+        let is_there = |id: &i64| *id < 200 && id % 3 != 0;
+        let expected: Vec<i64> =
+            ids.iter().copied().filter(|id| undecided.contains(id) || is_there(id)).collect();
+        let mut run = ReadRun::new(Arc::clone(&program), Access::Keys(keys));
+        let mut found = Vec::new();
+        loop {
+            let mut sink = Few { ids: Vec::new(), limit: 1 + prng.index(40) };
+            let mut budget = Budget { rows: u32::try_from(prng.below(40)).unwrap() };
+            let step = run.step(&info, &reader, Visibility::Committed, &mut budget, &mut sink).unwrap();
+            found.extend(sink.ids);
+            match step {
+                ReadStep::End => break,
+                ReadStep::Full | ReadStep::Spent => {}
+                ReadStep::Undecided { primary_key, .. } => {
+                    let id = undecided.into_iter().find(|id| key(&info, *id) == primary_key).unwrap();
+                    found.push(id);
+                }
+            }
+        }
+        assert_eq!(found, expected, "trial {trial}");
+    }
+}
+
 /// Merged states by the group's encoded values.
 type Merged = BTreeMap<Vec<u8>, Vec<AggregateState>>;
 

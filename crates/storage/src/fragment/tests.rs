@@ -273,6 +273,7 @@ impl Model {
         let guard = Guard::enter();
         let mut by_id = BTreeMap::new();
         let mut by_k = BTreeMap::new();
+        self.check_many(&reader, &guard, visibility);
         for id in 0..12 {
             let chain = self.rows.get(&id).cloned().unwrap_or_default();
             let visible = Self::visible(&chain, visibility);
@@ -317,6 +318,19 @@ impl Model {
         }
     }
 
+    /// Many keys at once give what each gives alone, in any order, absent and repeated ones, too.
+    fn check_many(&mut self, reader: &Reader, guard: &Guard, visibility: Visibility) {
+        let keys: Vec<Vec<u8>> = (0..self.prng.index(MANY_MAX + 1))
+            .map(|_| key(i64::try_from(self.prng.below(15)).unwrap()))
+            .collect();
+        let wanted: Vec<Wanted<'_, '_>> = keys.iter().map(|key| wanted(reader, key)).collect();
+        let mut found = [Lookup::Undecided; MANY_MAX];
+        get_many(guard, &wanted, visibility, &mut found);
+        for (found, key) in found.iter().zip(&keys) {
+            assert_eq!(*found, reader.get(guard, key, visibility), "{key:?} {visibility:?}");
+        }
+    }
+
     fn bound(&mut self, index: IndexId) -> Bound<Vec<u8>> {
         let value = i64::try_from(self.prng.below(14)).unwrap() - 2;
         let mut bytes = key(value);
@@ -345,6 +359,10 @@ impl Model {
         assert_eq!((statistics.data_bytes, statistics.retired_bytes), (0, 0));
         assert!(statistics.index_bytes < 512, "{statistics:?}");
     }
+}
+
+fn wanted<'g, 'k>(reader: &'g Reader, key: &'k [u8]) -> Wanted<'g, 'k> {
+    Wanted { reader, key, hash: stdx::hash64(key) }
 }
 
 fn prepared(transaction: u64) -> VersionState {
@@ -464,6 +482,34 @@ fn a_cursor_goes_from_range_to_range() {
                 fresh.collect::<Vec<_>>(),
                 "{index:?} {bounds:?}"
             );
+        }
+    }
+}
+
+/// Enough rows for overflow buckets and for tags that two keys share.
+#[test]
+fn many_keys_at_once_find_rows_of_several_fragments() {
+    const ROWS: i64 = if cfg!(miri) { 60 } else { 40_000 };
+    let memory = memory(64);
+    let mut fragments = [0, 1].map(|_| Fragment::new(definition(false), Arc::clone(&memory)));
+    for id in 0..ROWS {
+        commit_row(&mut fragments[usize::try_from(id % 2).unwrap()], id, Some(&row(id, id, b"")), 7);
+    }
+    let readers = [fragments[0].reader(), fragments[1].reader()];
+    let guard = Guard::enter();
+    // Each key is looked for where it is, and where it is not.
+    let keys: Vec<(i64, Vec<u8>)> = (0..ROWS).map(|id| (id, key(id))).collect();
+    for keys in keys.chunks(MANY_MAX) {
+        for other in 0..2 {
+            let reader = |id: i64| &readers[usize::try_from((id + other) % 2).unwrap()];
+            let wanted: Vec<_> = keys.iter().map(|(id, key)| wanted(reader(*id), key)).collect();
+            let mut found = [Lookup::Undecided; MANY_MAX];
+            get_many(&guard, &wanted, Visibility::Committed, &mut found);
+            for (found, (id, _)) in found.iter().zip(keys) {
+                let expected = row(*id, *id, b"");
+                let expected = if other == 0 { Lookup::Found(&expected) } else { Lookup::Absent };
+                assert_eq!(*found, expected, "row {id}");
+            }
         }
     }
 }

@@ -32,6 +32,38 @@ const fn lasting(number: i64) -> i64 {
     number * 2 + 1
 }
 
+/// Lasting rows among others that come and go, in one call: none is missed, and none is older than it was before.
+fn read_many(reader: &Reader, guard: &Guard, newest: &[AtomicU64], prng: &mut Prng) {
+    let definition = definition(true);
+    let ids: Vec<i64> = (0..MANY_MAX)
+        .map(|_| {
+            let lasts = prng.chance(2, 3);
+            let number =
+                i64::try_from(prng.below(if lasts { LASTING.unsigned_abs() } else { WAVE })).unwrap();
+            if lasts { lasting(number) } else { number * 2 }
+        })
+        .collect();
+    let at_least = |id: i64| match usize::try_from(id).unwrap() {
+        id if id % 2 == 1 => newest[id / 2].load(Ordering::Acquire),
+        _ => 0,
+    };
+    let at_least: Vec<u64> = ids.iter().map(|id| at_least(*id)).collect();
+    let keys: Vec<Vec<u8>> = ids.iter().map(|id| key(*id)).collect();
+    let wanted: Vec<_> = keys.iter().map(|key| wanted(reader, key)).collect();
+    let mut found = [Lookup::Undecided; MANY_MAX];
+    get_many(guard, &wanted, Visibility::Committed, &mut found);
+    for ((found, id), at_least) in found.iter().zip(ids).zip(at_least) {
+        match found {
+            Lookup::Found(bytes) => {
+                assert_eq!(definition.layout().column(bytes, ColumnIndex(0)), ValueRef::Int(id));
+                assert!(epoch_of(definition.layout(), bytes) >= at_least, "a read went back in time");
+            }
+            Lookup::Absent => assert!(id % 2 == 0, "row {id} lasts"),
+            Lookup::Undecided => panic!("nothing is prepared"),
+        }
+    }
+}
+
 fn read(reader: &Reader, newest: &[AtomicU64], is_done: &AtomicBool, seed: u64, is_registered: bool) {
     let slot = is_registered.then(memory::quiescence::register_thread);
     let definition = definition(true);
@@ -48,6 +80,9 @@ fn read(reader: &Reader, newest: &[AtomicU64], is_done: &AtomicBool, seed: u64, 
                 panic!("row {id} lasts");
             };
             assert!(epoch_of(definition.layout(), bytes) >= at_least, "a read went back in time");
+        }
+        for _ in 0..10 {
+            read_many(reader, &guard, newest, &mut prng);
         }
         for index in [PRIMARY, BY_K] {
             let direction = if prng.chance(1, 2) { Direction::Forward } else { Direction::Backward };
