@@ -146,32 +146,56 @@ pub fn append_key(
     context: &Context<'_>,
     key: &mut Vec<u8>,
 ) -> Result<bool, Failure> {
-    const INLINE: usize = 4;
-    let mut inline: [Value; INLINE] = [const { Value::Null }; INLINE];
-    let mut spilled: Vec<Value> = Vec::new();
+    let start = key.len();
     for (position, (expression, part)) in template.iter().zip(parts).enumerate() {
-        let value = expression.evaluate(&NoColumns, context)?;
-        if value.is_null() {
-            return Ok(false);
-        }
         let column = table.column_at(part.column);
-        let fitted = fit(value, &expression.sql_type, column, context.time_zone_offset_seconds);
-        if fitted.order != Ordering::Equal {
+        let value = expression.evaluate_ref(&NoColumns, context)?;
+        let is_possible = match (value.as_ref(), &column.sql_type) {
+            (ValueRef::Null, _) => false,
+            (number @ (ValueRef::Int(_) | ValueRef::UInt(_)), SqlType::Integer { width, unsigned }) => {
+                let number = integer_of_column(number, *width, *unsigned);
+                number.map(|number| encoder.encode_part(position, number, key)).is_some()
+            }
+            (text @ ValueRef::Bytes(_), column_type) if column_type.is_string() => {
+                encoder.encode_part(position, text, key);
+                true
+            }
+            _ => {
+                let from = &expression.sql_type;
+                let fitted = fit(value.into_value(), from, column, context.time_zone_offset_seconds);
+                let fits = fitted.order == Ordering::Equal;
+                if fits {
+                    encoder.encode_part(position, fitted.value.as_ref(), key);
+                }
+                fits
+            }
+        };
+        if !is_possible {
+            key.truncate(start);
             return Ok(false);
         }
-        if template.len() <= INLINE { inline[position] = fitted.value } else { spilled.push(fitted.value) }
-    }
-    if template.len() <= INLINE {
-        let mut references = [ValueRef::Null; INLINE];
-        for (reference, value) in references.iter_mut().zip(&inline) {
-            *reference = value.as_ref();
-        }
-        encoder.encode_values(&references[..template.len()], key);
-    } else {
-        let references: Vec<ValueRef<'_>> = spilled.iter().map(Value::as_ref).collect();
-        encoder.encode_values(&references, key);
     }
     Ok(true)
+}
+
+/// An integer as a column of this type holds it, if it can.
+#[inline]
+fn integer_of_column(number: ValueRef<'_>, width: IntegerWidth, unsigned: bool) -> Option<ValueRef<'static>> {
+    let bits = 8 * u32::from(width.bytes());
+    if unsigned {
+        let number = match number {
+            ValueRef::Int(number) => u64::try_from(number).ok()?,
+            ValueRef::UInt(number) => number,
+            _ => return None,
+        };
+        return (number.unbounded_shr(bits) == 0).then_some(ValueRef::UInt(number));
+    }
+    let number = match number {
+        ValueRef::Int(number) => number,
+        ValueRef::UInt(number) => i64::try_from(number).ok()?,
+        _ => return None,
+    };
+    (number << (64 - bits) >> (64 - bits) == number).then_some(ValueRef::Int(number))
 }
 
 /// Evaluates the ranges of an index.

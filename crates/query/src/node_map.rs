@@ -170,8 +170,15 @@ impl TableAccessInfo {
     #[must_use]
     #[inline]
     pub fn slot_of_key(&self, key: &[u8]) -> SlotId {
+        self.slot_of_hash(hash64(key))
+    }
+
+    /// The same by the key's `stdx::hash64`.
+    #[must_use]
+    #[inline]
+    pub fn slot_of_hash(&self, hash: u64) -> SlotId {
         let count = u32::try_from(self.slots.len()).unwrap_or(0);
-        let bucket = u32::try_from(hash64(key) % u64::from(BUCKET_COUNT)).unwrap_or(0);
+        let bucket = u32::try_from(hash % u64::from(BUCKET_COUNT)).unwrap_or(0);
         let partition = bucket * count / BUCKET_COUNT;
         self.slots.get(partition as usize).copied().unwrap_or(NO_SLOT)
     }

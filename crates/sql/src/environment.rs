@@ -4,6 +4,7 @@
 use crate::accounts::AccountBook;
 use crate::config::SqlConfig;
 use crate::durable::DurableWaits;
+use crate::encoded_keys::EncodedKeys;
 use crate::nonce::NonceSource;
 use crate::orphans::Orphans;
 use crate::privilege_sets::PrivilegeSets;
@@ -77,6 +78,8 @@ pub(crate) struct Scratch {
     pub(crate) reply: Vec<u8>,
     /// Key bytes of point reads.
     pub(crate) key: Vec<u8>,
+    /// Keys of lists.
+    pub(crate) keys: EncodedKeys,
 }
 
 /// Counted for SHOW STATUS, per module.

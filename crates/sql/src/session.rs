@@ -33,6 +33,7 @@ mod commands;
 mod connection;
 mod control;
 mod foreign;
+mod key_list;
 mod kill;
 mod login;
 mod named;

@@ -34,6 +34,8 @@ pub(crate) struct CachedStatement {
     pub(crate) point: Option<crate::point_select::PointSelect>,
     /// How it runs if it is a chain of keys.
     pub(crate) chain: Option<Box<crate::key_chain::KeyChain>>,
+    /// How it runs if it is a list of keys.
+    pub(crate) list: Option<Box<crate::key_list::KeyList>>,
     /// The character set of its results, if that is not UTF-8.
     pub(crate) results: Option<CharacterSet>,
     /// It changes a table whose commits are answered when they are durable.
@@ -50,9 +52,10 @@ impl CachedStatement {
         // A row that is transcoded is not copied from storage to the client.
         let point = if narrow.is_none() { crate::point_select::PointSelect::of(&prepared) } else { None };
         let chain = if narrow.is_none() { crate::key_chain::KeyChain::of(&prepared) } else { None };
+        let list = if narrow.is_none() { crate::key_list::KeyList::of(&prepared) } else { None };
         let asks_durable = asks_durable(&prepared.plan);
         let is_closed = prepared.plan.closed().next().is_some();
-        Self { prepared, column_frames, point, chain, results: narrow, asks_durable, is_closed }
+        Self { prepared, column_frames, point, chain, list, results: narrow, asks_durable, is_closed }
     }
 }
 

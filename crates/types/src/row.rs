@@ -241,6 +241,19 @@ impl RowLayout {
         }
     }
 
+    /// Some columns, in any order, as `column` gives each.
+    #[inline]
+    pub fn pick<'a>(
+        &'a self,
+        row: &'a [u8],
+        columns: &'a [ColumnIndex],
+    ) -> impl ExactSizeIterator<Item = ValueRef<'a>> {
+        let head = Head::read(row);
+        columns.iter().map(move |column| {
+            head.and_then(|head| self.column_at(head, row, usize::from(column.0))).unwrap_or(ValueRef::Null)
+        })
+    }
+
     /// All columns, borrowed.
     pub fn columns<'a>(&'a self, row: &'a [u8]) -> impl Iterator<Item = ValueRef<'a>> {
         let head = Head::read(row);

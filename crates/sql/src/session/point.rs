@@ -92,7 +92,7 @@ impl PointSelect {
             buffer: env.outputs.buffer(core.connection),
             scratch: &mut module.scratch.reply,
         };
-        let values = row.map(|row| self.columns.iter().map(move |column| info.layout.column(row, *column)));
+        let values = row.map(|row| info.layout.pick(row, &self.columns));
         reply.write(values, core);
         module.counters.point_selects += 1;
         Ok(Answered::Yes)
@@ -109,7 +109,7 @@ pub(super) struct Reply<'a> {
     pub(super) scratch: &'a mut Vec<u8>,
 }
 
-impl Reply<'_> {
+impl<'a> Reply<'a> {
     /// Writes the whole result, of one row at most.
     #[inline(always)]
     pub(super) fn write<'v>(
@@ -117,12 +117,21 @@ impl Reply<'_> {
         row: Option<impl ExactSizeIterator<Item = ValueRef<'v>>>,
         core: &mut SessionCore,
     ) {
+        let mut writer = self.begin(core);
+        if let Some(row) = row {
+            writer.write(row);
+        }
+        Self::end(writer, core);
+    }
+
+    /// Writes the column definitions; any number of rows may follow.
+    #[inline(always)]
+    pub(super) fn begin(self, core: &mut SessionCore) -> RowWriter<'a> {
         core.client.diagnostics.clear();
-        let end = core.end_packet();
         let mut packets = PacketWriter::new(self.buffer, core.sequence);
         packets.append_frames(&self.cached.column_frames);
-        packets.end_of_columns(core.capabilities, end);
-        let mut writer = RowWriter {
+        packets.end_of_columns(core.capabilities, core.end_packet());
+        RowWriter {
             packets,
             format: self.format,
             columns: &self.cached.prepared.columns,
@@ -130,14 +139,16 @@ impl Reply<'_> {
             scratch: self.scratch,
             count: 0,
             skip: 0,
-            left: 1,
-        };
-        if let Some(row) = row {
-            writer.write(row);
+            left: u64::MAX,
         }
+    }
+
+    /// Writes the end behind the rows.
+    #[inline(always)]
+    pub(super) fn end(mut writer: RowWriter<'_>, core: &mut SessionCore) {
         core.found_rows = writer.count;
         core.row_count = -1;
-        writer.packets.end_of_rows(core.capabilities, end);
+        writer.packets.end_of_rows(core.capabilities, core.end_packet());
         core.sequence = writer.packets.sequence();
     }
 }

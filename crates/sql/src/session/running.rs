@@ -262,7 +262,7 @@ impl Running {
 }
 
 impl Session {
-    /// Answers a point select or a chain of keys at once; false if the statement must be begun.
+    /// Answers a point select, a list or a chain of keys at once; false if the statement must be begun.
     pub(super) fn try_point(
         &mut self,
         env: &mut Environment<'_>,
@@ -270,7 +270,7 @@ impl Session {
         parameters: &[Value],
         format: RowFormat,
     ) -> bool {
-        let Some(point) = &cached.point else { return self.try_chain(env, cached, parameters, format) };
+        let Some(point) = &cached.point else { return self.try_keys(env, cached, parameters, format) };
         if !self.may_answer_at_once() {
             return false;
         }
@@ -288,17 +288,23 @@ impl Session {
         !self.core.client.transaction.is_marked() && (self.core.variables.autocommit || is_open)
     }
 
-    /// The same for a chain of keys.
-    fn try_chain(
+    /// The same for a list or a chain of keys.
+    fn try_keys(
         &mut self,
         env: &mut Environment<'_>,
         cached: &CachedStatement,
         parameters: &[Value],
         format: RowFormat,
     ) -> bool {
-        let Some(chain) = cached.chain.as_ref().filter(|_| self.may_answer_at_once()) else { return false };
+        if !self.may_answer_at_once() {
+            return false;
+        }
+        let answered = match (&cached.list, &cached.chain) {
+            (Some(list), _) => list.run(cached, parameters, format, &mut self.core, env),
+            (None, Some(chain)) => chain.run(cached, parameters, format, &mut self.core, env),
+            (None, None) => return false,
+        };
         // The executor meets the same failure and reports it.
-        let answered = chain.run(cached, parameters, format, &mut self.core, env);
         answered.is_ok_and(|answered| answered == Answered::Yes)
     }
 

@@ -1,4 +1,4 @@
-//! Chains of keys: rows that are here and decided are given in the call that decoded the statement.
+//! Chains and lists of keys: rows that are here and decided are given in the call that decoded the statement.
 
 use super::harness::Harness;
 use super::texts;
@@ -6,10 +6,11 @@ use catalogue::TableName;
 use catalogue::temporary::TemporaryTable;
 use fixtures::{index, integer};
 use memory::{MemoryConfig, MemoryManager};
+use protocol::Signal;
 use query::{PublishedReader, TableAccessInfo};
 use std::sync::Arc;
 use storage::{Fragment, FragmentDefinition};
-use types::{Epoch, IndexKind, Schema, TableDefinition, TableId, TransactionId, ValueRef};
+use types::{Epoch, IndexKind, Schema, TableDefinition, TableId, TransactionId, Value, ValueRef};
 
 const WRITER: TransactionId = TransactionId(7);
 
@@ -138,4 +139,92 @@ fn undecided_rows_and_entries_are_left_to_the_executor() {
         harness.signals();
         harness.reset(client);
     }
+}
+
+/// `id IN (…)` of these.
+fn list(ids: impl IntoIterator<Item = i64>) -> String {
+    let ids: Vec<String> = ids.into_iter().map(|id| id.to_string()).collect();
+    format!("SELECT id, v FROM test.u WHERE id IN ({})", ids.join(", "))
+}
+
+fn ids_of(rows: &[Vec<String>]) -> Vec<i64> {
+    rows.iter().map(|row| row[0].parse().expect("a number")).collect()
+}
+
+#[test]
+fn rows_of_a_list_come_at_once_in_the_order_of_the_key() {
+    let mut harness = Harness::with_own_rows();
+    let client = harness.connect();
+    let mut here = Here::new(&mut harness);
+    (1..=60).for_each(|id| here.put(id, id + 100, id * 10));
+    here.publish(&mut harness);
+    let cases = [
+        (list([3, 1, 2]), vec![1, 2, 3]),
+        (list([3, 1, 2]) + " ORDER BY id DESC", vec![3, 2, 1]),
+        (list([2, 99, 2, -7, 3_000_000_000, 1]), vec![1, 2]),
+        (list([99, 98]), vec![]),
+        ("SELECT id FROM test.u WHERE id IN (5, NULL, 4)".to_owned(), vec![4, 5]),
+        (list((1..=60).rev()), (1..=60).collect()),
+        (list(1..=60) + " ORDER BY id DESC", (1..=60).rev().collect()),
+        // Every third, and ones that are not there between them.
+        (list((0..60).map(|number| number * 37 % 90)), {
+            let mut ids: Vec<i64> = (0..60).map(|number| number * 37 % 90).collect();
+            ids.retain(|id| (1..=60).contains(id));
+            ids.sort_unstable();
+            ids
+        }),
+    ];
+    for (text, expected) in cases {
+        let before = harness.answered_at_once();
+        let rows = texts(harness.ask(client, &text));
+        assert_eq!(ids_of(&rows), expected, "{text}");
+        assert!(rows.iter().all(|row| row.len() == 1 || row[1] == format!("{}0", row[0])), "{rows:?}");
+        assert_eq!(harness.answered_at_once() - before, 1, "{text}");
+        assert!(harness.signals().is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn lists_that_are_more_than_keys_are_left_to_the_executor() {
+    let mut harness = Harness::with_own_rows();
+    let client = harness.connect();
+    let mut here = Here::new(&mut harness);
+    (1..=60).for_each(|id| here.put(id, id + 100, id * 10));
+    here.publish(&mut harness);
+    let mut check = |text: &str, expected: &[i64]| {
+        let before = harness.answered_at_once();
+        let mut ids = ids_of(&texts(harness.ask(client, text)));
+        if !text.contains("ORDER BY") {
+            ids.sort_unstable();
+        }
+        assert_eq!(ids, expected, "{text}");
+        assert_eq!(harness.answered_at_once(), before, "{text}");
+    };
+    check(&(list([1, 2, 3]) + " AND v > 15"), &[2, 3]);
+    check(&(list([1, 3, 2]) + " ORDER BY n DESC"), &[3, 2, 1]);
+    check(&(list([1, 3, 2]) + " ORDER BY id DESC LIMIT 2"), &[3, 2]);
+    // More than a slice.
+    check(&list(-30..=60), &(1..=60).collect::<Vec<i64>>());
+    harness.ask(client, "SET sql_select_limit = 1");
+    let before = harness.answered_at_once();
+    assert_eq!(texts(harness.ask(client, &list([1, 2]))).len(), 1);
+    assert_eq!(harness.answered_at_once(), before);
+}
+
+#[test]
+fn an_undecided_row_takes_back_what_was_written_of_a_list() {
+    let mut harness = Harness::with_own_rows();
+    let client = harness.connect();
+    let mut here = Here::new(&mut harness);
+    (1..=20).for_each(|id| here.put(id, id + 100, id * 10));
+    here.table.put(&[20, 120, 1], false);
+    here.publish(&mut harness);
+    let before = harness.answered_at_once();
+    harness.query(client, &list([19, 20, 1]));
+    assert_eq!(harness.answered_at_once(), before);
+    let Signal::Read(read) = harness.only_signal() else { panic!("its primary is asked") };
+    harness.read_done(&read, &[vec![Value::Int(20), Value::Int(200)]]);
+    let mut ids = ids_of(&texts(harness.response(client)));
+    ids.sort_unstable();
+    assert_eq!(ids, [1, 19, 20]);
 }
