@@ -14,7 +14,10 @@ use crate::algebra::{Dependency, Draft, ITEM_SLOTS, Parameters, Subquery, Subque
 use crate::alternatives;
 use crate::join_order::TableOrder;
 use crate::limits::SELECT_ITEM_COUNT_MAX;
-use crate::plan::{ColumnOrigin, Grouping, Limit, ResultColumn, SelectPlan, SortKey, Source, Windows};
+use crate::plan::{
+    ColumnOrigin, Grouping, Limit, ResultColumn, ScanDirection, SelectPlan, SortKey, Source, TableAccess,
+    Windows,
+};
 use crate::privileges;
 use crate::statement::TableName;
 use crate::steps::steps_of;
@@ -30,7 +33,7 @@ use sqlparser::ast::{
     WildcardAdditionalOptions,
 };
 use std::sync::Arc;
-use types::{ColumnIndex, TableKind};
+use types::{ColumnIndex, TableDefinition, TableKind};
 
 /// A select item.
 struct Item<'q> {
@@ -168,10 +171,8 @@ impl Binder<'_> {
                 let alias = alias.unwrap_or_else(|| table.name.clone());
                 let is_limited = limit.count.is_some() && body.windows.is_none();
                 let wanted = Wanted { order_by: ordered, is_limited, purpose };
-                let counts = &mut self.counts();
-                let (access, direction) =
-                    access_path::access(table, alias, selection.clone(), &wanted, counts);
-                order_by_index = direction;
+                let access;
+                (access, order_by_index) = self.access(table, alias, selection.clone(), &wanted);
                 Source::Table(access)
             }
         };
@@ -193,6 +194,17 @@ impl Binder<'_> {
         };
         plan.steps = Box::new(steps_of(&plan, self.volatile.calls > 0));
         Ok((plan, body.columns))
+    }
+
+    /// The best access to a table, and the direction in which it gives the wanted order.
+    pub(super) fn access(
+        &mut self,
+        table: Arc<TableDefinition>,
+        alias: String,
+        selection: Option<Expression>,
+        wanted: &Wanted<'_>,
+    ) -> (TableAccess, Option<ScanDirection>) {
+        access_path::access(table, alias, selection, wanted, &mut self.counts())
     }
 
     /// A table that is read, and perhaps locked, if that is permitted: it is not looked up before.

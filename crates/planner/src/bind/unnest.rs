@@ -29,7 +29,7 @@
 
 use super::select::Body;
 use super::{Binder, NamedTable, computed_column};
-use crate::access_path::{self, Purpose, Wanted};
+use crate::access_path::{Purpose, Wanted};
 use crate::algebra::{
     Applied, Block, Draft, ITEM_SLOTS, Parameters, SUBQUERY_SLOTS, Subquery, SubqueryPlace, hash_form,
     hash_key,
@@ -444,8 +444,7 @@ impl Binder<'_> {
         }
         let selection = if conjuncts.is_empty() { None } else { Some(Expression::and(conjuncts)) };
         let wanted = Wanted { order_by: &[], is_limited: false, purpose: Purpose::Read };
-        let counts = &mut self.counts();
-        let (access, _) = access_path::access(Arc::clone(table), alias.clone(), selection, &wanted, counts);
+        let (access, _) = self.access(Arc::clone(table), alias.clone(), selection, &wanted);
         let mut plan = SelectPlan {
             source: Source::Table(access),
             grouping,
