@@ -5,8 +5,9 @@
 //! range in the next. The candidate with the lowest cost is the path, the conjuncts it implies leave the filter.
 //!
 //! Cost is by rank: a whole primary key, a whole unique key, then shares of the table that conditions usually leave. If
-//! several ranges stand against each other, the entries of each are asked for where that is known. An index that only
-//! gives the wanted order is used under LIMIT when no condition can use any index.
+//! several ranges stand against each other, the entries of each are asked for where that is known. A path that gives
+//! the wanted order counts as cheaper. One that conditions use is never held against a scan of the table. An index that
+//! only gives the order is used under LIMIT when no condition can use any index.
 //!
 //! *Invariants.* A path never misses a row for which WHERE is true, whatever the constants turn out to be. Only
 //! comparisons in the column's own kind and collation are used, see `conditions`. A conjunct leaves the filter only if

@@ -76,13 +76,16 @@ impl SqlError {
         Self::new(1153, "Got a packet bigger than 'max_allowed_packet' bytes")
     }
 
-    /// 1114: a memory region is full; 1297: the redo log is.
+    /// 1114: a memory region is full; 1297: the redo log is. The refusal of a whole transaction names no table.
     #[must_use]
     pub fn region_full(table: &str, region: &str) -> Self {
         if region == REDO_LOG {
             let text = "Got temporary error 410 'REDO log files overloaded: no room was made in RedoWaitTimeout; checkpoints \
                         are slower than writes, or the disk is full' from LatsDB";
             return Self::new(1297, text);
+        }
+        if table.is_empty() {
+            return Self::new(1114, format!("A table of this transaction is full ({region} exhausted)"));
         }
         Self::new(1114, format!("The table '{table}' is full ({region} exhausted)"))
     }
@@ -327,6 +330,14 @@ mod tests {
     fn the_table_is_sorted_and_well_formed() {
         assert!(SQLSTATES.windows(2).all(|pair| pair[0].0 < pair[1].0));
         assert!(SQLSTATES.iter().all(|(_, state)| state.len() == 5 && state.is_ascii()));
+    }
+
+    #[test]
+    fn a_full_region_is_told_with_the_table_if_there_is_one() {
+        let of_table = SqlError::region_full("item", "DataMemory");
+        assert_eq!(of_table.message, "The table 'item' is full (DataMemory exhausted)");
+        let of_transaction = SqlError::region_full("", "DataMemory");
+        assert_eq!((of_transaction.code, of_transaction.message.contains("''")), (1114, false));
     }
 
     #[test]

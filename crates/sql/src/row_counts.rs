@@ -1,4 +1,4 @@
-//! Counts of rows by the fragments of this node: what the planner orders joins by.
+//! Counts of rows by the fragments of this node: by them the planner orders joins and chooses between indexes.
 //!
 //! *Conditions* are evaluated on a sample: the first rows of a partition in the order of their keys' hashes. Keys are
 //! spread over partitions by another hash, so one partition stands for all. *Ranges* of an index are walked, up to so
