@@ -88,8 +88,9 @@ class Side:
 
     def begin(self, collation, temporary=()):
         # MySQL's limit; and a HAVING that MariaDB makes a WHERE of warns of constants that nobody asked for. Its partial matches find
-        # the least and the greatest value of an integer type NOT IN a list with NULL.
-        alone = ['SET group_concat_max_len = 1024', 'SET max_error_count = 1024', "SET optimizer_switch = 'condition_pushdown_from_having=off,partial_match_rowid_merge=off,partial_match_table_scan=off'"] if self.is_oracle else []
+        # the least and the greatest value of an integer type NOT IN a list with NULL. Its cache gives the answer of a subquery for 'A'
+        # to 'a', whatever the subquery makes of them.
+        alone = ['SET group_concat_max_len = 1024', 'SET max_error_count = 1024', "SET optimizer_switch = 'condition_pushdown_from_having=off,partial_match_rowid_merge=off,partial_match_table_scan=off,subquery_cache=off'"] if self.is_oracle else []
         for text in [*alone, 'DROP DATABASE IF EXISTS differential', f'CREATE DATABASE differential CHARACTER SET utf8mb4 COLLATE {collation}', 'USE differential',
                      f'SET NAMES utf8mb4 COLLATE {collation}', "SET time_zone = '+00:00'",
                      f"SET sql_mode = '{SQL_MODE}{',TIME_ROUND_FRACTIONAL' if self.is_oracle else ''}'", *definitions(temporary)]:

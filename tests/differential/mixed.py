@@ -58,9 +58,9 @@ class MixedStatements(JoinStatements):
         return self.random.choice(NAMES)
 
     def column(self, relations, kind):
-        """A number may be a text, unless it is shown: which of texts that are equal is left open."""
+        """A number may be a text, unless it is shown: which of texts that are equal is left open. It is no ENUM (enum-in-numbers)."""
         if kind == 'n' and not self.is_pure and self.chance(.15):
-            return f"{self.random.choice(relations)[0]}.{self.random.choice([*TEXTS, 'e'])}"
+            return f"{self.random.choice(relations)[0]}.{self.random.choice(TEXTS)}"
         made = super().column(relations, kind)
         is_collated = kind == 's' and not made.endswith('.x') and self.chance(.6)
         return f'{made} COLLATE {self.collation}' if is_collated else made
