@@ -666,6 +666,17 @@ pub struct SelectPlan {
 }
 
 impl SelectPlan {
+    /// Whether rows are given as they are found: not grouped, numbered, counted out or locked. They may be sorted.
+    #[must_use]
+    pub fn gives_rows_as_found(&self) -> bool {
+        self.grouping.is_none()
+            && self.windows.is_none()
+            && self.having.is_none()
+            && self.lock.is_none()
+            && self.limit.count.is_none()
+            && self.limit.offset.is_none()
+    }
+
     /// Calls `visit` for each stored table that it reads.
     pub fn visit_tables<'a>(&'a self, visit: &mut dyn FnMut(&'a Arc<TableDefinition>)) {
         match &self.source {

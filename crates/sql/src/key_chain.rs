@@ -52,13 +52,8 @@ impl KeyChain {
     pub(crate) fn of(prepared: &Prepared) -> Option<Box<Self>> {
         let Plan::Select(plan) = &prepared.plan else { return None };
         let is_of_row = |value: &SessionValue| *value == SessionValue::Outer;
-        let is_plain = plan.grouping.is_none()
+        let is_plain = plan.gives_rows_as_found()
             && plan.over_groups.is_none()
-            && plan.windows.is_none()
-            && plan.having.is_none()
-            && plan.lock.is_none()
-            && plan.limit.count.is_none()
-            && plan.limit.offset.is_none()
             && !plan.counts_found
             && !prepared.is_volatile
             && prepared.session_values.iter().all(is_of_row)

@@ -23,12 +23,7 @@ impl KeyList {
         let Source::Table(access) = &plan.source else { return None };
         let [_, _, ..] = keys_of(prepared)? else { return None };
         let is_plain = access.filter.is_none()
-            && plan.grouping.is_none()
-            && plan.windows.is_none()
-            && plan.having.is_none()
-            && plan.lock.is_none()
-            && plan.limit.count.is_none()
-            && plan.limit.offset.is_none()
+            && plan.gives_rows_as_found()
             && !plan.distinct
             && !plan.counts_found
             && !prepared.is_volatile

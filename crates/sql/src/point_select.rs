@@ -22,12 +22,7 @@ impl PointSelect {
         let AccessPath::PrimaryKeys(keys) = &access.path else { return None };
         let [key] = &keys[..] else { return None };
         let is_plain = access.filter.is_none()
-            && plan.grouping.is_none()
-            && plan.windows.is_none()
-            && plan.having.is_none()
-            && plan.lock.is_none()
-            && plan.limit.count.is_none()
-            && plan.limit.offset.is_none()
+            && plan.gives_rows_as_found()
             && prepared.session_values.is_empty()
             && prepared.into.is_empty()
             && !prepared.analyzes;

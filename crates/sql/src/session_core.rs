@@ -23,6 +23,7 @@ use crate::variables::{Scope, SessionVariables, UserVariables};
 use executor::diagnostics::Level;
 use executor::transaction_client::TransactionClient;
 use executor::{Client, Options};
+use expression::{Context, Settings};
 use mysql_protocol::result::{EndPacket, OkPacket};
 use mysql_protocol::{Capabilities, ErrorPacket, PacketWriter, StatusFlags};
 use planner::plan::SessionValue;
@@ -32,6 +33,7 @@ use protocol::signal::{Probe, RequestId};
 use protocol::{Address, ConnectionId, Signal, SqlError, View};
 use roles::Rights;
 use std::sync::Arc;
+use stdx::Now;
 use types::{Collation, NodeId, Schema, SlotId, TransactionId, Value, ViewNumber};
 
 /// That part of a session.
@@ -102,6 +104,29 @@ impl SessionCore {
             batch_rows_max: self.variables.limits.batch_rows,
             zero_draws: !self.variables.modes.no_auto_value_on_zero,
             counts_found: self.capabilities.contains(Capabilities::FOUND_ROWS),
+        }
+    }
+
+    /// The session's settings that values depend on.
+    #[inline]
+    pub(crate) fn settings(&self, now: Now) -> Settings {
+        Settings {
+            now_us: self.variables.timestamp.unwrap_or(now.wall.0),
+            time_zone_offset_seconds: self.variables.time_zone_offset(),
+            sql_mode: self.variables.modes.evaluation,
+        }
+    }
+
+    /// All that an expression's value depends on, but for the row.
+    #[inline]
+    pub(crate) fn context<'v>(&'v self, settings: Settings, parameters: &'v [Value]) -> Context<'v> {
+        Context {
+            parameters,
+            connection_id: u64::from(self.client.id),
+            last_insert_id: self.client.last_insert_id,
+            database: self.database.as_deref(),
+            user: &self.user,
+            ..Context::from_settings(settings)
         }
     }
 

@@ -60,11 +60,7 @@ impl KeyChain {
         if !module.site.map.may_read(env.now.monotonic) {
             return Ok(Answered::No);
         }
-        let settings = Settings {
-            now_us: env.now.wall.0,
-            time_zone_offset_seconds: core.variables.time_zone_offset(),
-            sql_mode: core.variables.modes.evaluation,
-        };
+        let settings = core.settings(env.now);
         let mut values: Vec<Value> = Vec::with_capacity(parameters.len() + self.outer_count);
         values.extend_from_slice(parameters);
         values.resize(parameters.len() + self.outer_count, Value::Null);
@@ -212,14 +208,7 @@ impl<'a> Reading<'a, '_> {
     }
 
     fn context<'v>(&'v self, values: &'v [Value]) -> Context<'v> {
-        Context {
-            parameters: values,
-            connection_id: u64::from(self.core.client.id),
-            last_insert_id: self.core.client.last_insert_id,
-            database: self.core.database.as_deref(),
-            user: &self.core.user,
-            ..Context::from_settings(self.settings)
-        }
+        self.core.context(self.settings, values)
     }
 }
 

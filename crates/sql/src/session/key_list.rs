@@ -16,7 +16,6 @@ use crate::results::RowWriter;
 use crate::session_core::SessionCore;
 use crate::statement_cache::CachedStatement;
 use executor::Failure;
-use expression::{Context, Settings};
 use memory::Guard;
 use mysql_protocol::result::RowFormat;
 use planner::plan::ScanDirection;
@@ -54,20 +53,8 @@ impl KeyList {
         if info.definition.version != self.version || !module.site.map.may_read(env.now.monotonic) {
             return Ok(Answered::No);
         }
-        let time_zone = core.variables.time_zone_offset();
-        let settings = Settings {
-            now_us: env.now.wall.0,
-            time_zone_offset_seconds: time_zone,
-            sql_mode: core.variables.modes.evaluation,
-        };
-        let context = Context {
-            parameters,
-            connection_id: u64::from(core.client.id),
-            last_insert_id: core.client.last_insert_id,
-            database: core.database.as_deref(),
-            user: &core.user,
-            ..Context::from_settings(settings)
-        };
+        let settings = core.settings(env.now);
+        let context = core.context(settings, parameters);
         let keys = &mut module.scratch.keys;
         keys.fill(templates, info, &context)?;
         if context.warnings.count() > 0 {
@@ -80,8 +67,13 @@ impl KeyList {
         }
         let buffer = env.outputs.buffer(core.connection);
         let size_before = buffer.len();
-        let reply =
-            Reply { cached, format, time_zone, buffer: &mut *buffer, scratch: &mut module.scratch.reply };
+        let reply = Reply {
+            cached,
+            format,
+            time_zone: settings.time_zone_offset_seconds,
+            buffer: &mut *buffer,
+            scratch: &mut module.scratch.reply,
+        };
         let mut writer = reply.begin(core);
         let reading = Reading { map: &module.site.map, info, list: self, core };
         match reading.write(keys, &mut writer) {

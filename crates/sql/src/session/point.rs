@@ -12,7 +12,6 @@ use crate::results::RowWriter;
 use crate::session_core::SessionCore;
 use crate::statement_cache::CachedStatement;
 use executor::{Failure, access};
-use expression::{Context, Settings};
 use memory::Guard;
 use mysql_protocol::PacketWriter;
 use mysql_protocol::result::RowFormat;
@@ -42,20 +41,8 @@ impl PointSelect {
         if info.definition.version != self.version || !module.site.map.may_read(env.now.monotonic) {
             return Ok(Answered::No);
         }
-        let time_zone_offset_seconds = core.variables.time_zone_offset();
-        let settings = Settings {
-            now_us: env.now.wall.0,
-            time_zone_offset_seconds,
-            sql_mode: core.variables.modes.evaluation,
-        };
-        let context = Context {
-            parameters,
-            connection_id: u64::from(core.client.id),
-            last_insert_id: core.client.last_insert_id,
-            database: core.database.as_deref(),
-            user: &core.user,
-            ..Context::from_settings(settings)
-        };
+        let settings = core.settings(env.now);
+        let context = core.context(settings, parameters);
         module.scratch.key.clear();
         let definition = &info.definition;
         let is_possible = access::append_key(
@@ -88,7 +75,7 @@ impl PointSelect {
         let reply = Reply {
             cached,
             format,
-            time_zone: time_zone_offset_seconds,
+            time_zone: settings.time_zone_offset_seconds,
             buffer: env.outputs.buffer(core.connection),
             scratch: &mut module.scratch.reply,
         };

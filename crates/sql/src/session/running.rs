@@ -55,7 +55,7 @@ use executor::insert::InsertRun;
 use executor::modify::ModifyRun;
 use executor::select::SelectRun;
 use executor::{Completion, Retry, table_ref};
-use expression::{Settings, Woken};
+use expression::Woken;
 use mysql_protocol::result::RowFormat;
 use planner::plan::{Plan, SessionValue, Show, Source};
 use protocol::program::TableRef;
@@ -404,11 +404,7 @@ impl Session {
         let table = if is_volatile { cached.prepared.plan.table().map(Arc::clone) } else { None };
         let mut run = executor::Statement {
             parameters,
-            settings: Settings {
-                now_us: variables.timestamp.unwrap_or(env.now.wall.0),
-                time_zone_offset_seconds: variables.time_zone_offset(),
-                sql_mode: variables.modes.evaluation,
-            },
+            settings: self.core.settings(env.now),
             is_strict: variables.modes.is_strict,
             connection_id: self.core.client.id,
             last_insert_id: self.core.client.last_insert_id,

@@ -211,6 +211,26 @@ fn lists_that_are_more_than_keys_are_left_to_the_executor() {
     assert_eq!(harness.answered_at_once(), before);
 }
 
+/// Whichever way a statement takes, its time is that of the session.
+#[test]
+fn keys_are_made_at_the_time_that_the_session_says() {
+    let mut harness = Harness::with_own_rows();
+    let client = harness.connect();
+    let mut here = Here::new(&mut harness);
+    (1..=60).for_each(|id| here.put(id, id + 100, id * 10));
+    here.publish(&mut harness);
+    harness.ask(client, "SET timestamp = 5");
+    let (now, later) = ("UNIX_TIMESTAMP()", "UNIX_TIMESTAMP() + 1");
+    let cases: [(String, &[i64]); 3] = [
+        (format!("SELECT id FROM test.u WHERE id = {now}"), &[5]),
+        (format!("SELECT id FROM test.u WHERE id IN ({now}, {later})"), &[5, 6]),
+        (format!("SELECT a.id FROM test.u a JOIN test.u b ON b.id = a.id WHERE a.id = {now}"), &[5]),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(ids_of(&texts(harness.ask(client, &text))), expected, "{text}");
+    }
+}
+
 #[test]
 fn an_undecided_row_takes_back_what_was_written_of_a_list() {
     let mut harness = Harness::with_own_rows();
