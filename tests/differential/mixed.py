@@ -71,8 +71,7 @@ class MixedStatements(JoinStatements):
         if self.chance(.8):
             conditions.append(self.condition(relations, outer))
         before, self.is_pure = self.is_pure, aggregate
-        # coercibility-of-columns
-        column = self.column(relations, kind).partition(' ')[0]
+        column = re.sub(r'^t\d+\.s[gnu]$', r'CONCAT(\g<0>)', self.column(relations, kind))  # index-of-other-collation
         self.is_pure = before
         item = self.pick(f'MAX({column})', f'MIN({column})', f'COUNT({column})', 'COUNT(*)', f'COALESCE(MIN({column}), -1)') if aggregate else column
         return f'(SELECT {item} FROM {text}{self.where(conditions)})'

@@ -18,7 +18,7 @@ mod kept_rows;
 pub use self::kept_rows::KeptRows;
 
 use crate::comparison::compare_values;
-use crate::context::{Columns, Context, ER_DATA_OUT_OF_RANGE, EvaluationError, TypeError};
+use crate::context::{ColumnSlot, Columns, Context, ER_DATA_OUT_OF_RANGE, EvaluationError, TypeError};
 use crate::conversion::{Number, low_bits, number_of, uint_to_double};
 use crate::node::Expression;
 use crate::typing::{
@@ -166,6 +166,13 @@ impl AggregateCall {
             sql_type,
             nullable,
         }
+    }
+
+    /// Its results as a column.
+    #[must_use]
+    pub fn as_column(&self, slot: ColumnSlot) -> Expression {
+        let column = Expression::column(slot, self.sql_type.clone(), self.nullable);
+        column.as_coercible(crate::typing::strongest(self.arguments.iter()))
     }
 
     /// Any aggregate but COUNT(*); GROUP_CONCAT without ORDER BY, with the default separator.

@@ -22,7 +22,7 @@ use wire_derive::Wire;
 pub const DEPTH_MAX: usize = 480;
 
 /// A typed scalar expression.
-#[derive(Clone, PartialEq, Debug, Wire)]
+#[derive(Clone, Debug, Wire)]
 pub struct Expression {
     /// The operation.
     pub node: Node,
@@ -30,6 +30,17 @@ pub struct Expression {
     pub sql_type: SqlType,
     /// The result may be NULL.
     pub nullable: bool,
+    /// How strong its collation is beside those of other strings, as COERCIBILITY() gives it. Types are decided by it,
+    /// and then it has done its part.
+    #[wire(unsent)]
+    pub coercibility: u8,
+}
+
+/// They compute the same.
+impl PartialEq for Expression {
+    fn eq(&self, other: &Self) -> bool {
+        self.node == other.node && self.sql_type == other.sql_type && self.nullable == other.nullable
+    }
 }
 
 /// The operands of an n-ary node.

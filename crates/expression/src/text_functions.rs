@@ -219,7 +219,11 @@ impl TextFunction {
             | Self::Locate
             | Self::Instr
             | Self::FindInSet => Typed::strict(arguments, BIGINT),
-            Self::Coercibility => Typed { arguments, sql_type: BIGINT, nullable: false },
+            Self::Coercibility => {
+                let levels =
+                    arguments.iter().map(|argument| Expression::integer(argument.coercibility.into()));
+                Typed { arguments: levels.collect(), sql_type: BIGINT, nullable: false }
+            }
             Self::Lower
             | Self::Upper
             | Self::Reverse
@@ -483,9 +487,8 @@ impl<'a> Call<'a> {
                 Some(0)
             }
             TextFunction::Field => Some(self.field()?),
-            TextFunction::Coercibility => Some(
-                self.arguments.first().map_or(6, |argument| i64::from(crate::typing::coercibility(argument))),
-            ),
+            // Its argument is the number.
+            TextFunction::Coercibility => self.integer(0)?.and_then(|level| i64::try_from(level).ok()),
             TextFunction::Concat
             | TextFunction::ConcatWithSeparator
             | TextFunction::Lower

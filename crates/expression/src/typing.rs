@@ -14,8 +14,10 @@ mod collation;
 mod compared;
 mod result_type;
 
+pub use collation::IMPLICIT;
+use collation::NUMERIC;
 pub(crate) use collation::aggregate_collation;
-pub use collation::coercibility;
+pub(crate) use collation::strongest;
 pub(crate) use compared::sorted_list;
 pub(crate) use result_type::{
     BIGINT, BIGINT_UNSIGNED, NumericClass, collation_of, decimal_shape, decimal_type, display_length,
@@ -50,7 +52,8 @@ pub(crate) const DEFAULT_COLLATION: Collation = Collation::Utf8mb40900AiCi;
 
 impl Expression {
     pub(crate) fn new(node: Node, sql_type: SqlType, nullable: bool) -> Self {
-        Self { node, sql_type, nullable }
+        let made = Self { node, sql_type, nullable, coercibility: IMPLICIT };
+        Self { coercibility: collation::coercibility(&made), ..made }
     }
 
     /// A constant of a known type.
@@ -116,6 +119,18 @@ impl Expression {
         Self::new(Node::Column(slot), sql_type, nullable)
     }
 
+    /// A column of the input row that holds the values of another expression.
+    #[must_use]
+    pub fn column_of(slot: ColumnSlot, computed: &Self) -> Self {
+        Self::column(slot, computed.sql_type.clone(), computed.nullable).as_coercible(computed.coercibility)
+    }
+
+    /// The same; its collation, if it has one, is this strong.
+    #[must_use]
+    pub fn as_coercible(self, coercibility: u8) -> Self {
+        if self.coercibility >= NUMERIC { self } else { Self { coercibility, ..self } }
+    }
+
     /// `?` number `number`, whose values are of `sql_type`.
     #[must_use]
     pub fn parameter(number: u16, sql_type: SqlType) -> Self {
@@ -128,7 +143,7 @@ impl Expression {
         let (sql_type, nullable) = (column.sql_type.clone(), column.nullable);
         let parameter = Self::new(Node::Parameter(number), sql_type.clone(), nullable);
         let node = Node::Cast { operand: Box::new(parameter), purpose: CastPurpose::OuterColumn };
-        Self::new(node, sql_type, nullable)
+        Self::new(node, sql_type, nullable).as_coercible(column.coercibility)
     }
 
     /// The parameter, if this is what `outer_column` makes.

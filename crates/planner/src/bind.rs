@@ -53,7 +53,7 @@ use crate::plan::{
 };
 use crate::statistics::Band;
 use ::expression::aggregate::GROUP_CONCAT_SIZE_MAX;
-use ::expression::{AggregateCall, Expression};
+use ::expression::{AggregateCall, Expression, IMPLICIT};
 use protocol::SqlError;
 use sqlparser::ast::{Expr, Query, Value as AstValue};
 use std::cell::Cell;
@@ -696,9 +696,16 @@ pub(crate) fn computed_column(name: impl Into<String>, sql_type: SqlType, nullab
         database: String::new(),
         sql_type,
         nullable,
+        coercibility: IMPLICIT,
         origin: None,
         format: NumberFormat::default(),
     }
+}
+
+/// A column of a result that an expression gives.
+pub(crate) fn item_column(name: impl Into<String>, item: &Expression) -> ResultColumn {
+    let column = computed_column(name, item.sql_type.clone(), item.nullable);
+    ResultColumn { coercibility: item.coercibility, ..column }
 }
 
 fn explain_columns(columns: &[(&'static str, SqlType)]) -> Vec<ResultColumn> {

@@ -238,6 +238,8 @@ pub struct ResultColumn {
     pub sql_type: SqlType,
     /// May be NULL.
     pub nullable: bool,
+    /// How strong its collation is where the query is a table of another one.
+    pub coercibility: u8,
     /// The column of a table that it is; clients are told of its keys and its default.
     pub origin: Option<ColumnOrigin>,
     /// How the table shows its numbers.

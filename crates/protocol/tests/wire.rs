@@ -36,7 +36,7 @@ use stdx::Prng;
 use stdx::wire::{WIRE_VERSION, WireError, from_bytes, to_bytes};
 use types::{
     ColumnIndex, Date, DateTime, Decimal, Epoch, Incarnation, IndexId, NodeId, RestartNumber, SchemaVersion,
-    Sequence, SlotId, SqlType, TableId, Time, TransactionId, Value, ViewNumber,
+    Sequence, SlotId, TableId, Time, TransactionId, Value, ViewNumber,
 };
 
 const PINNED: &str = include_str!("wire.txt");
@@ -52,7 +52,7 @@ fn context() -> StatementContext {
 }
 
 fn expression() -> Expression {
-    let leaf = |node| Expression { node, sql_type: SqlType::Null, nullable: true };
+    let leaf = |node| Expression { node, ..Expression::null() };
     let operands = vec![
         leaf(Node::Column(ColumnSlot(3))),
         leaf(Node::Literal(Value::text("x"))),

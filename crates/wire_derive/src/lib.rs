@@ -4,7 +4,8 @@
 //! fields).
 //!
 //! Attributes: `#[wire(tag = N)]` on a variant (default: its position), `#[wire(since = V)]` on a field (omitted below
-//! wire version V, `Default` when read), `#[wire(bytes)]` on a `Vec<u8>` field (copied in one piece).
+//! wire version V, `Default` when read), `#[wire(bytes)]` on a `Vec<u8>` field (copied in one piece). A field with
+//! `#[wire(unsent)]` is always omitted.
 //! A recursive enum must box its recursion (`Box`, `Arc` or `Vec` of boxes): boxes count the depth. `#[wire(nested)]`
 //! on the type counts it too.
 
@@ -19,6 +20,7 @@ use syn::{Attribute, Data, DeriveInput, Field, Fields, LitInt, parse_macro_input
 struct Options {
     tag: Option<u8>,
     since: Option<u16>,
+    unsent: bool,
     bytes: bool,
     nested: bool,
 }
@@ -31,12 +33,14 @@ fn options(attributes: &[Attribute]) -> syn::Result<Options> {
                 options.tag = Some(meta.value()?.parse::<LitInt>()?.base10_parse()?);
             } else if meta.path.is_ident("since") {
                 options.since = Some(meta.value()?.parse::<LitInt>()?.base10_parse()?);
+            } else if meta.path.is_ident("unsent") {
+                options.unsent = true;
             } else if meta.path.is_ident("bytes") {
                 options.bytes = true;
             } else if meta.path.is_ident("nested") {
                 options.nested = true;
             } else {
-                return Err(meta.error("expected tag, since, bytes or nested"));
+                return Err(meta.error("expected tag, since, unsent, bytes or nested"));
             }
             Ok(())
         })?;
@@ -46,6 +50,9 @@ fn options(attributes: &[Attribute]) -> syn::Result<Options> {
 
 fn encode_field(field: &Field, access: &Tokens) -> syn::Result<Tokens> {
     let options = options(&field.attrs)?;
+    if options.unsent {
+        return Ok(quote!(let _ = #access;));
+    }
     let write = if options.bytes {
         quote!(::stdx::wire::encode_bytes(#access, encoder);)
     } else {
@@ -59,6 +66,9 @@ fn encode_field(field: &Field, access: &Tokens) -> syn::Result<Tokens> {
 
 fn decode_field(field: &Field) -> syn::Result<Tokens> {
     let options = options(&field.attrs)?;
+    if options.unsent {
+        return Ok(quote!(::core::default::Default::default()));
+    }
     let read = if options.bytes {
         quote!(::stdx::wire::decode_bytes(decoder)?.to_vec())
     } else {

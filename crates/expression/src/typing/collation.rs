@@ -9,14 +9,14 @@ use std::cmp::Ordering;
 use types::{Collation, SqlType};
 
 const EXPLICIT: u8 = 0;
-const IMPLICIT: u8 = 2;
+/// That of a column of a table.
+pub const IMPLICIT: u8 = 2;
 const COERCIBLE: u8 = 4;
-const NUMERIC: u8 = 5;
+pub(super) const NUMERIC: u8 = 5;
 const IGNORABLE: u8 = 6;
 
-/// The coercibility of an expression, as COERCIBILITY() gives it.
-#[must_use]
-pub fn coercibility(expression: &Expression) -> u8 {
+/// The coercibility of an operation on operands that have theirs.
+pub(super) fn coercibility(expression: &Expression) -> u8 {
     if matches!(expression.sql_type, SqlType::Null) {
         return IGNORABLE;
     }
@@ -29,7 +29,7 @@ pub fn coercibility(expression: &Expression) -> u8 {
             IMPLICIT
         }
         Node::Literal(_) | Node::Parameter(_) => COERCIBLE,
-        Node::Cast { operand, .. } => coercibility(operand),
+        Node::Cast { operand, .. } => operand.coercibility,
         Node::Function { function, .. } if function.makes_text() => COERCIBLE,
         Node::And(_)
         | Node::Or(_)
@@ -43,12 +43,14 @@ pub fn coercibility(expression: &Expression) -> u8 {
         | Node::Case { .. }
         | Node::Interval { .. }
         | Node::Regexp { .. }
-        | Node::Function { .. } => {
-            let strings =
-                expression.operands().into_iter().map(coercibility).filter(|level| *level < NUMERIC).min();
-            strings.unwrap_or(COERCIBLE)
-        }
+        | Node::Function { .. } => strongest(expression.operands().into_iter()),
     }
+}
+
+/// The coercibility of a string that is made of all these.
+pub(crate) fn strongest<'a>(operands: impl Iterator<Item = &'a Expression>) -> u8 {
+    let levels = operands.map(|operand| operand.coercibility);
+    levels.filter(|level| *level < NUMERIC).min().unwrap_or(COERCIBLE)
 }
 
 /// The collation of an operation on several strings; operands that are none count as the connection's.
@@ -58,7 +60,7 @@ pub(crate) fn aggregate_collation<'a>(
 ) -> Result<Collation, TypeError> {
     let mut winner: Option<(u8, Collation)> = None;
     for operand in operands {
-        let level = coercibility(operand);
+        let level = operand.coercibility;
         let collation = collation_of(&operand.sql_type).unwrap_or(DEFAULT_COLLATION);
         winner = Some(match winner {
             None => (level, collation),

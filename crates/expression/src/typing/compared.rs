@@ -175,7 +175,7 @@ fn meet_by_number(side: &Expression, other: &Expression, equality: bool) -> Conv
     if !other.is_constant_in_types() || matches!(other.sql_type, SqlType::Null) {
         return None;
     }
-    let is_plain_text = is_text(&other.sql_type) && super::coercibility(other) != 0;
+    let is_plain_text = is_text(&other.sql_type) && other.coercibility != 0;
     match &side.sql_type {
         SqlType::Year if !is_temporal(&other.sql_type) => Some((SqlType::Year, CastPurpose::Comparison)),
         SqlType::Enum { .. } if equality && is_plain_text => {

@@ -6,7 +6,7 @@
 use super::expression::Place;
 use super::scope::{Scope, same_name};
 use super::select::Body;
-use super::{Binder, Bound, Clause, ColumnUse, computed_column, system_table_rejected};
+use super::{Binder, Bound, Clause, ColumnUse, item_column, system_table_rejected};
 use crate::algebra::Draft;
 use crate::join_order::TableOrder;
 use crate::plan::{ChangePlan, ChangeVerb, FoundTable, Limit, Plan, SortKey, Target};
@@ -113,8 +113,7 @@ impl Binder<'_> {
             }
             planned.push(Target { found: FoundTable { table, alias, first, columns }, assignments });
         }
-        let columns =
-            projection.iter().map(|item| computed_column("", item.sql_type.clone(), true)).collect();
+        let columns = projection.iter().map(|item| item_column("", item)).collect();
         let body = Body {
             table_order: TableOrder::Free,
             projection,

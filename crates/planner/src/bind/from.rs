@@ -410,6 +410,7 @@ pub(super) fn query_table(
         definition: Arc::new(definition_of(alias, names, columns)),
         column_names: Vec::new(),
         first_slot,
+        coercibilities: columns.iter().map(|column| column.coercibility).collect(),
         is_optional: false,
         is_table: false,
         is_view: false,

@@ -166,7 +166,7 @@ impl<'a> Groups<'a> {
         let slot = u16::try_from(position).ok().filter(|slot| *slot < AGGREGATE_SLOTS);
         let slot = slot.ok_or_else(|| SqlError::new(1117, "Too many columns"))?;
         let nullable = expression.nullable || self.is_rolled_up;
-        Ok(Expression::column(ColumnSlot(slot), expression.sql_type.clone(), nullable))
+        Ok(Expression { nullable, ..Expression::column_of(ColumnSlot(slot), expression) })
     }
 
     fn bare_column(&self, slot: ColumnSlot, adopted: Adopted) -> SqlError {
@@ -230,7 +230,7 @@ fn place_behind(expression: &mut Expression, first: u16, level: u16) {
 fn aggregate_column(position: u16, expression: &Expression) -> Result<Expression, SqlError> {
     let slot = AGGREGATE_SLOTS.checked_add(position).filter(|slot| *slot < LEVEL_SLOT);
     let slot = slot.ok_or_else(|| SqlError::new(1117, "Too many columns"))?;
-    Ok(Expression::column(ColumnSlot(slot), expression.sql_type.clone(), expression.nullable))
+    Ok(Expression::column_of(ColumnSlot(slot), expression))
 }
 
 /// Adds the columns that others determine, until there are no more.

@@ -221,6 +221,7 @@ impl Binder<'_> {
                 definition: table.clone(),
                 column_names: alias.columns.clone(),
                 first_slot,
+                coercibilities: Vec::new(),
                 is_optional: false,
                 is_table: false,
                 is_view: false,

@@ -24,7 +24,7 @@ use crate::plan::{
 };
 use crate::statement::SelectStatement;
 use crate::syntax::{syntax_error_at_word, syntax_error_behind_word};
-use expression::{ColumnSlot, Expression};
+use expression::{ColumnSlot, Expression, IMPLICIT};
 use protocol::SqlError;
 use sqlparser::ast::{
     Expr, LimitClause, LockClause, OrderBy, OrderByExpr, OrderByKind, Query, SetExpr, SetOperator,
@@ -217,11 +217,13 @@ impl Binder<'_> {
             let sql_type =
                 Expression::common_type_of(&items, "VALUES").map_err(|error| type_error(&error, None))?;
             let nullable = items.iter().any(|item| item.nullable);
+            let coercibility = strongest(items.iter().map(|item| item.coercibility));
             for row in &mut rows {
                 let value = std::mem::replace(&mut row[position], Expression::null());
                 row[position] = value.brought_into(&sql_type);
             }
-            columns.push(computed_column(format!("column_{position}"), sql_type, nullable));
+            let column = computed_column(format!("column_{position}"), sql_type, nullable);
+            columns.push(ResultColumn { coercibility, ..column });
         }
         let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
         let items = (0..).zip(&columns).map(|(slot, column): (u16, &ResultColumn)| {
@@ -336,7 +338,7 @@ fn operation_of(branches: Vec<(SetStep, BoundQuery)>, columns: &[ResultColumn]) 
         let mut is_converted = false;
         let items = (0..).zip(&query.projection).zip(&types);
         let converted = |((slot, item), sql_type): ((u16, &Expression), &SqlType)| {
-            let column = Expression::column(ColumnSlot(slot), item.sql_type.clone(), item.nullable);
+            let column = Expression::column_of(ColumnSlot(slot), item);
             let converted = column.brought_into(sql_type);
             is_converted |= converted.as_column().is_none();
             converted
@@ -366,9 +368,16 @@ pub(super) fn united(branches: &[(SetStep, BoundQuery)]) -> Result<Vec<ResultCol
         let sql_type =
             Expression::common_type_of(&items, "UNION").map_err(|error| type_error(&error, None))?;
         let nullable = branches.iter().any(|(_, (_, columns))| columns[position].nullable);
-        united.push(computed_column(column.name.clone(), sql_type, nullable));
+        let coercibility = strongest(branches.iter().map(|(_, (_, columns))| columns[position].coercibility));
+        let column = computed_column(column.name.clone(), sql_type, nullable);
+        united.push(ResultColumn { coercibility, ..column });
     }
     Ok(united)
+}
+
+/// The coercibility of a column that holds values of all these.
+fn strongest(coercibilities: impl Iterator<Item = u8>) -> u8 {
+    coercibilities.min().unwrap_or(IMPLICIT)
 }
 
 /// Takes a query apart; every part that is not here is refused by name.

@@ -22,6 +22,8 @@ pub(crate) struct ScopeTable {
     pub(crate) column_names: Vec<String>,
     /// The slot of its first column.
     pub(crate) first_slot: u16,
+    /// How strong the collations of its columns are; empty: as those of a table.
+    pub(crate) coercibilities: Vec<u8>,
     /// Its rows may be missing: each column may be NULL then.
     pub(crate) is_optional: bool,
     /// Its rows are those of a stored or virtual table.
@@ -45,6 +47,7 @@ impl ScopeTable {
             definition,
             column_names: Vec::new(),
             first_slot: 0,
+            coercibilities: Vec::new(),
             is_optional: false,
             is_table: true,
             is_view: false,
@@ -87,11 +90,13 @@ impl ScopeTable {
     /// A column as an expression.
     pub(crate) fn expression(&self, column: ColumnIndex) -> Expression {
         let definition = &self.definition.columns[usize::from(column.0)];
-        Expression::column(
-            ColumnSlot(self.first_slot + column.0),
-            definition.sql_type.clone(),
-            definition.flags.nullable || self.is_optional,
-        )
+        let slot = ColumnSlot(self.first_slot + column.0);
+        let nullable = definition.flags.nullable || self.is_optional;
+        let expression = Expression::column(slot, definition.sql_type.clone(), nullable);
+        match self.coercibilities.get(usize::from(column.0)) {
+            Some(coercibility) => expression.as_coercible(*coercibility),
+            None => expression,
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use super::grouping::{Adopted, GroupModes, Groups, ordinal, select_item};
 use super::item_names::item_texts;
 use super::named_items::{NameOrder, NamedItem, NamedItems, items_of_having};
 use super::scope::{Scope, ScopeTable, Visible};
-use super::{Binder, Clause, NamedTable, VolatilePlace, computed_column, system_table_rejected};
+use super::{Binder, Clause, NamedTable, VolatilePlace, item_column, system_table_rejected};
 use crate::access_path::{self, Purpose, Wanted};
 use crate::algebra::{Dependency, Draft, ITEM_SLOTS, Parameters, Subquery, SubqueryPlace, equalities};
 use crate::alternatives;
@@ -416,7 +416,7 @@ impl Binder<'_> {
         }
         let expression = table.expression(index);
         let name = table.definition.column_at(index).name.as_str();
-        let mut column = computed_column(name, expression.sql_type.clone(), expression.nullable);
+        let mut column = item_column(name, &expression);
         describe_origin(&mut column, table, index);
         let slot = expression.as_column();
         Ok(Item { expression: self.padded(expression)?, column, slot, has_alias: false, subquery: None })
@@ -456,7 +456,7 @@ impl Binder<'_> {
             },
             _ => name,
         };
-        let mut column = computed_column(name, expression.sql_type.clone(), expression.nullable);
+        let mut column = item_column(name, &expression);
         if let Some(slot) = expression.as_column()
             && let Some((table, index)) = scope.table_of(slot)
         {

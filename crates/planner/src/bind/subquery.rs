@@ -131,7 +131,7 @@ impl Binder<'_> {
             number <= known || column.depth != depth
         });
         let parameter = self.add()?;
-        let value = Expression::column(ColumnSlot(0), call.sql_type.clone(), call.nullable);
+        let value = call.as_column(ColumnSlot(0));
         self.outward.blocks[depth].calls.get_or_insert_default().push((parameter, call));
         Ok(Some(Expression::outer_column(parameter, &value)))
     }
@@ -159,10 +159,10 @@ impl Binder<'_> {
         place: &mut Place<'_>,
     ) -> Result<Expression, SqlError> {
         let inner = self.inner(query, place)?;
-        let sql_type = only_column(&inner)?.sql_type.clone();
         let slot = self.subquery_slot()?;
+        let value = Expression { nullable: true, ..column_of_query(slot, only_column(&inner)?) };
         self.add_subquery(JoinKind::Single, slot, inner, None, Some(2), place);
-        Ok(Expression::column(slot, sql_type, true))
+        Ok(value)
     }
 
     /// EXISTS.
@@ -237,9 +237,7 @@ impl Binder<'_> {
         if operands.len() > usize::from(SUBQUERY_SLOTS - ITEM_SLOTS) {
             return Err(SqlError::unsupported("such wide rows beside subqueries"));
         }
-        let item = |(slot, column): (u16, &ResultColumn)| {
-            Expression::column(ColumnSlot(slot), column.sql_type.clone(), column.nullable)
-        };
+        let item = |(slot, column): (u16, &ResultColumn)| column_of_query(ColumnSlot(slot), column);
         let items = (ITEM_SLOTS..SUBQUERY_SLOTS).zip(&inner.columns).map(item);
         self.row_condition(comparison, operands.into_iter().zip(items).collect())
     }
@@ -325,6 +323,11 @@ impl Binder<'_> {
         let subquery = Subquery { kind, slot, derived, condition, outer, rows_max, place, block };
         self.subqueries.get_or_insert_default().push(subquery);
     }
+}
+
+/// The value of a query's column, in this slot.
+fn column_of_query(slot: ColumnSlot, column: &ResultColumn) -> Expression {
+    Expression::column(slot, column.sql_type.clone(), column.nullable).as_coercible(column.coercibility)
 }
 
 fn only_column(inner: &Inner) -> Result<&ResultColumn, SqlError> {

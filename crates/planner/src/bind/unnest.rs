@@ -28,7 +28,7 @@
 //! groups. Where user variables are assigned the order of rows is seen, and nothing is moved.
 
 use super::select::Body;
-use super::{Binder, NamedTable, computed_column};
+use super::{Binder, NamedTable, item_column};
 use crate::access_path::{Purpose, Wanted};
 use crate::algebra::{
     Applied, Block, Draft, ITEM_SLOTS, Parameters, SUBQUERY_SLOTS, Subquery, SubqueryPlace, hash_form,
@@ -319,9 +319,7 @@ impl Binder<'_> {
         let first_slot = block.draft.slots_end();
         let calls = grouping.calls.clone();
         let results = |first: usize| {
-            calls.iter().enumerate().map(move |(number, call)| {
-                Expression::column(slot_at(0, first + number), call.sql_type.clone(), call.nullable)
-            })
+            calls.iter().enumerate().map(move |(number, call)| call.as_column(slot_at(0, first + number)))
         };
         // For one row the group is found by conditions, and its keys are the values in parameters.
         let all = inner.iter().chain(&both).cloned().collect();
@@ -331,9 +329,10 @@ impl Binder<'_> {
             false => None,
         };
         grouping.group_by = keys.iter().map(|key| key.inner.clone()).collect();
-        let grouped = keys.iter().enumerate().map(|(number, key)| {
-            Expression::column(slot_at(0, number), key.inner.sql_type.clone(), key.inner.nullable)
-        });
+        let grouped = keys
+            .iter()
+            .enumerate()
+            .map(|(number, key)| Expression::column_of(slot_at(0, number), &key.inner));
         let items = grouped.chain(results(keys.len())).collect();
         let whole = self.block_plan(&block, inner, Some(grouping), items)?;
         let draft = self.query_draft(whole, applied, &subquery.outer, keys.len() + calls.len(), first_slot);
@@ -409,8 +408,7 @@ impl Binder<'_> {
         mut grouping: Option<Grouping>,
         mut projection: Vec<Expression>,
     ) -> Result<SelectPlan, SqlError> {
-        let columns =
-            projection.iter().map(|item| computed_column("", item.sql_type.clone(), item.nullable)).collect();
+        let columns = projection.iter().map(|item| item_column("", item)).collect();
         let Draft::Table { table, alias, first_slot, filter } = &block.draft else {
             let body = Body {
                 table_order: TableOrder::Free,

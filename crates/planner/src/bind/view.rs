@@ -218,8 +218,7 @@ impl Binder<'_> {
             place.aggregates = Some(&mut aggregates);
             place.windows = WindowPlace::Allowed;
             let mut expression = self.expression(expr, &mut place)?;
-            let mut column =
-                super::computed_column(alias.value.clone(), expression.sql_type.clone(), expression.nullable);
+            let mut column = super::item_column(alias.value.clone(), &expression);
             if let Some((table, index)) = expression.as_column().and_then(|slot| scope.table_of(slot)) {
                 is_updatable |= self.is_changeable(table);
                 column.format = table.definition.column_at(index).format;

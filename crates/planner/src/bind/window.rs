@@ -725,10 +725,9 @@ impl Input {
 
     /// Makes it a column of the rows: it is computed before the window functions.
     fn compute(&mut self, expression: &mut Expression) -> Result<(), SqlError> {
-        let (sql_type, nullable) = (expression.sql_type.clone(), expression.nullable);
-        let position = self.place(std::mem::replace(expression, Expression::null()))?;
+        let position = self.place(expression.clone())?;
         let slot = u16::try_from(position).map_err(|_| SqlError::new(1117, "Too many columns"))?;
-        *expression = Expression::column(ColumnSlot(slot), sql_type, nullable);
+        *expression = Expression::column_of(ColumnSlot(slot), expression);
         Ok(())
     }
 

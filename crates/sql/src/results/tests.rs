@@ -15,6 +15,7 @@ fn column(name: &str, sql_type: SqlType) -> ResultColumn {
         database: "test".to_owned(),
         sql_type,
         nullable: true,
+        coercibility: expression::IMPLICIT,
         origin: None,
         format: NumberFormat::default(),
     }

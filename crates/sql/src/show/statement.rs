@@ -7,15 +7,13 @@ use super::schema_rows::{self, ShownTable};
 use super::virtual_tables::{Column, Kind, NAME as TEXT, Respondents, column, count, nullable, text};
 use super::{ShowContext, VirtualRows, account_rows, grants, information_schema, server_rows};
 use crate::variables::Scope;
-use expression::{Context, Expression, NoColumns, Node};
+use expression::{Context, Expression, NoColumns};
 use planner::plan::{ColumnOrigin, Diagnosed, ResultColumn, Show, TableMaintenance};
 use planner::with_ansi_quotes;
 use protocol::SqlError;
 use protocol::signal::InfoTable;
 use std::sync::Arc;
-use types::{
-    BlobSize, Collation, ColumnDefinition, ColumnIndex, IntegerWidth, SqlType, TableDefinition, Value,
-};
+use types::{BlobSize, Collation, ColumnDefinition, ColumnIndex, SqlType, TableDefinition, Value};
 
 /// How names other than those of databases and tables compare.
 const NAME_COLLATION: Collation = Collation::Utf8mb4GeneralCi;
@@ -153,6 +151,7 @@ pub(crate) fn field_list(
             database: table.database.clone(),
             sql_type: column.sql_type.clone(),
             nullable: column.flags.nullable,
+            coercibility: expression::IMPLICIT,
             origin: Some(ColumnOrigin { table: Arc::clone(table), column: index }),
             format: column.format,
         };
@@ -250,16 +249,9 @@ fn like_rows(rows: Vec<Vec<Value>>, pattern: &str, collation: Collation) -> Vec<
 
 /// LIKE as an expression would do it.
 fn is_like(text: &[u8], pattern: &str, collation: Collation) -> bool {
-    let node = Node::Like {
-        negated: false,
-        collation,
-        escape: Some(u32::from('\\')),
-        operand: Box::new(Expression::text(text, collation)),
-        pattern: Box::new(Expression::text(pattern, collation)),
-    };
-    let sql_type = SqlType::Integer { width: IntegerWidth::Big, unsigned: false };
-    let like = Expression { node, sql_type, nullable: false };
-    like.is_true(&NoColumns, &Context::default()).unwrap_or(false)
+    let [text, pattern] = [text, pattern.as_bytes()].map(|part| Expression::text(part, collation));
+    let like = Expression::like(text, pattern, Some('\\'), false);
+    like.is_ok_and(|like| like.is_true(&NoColumns, &Context::default()).unwrap_or(false))
 }
 
 const DATABASES: &[Column] = &[column("Database", Kind::Identifier)];

@@ -2,12 +2,12 @@
 
 use super::*;
 use crate::request::CheckSpec;
-use expression::{ColumnSlot, Expression, Node};
+use expression::{ColumnSlot, Expression};
 use stdx::wire::{from_bytes, to_bytes};
 
 /// The encoded column at a position.
 fn column(position: u16) -> Vec<u8> {
-    to_bytes(&Expression { node: Node::Column(ColumnSlot(position)), sql_type: INT, nullable: true })
+    to_bytes(&Expression::column(ColumnSlot(position), INT, true))
 }
 
 fn spec(name: Option<&str>, position: u16) -> CheckSpec {
@@ -75,13 +75,7 @@ fn constraints_come_with_a_copy_and_go_in_one_version() {
 #[test]
 fn columns_that_are_named_keep_their_names() {
     let mut world = World::with_item();
-    let both = Expression {
-        node: Node::And(expression::Arguments(
-            [1, 2].map(|slot| from_bytes(&column(slot)).expect("a column")).to_vec(),
-        )),
-        sql_type: INT,
-        nullable: true,
-    };
+    let both = Expression::and([1, 2].map(|slot| from_bytes(&column(slot)).expect("a column")).to_vec());
     let pair = CheckSpec { encoded: to_bytes(&both), ..spec(Some("pair"), 2) };
     world.run(&alter("item", vec![AlterAction::AddCheck(pair), add(Some("alone"), 0)])).expect("added");
     let rename = AlterAction::RenameColumn { from: "price".into(), to: "p".into() };

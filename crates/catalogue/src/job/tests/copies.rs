@@ -1,7 +1,7 @@
 //! ALTER TABLE of columns: what is one version, and what writes the rows again.
 
 use super::*;
-use expression::{ColumnSlot, Expression, Node};
+use expression::{ColumnSlot, Expression};
 use stdx::wire::{from_bytes, to_bytes};
 use types::DefaultValue;
 
@@ -222,7 +222,7 @@ fn auto_increment_goes_on() {
 #[test]
 fn defaults_follow_the_columns_that_they_name() {
     let mut world = World::with_item();
-    let price = Expression { node: Node::Column(ColumnSlot(2)), sql_type: INT, nullable: true };
+    let price = Expression::column(ColumnSlot(2), INT, true);
     let encoded = to_bytes(&price);
     let default = DefaultSpec::Expression { encoded, text: "price".into() };
     let version = world.item().version;

@@ -410,7 +410,7 @@ pub(in crate::bind) fn placed_call(
     let slot = u16::try_from(position).ok().and_then(|position| aggregates.first_slot.checked_add(position));
     let slot = slot.filter(|slot| *slot < crate::algebra::LEVEL_SLOT);
     let slot = slot.ok_or_else(|| SqlError::new(1117, "Too many columns"))?;
-    Ok(Expression::column(expression::ColumnSlot(slot), call.sql_type.clone(), call.nullable))
+    Ok(call.as_column(expression::ColumnSlot(slot)))
 }
 
 fn plain_argument(argument: &FunctionArg) -> Result<&Expr, SqlError> {

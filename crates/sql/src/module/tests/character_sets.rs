@@ -191,6 +191,38 @@ fn bytes_are_converted_between_character_sets() {
 }
 
 #[test]
+fn a_column_of_a_query_is_as_coercible_as_its_item() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.ask(client, "SET NAMES utf8mb4 COLLATE utf8mb4_unicode_ci");
+    let general = "(SELECT 'B' COLLATE utf8mb4_general_ci AS g) k";
+    for (query, expected) in [
+        ("SELECT COERCIBILITY(x) FROM (SELECT 'b' AS x) d", "4"),
+        (
+            "SELECT COERCIBILITY(x) FROM (SELECT 'b' AS x UNION SELECT COLUMN_NAME FROM information_schema.COLUMNS) d LIMIT 1",
+            "2",
+        ),
+        ("SELECT COERCIBILITY(x) FROM (SELECT MIN('b') AS x) d", "4"),
+        ("SELECT COERCIBILITY(x) FROM (SELECT COUNT('b') AS x) d", "5"),
+        (&format!("SELECT COERCIBILITY(g) FROM {general}"), "0"),
+        (&format!("SELECT g IN (SELECT 'a' UNION SELECT 'b') FROM {general}"), "1"),
+        (&format!("SELECT g = (SELECT 'b') FROM {general}"), "1"),
+        (&format!("WITH c AS (SELECT 'b' AS x) SELECT COUNT(*) FROM {general} JOIN c ON c.x = g"), "1"),
+        (
+            &format!(
+                "SELECT COUNT(*) FROM {general} WHERE EXISTS (SELECT 1 FROM (SELECT 'b' AS x) d WHERE x = g)"
+            ),
+            "1",
+        ),
+        (&format!("SELECT COUNT(*) FROM {general}, (SELECT 'b' AS x) d GROUP BY g, x HAVING g = x"), "1"),
+    ] {
+        assert_eq!(rows(harness.ask(client, query)), [[text(expected)]], "{query}");
+    }
+    let two = format!("SELECT g = x FROM {general}, (SELECT 'b' COLLATE utf8mb4_bin AS x) d");
+    assert_eq!(errno(harness.ask(client, &two)), 1267);
+}
+
+#[test]
 fn the_database_s_collation_follows_use() {
     let mut harness = Harness::new();
     let client = harness.connect();
