@@ -54,6 +54,13 @@ function events.plan()
    connection:query(string.format(text, sysbench.rand.uniform(1, sysbench.opt.parents)))
 end
 
+-- The one of this run. oltp_common wants `event` to be there when the script is read.
+local chosen
+
+function event()
+   chosen()
+end
+
 function thread_init()
    connection = sysbench.sql.driver():connect()
    local join = sysbench.opt.join
@@ -65,7 +72,7 @@ function thread_init()
       text = chain(tonumber(join:match("%d+")))
       join = "plan"
    end
-   event = events[join]
+   chosen = events[join]
 end
 
 function thread_done()

@@ -199,7 +199,9 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
     }
     let table = table(&lines, &options, workspace);
     println!("\n{table}");
-    if options.is_recorded { write_table(workspace, &table) } else { Ok(()) }
+    // A table of some workloads would take the place of that of all.
+    let is_whole = options.workloads.is_empty();
+    if options.is_recorded && is_whole { write_table(workspace, &table) } else { Ok(()) }
 }
 
 /// The three servers, loaded.
