@@ -283,13 +283,13 @@ pub(crate) fn check(access: &Access) -> Result<ExitCode, Failure> {
     Ok(if ask(&mut client, "check")? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Whether the management node can do all that it is there for: it can from the moment that it knows which node holds
-/// what. A check is what needs that, and is quick as long as there are no rows.
+/// Whether the management node knows that all nodes have started: then it can do all that it is there for.
 pub(crate) fn is_complete(address: SocketAddr, timeout: Duration) -> bool {
     let Ok(stream) = connect_to(address, timeout) else { return false };
     let mut client = ManagementClient::new(Channel::Plain(stream), address.to_string(), None);
-    let is_error = |line: &String| line.starts_with(ERROR_PREFIX);
-    client.request_within("check", timeout).is_ok_and(|lines| !lines.iter().any(is_error))
+    let status =
+        client.request_within("get status", timeout).ok().and_then(|lines| status::Status::parse(&lines));
+    status.is_some_and(|status| status.has_started())
 }
 
 /// How far the data and SQL nodes are, a line each; `None` if the management node does not say it in time.

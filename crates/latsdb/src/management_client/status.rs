@@ -109,6 +109,11 @@ impl Status {
         self.nodes.iter().find(|node| node.id == id)
     }
 
+    /// All nodes serve.
+    pub(super) fn has_started(&self) -> bool {
+        self.nodes.iter().all(|node| node.state == State::Started)
+    }
+
     /// The conditions that are missing until all is as it should be; `voter_count` voters are wanted. SQL nodes may be
     /// away: nobody needs them.
     pub(super) fn missing(&self, voter_count: usize) -> Vec<String> {

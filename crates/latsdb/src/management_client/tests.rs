@@ -24,21 +24,31 @@ fn an_answer_has_a_limit() {
 }
 
 #[test]
-fn a_management_node_is_complete_when_it_can_check() {
+fn a_management_node_is_complete_when_it_knows_all_others_to_have_started() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let limit = Duration::from_secs(2);
     let server = std::thread::spawn(move || {
-        for answer in ["ERROR: the cluster has not started\n.\n", "checked 5 rows\n.\n", "checked"] {
+        let status = |state: &str| {
+            format!(
+                "cluster node=1 name=dev\nnode id=1 role=management state=started\nnode id=2 role=data state={state}\n"
+            )
+        };
+        let started = format!("{}.\n", status("started"));
+        for answer in
+            [format!("{}.\n", status("opening")), started, status("started"), "ERROR: no\n.\n".to_owned()]
+        {
             let mut stream = listener.accept().unwrap().0;
             let mut request = String::new();
             BufReader::new(stream.try_clone().unwrap()).read_line(&mut request).unwrap();
-            assert_eq!(request, "check\n");
+            // Not `check`, which takes as long as there are rows.
+            assert_eq!(request, "get status\n");
             stream.write_all(answer.as_bytes()).unwrap();
         }
     });
     assert!(!is_complete(address, limit));
     assert!(is_complete(address, limit));
+    assert!(!is_complete(address, limit));
     assert!(!is_complete(address, limit));
     server.join().unwrap();
     assert!(!is_complete(address, limit));
