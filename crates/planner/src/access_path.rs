@@ -142,7 +142,7 @@ fn choose(
 fn measure(table: &Arc<TableDefinition>, candidates: &mut [Candidate], counts: &mut Counts<'_>) {
     let Some(rows) = counts.rows(table).filter(|rows| *rows >= 1.0) else { return };
     for candidate in candidates {
-        let read = estimate::rows_read(&candidate.path, table, rows, &counts.statistics);
+        let read = estimate::rows_read(&candidate.path, table, rows, counts.statistics);
         candidate.set_share(read / rows);
     }
 }

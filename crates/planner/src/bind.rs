@@ -51,7 +51,7 @@ use crate::plan::{
     DdlPlan, ExplainFormat, Plan, Prepared, ResultColumn, Rows, SessionValue, SetTarget, Source,
     UserLockCall, UserLockFunction, VirtualRead, VirtualTable,
 };
-use crate::statistics::Band;
+use crate::statistics::{Band, Remembered};
 use ::expression::aggregate::GROUP_CONCAT_SIZE_MAX;
 use ::expression::{AggregateCall, Expression, IMPLICIT};
 use protocol::SqlError;
@@ -307,6 +307,8 @@ pub(crate) fn bind(
     parameter_types: &[SqlType],
 ) -> Result<Prepared, SqlError> {
     privileges::check(statement, context)?;
+    let statistics = Remembered::new(context.statistics);
+    let context = &BindContext { statistics: &statistics, ..*context };
     let is_set = matches!(statement, Statement::Set(items)
         if items.iter().any(|item| item.target != SetTarget::Nothing));
     let mut variables = variables::Variables::of(text, context.modes, is_set);

@@ -50,7 +50,7 @@ pub(crate) fn cost_of(plan: &SelectPlan, counts: &mut Counts<'_>) -> f64 {
     tables.iter().for_each(|table| {
         counts.rows(table);
     });
-    query_cost::of_query(plan, &counts.statistics).0
+    query_cost::of_query(plan, counts.statistics).0
 }
 
 /// Units, as a set of bits.

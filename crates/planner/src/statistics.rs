@@ -58,7 +58,7 @@ impl Statistics for NoStatistics {
     }
 }
 
-/// The answers of others, each asked for once.
+/// The answers of others, each asked for once while a statement is bound.
 pub(crate) struct Remembered<'a> {
     statistics: &'a dyn Statistics,
     entries: RefCell<BTreeMap<(TableId, IndexId, usize), Option<f64>>>,
@@ -111,13 +111,13 @@ impl Statistics for Remembered<'_> {
 
 /// The counts that a plan is chosen by; it keeps the bands of what was asked for.
 pub(crate) struct Counts<'a> {
-    pub(crate) statistics: Remembered<'a>,
+    pub(crate) statistics: &'a dyn Statistics,
     bands: &'a mut Vec<Band>,
 }
 
 impl<'a> Counts<'a> {
     pub(crate) fn new(statistics: &'a dyn Statistics, bands: &'a mut Vec<Band>) -> Self {
-        Self { statistics: Remembered::new(statistics), bands }
+        Self { statistics, bands }
     }
 
     /// About how many rows a table has, if that is known.

@@ -22,6 +22,7 @@ use planner::plan::RangeTemplate;
 use protocol::program::KeyRange;
 use query::{NodeMap, TableAccessInfo};
 use std::ops::{Bound, RangeBounds};
+use stdx::hash64;
 use storage::{Direction, KeyBounds, Reader, ScanItem, Visibility};
 use types::{IndexId, KeyEncoder, KeyPart, TableDefinition, Value};
 
@@ -239,30 +240,31 @@ impl Part<'_> {
     /// and twice (Chao 1984). And how many values of the sample are repeated ones.
     fn sampled_entries_per_value(&self, encoder: &KeyEncoder) -> Option<(f64, usize)> {
         let guard = Guard::enter();
-        let mut keys: Vec<Vec<u8>> = Vec::with_capacity(SAMPLE_ROWS);
+        let mut hashes: Vec<u64> = Vec::with_capacity(SAMPLE_ROWS);
         let mut rows = 0;
+        let mut key = Vec::new();
         for row in self.reader.sample(&guard, SAMPLE_ROWS) {
             rows += 1;
             if !encoder.row_has_null(&self.info.layout, row) {
-                let mut key = Vec::new();
+                key.clear();
                 encoder.encode_row(&self.info.layout, row, &mut key);
-                keys.push(key);
+                hashes.push(hash64(&key));
             }
         }
-        if keys.is_empty() {
+        if hashes.is_empty() {
             return None;
         }
-        keys.sort_unstable();
+        hashes.sort_unstable();
         let (mut seen, mut once, mut twice) = (0, 0, 0);
-        for run in keys.chunk_by(|one, other| one == other) {
+        for run in hashes.chunk_by(|one, other| one == other) {
             seen += 1;
             once += usize::from(run.len() == 1);
             twice += usize::from(run.len() == 2);
         }
         let unseen = count_of(once * once.saturating_sub(1)) / count_of(2 * (twice + 1));
         let all = count_of(usize::try_from(self.reader.row_count()).unwrap_or(usize::MAX));
-        let entries = all * count_of(keys.len()) / count_of(rows);
-        Some(((entries / (count_of(seen) + unseen)).max(1.0), keys.len() - seen))
+        let entries = all * count_of(hashes.len()) / count_of(rows);
+        Some(((entries / (count_of(seen) + unseen)).max(1.0), hashes.len() - seen))
     }
 }
 

@@ -352,7 +352,7 @@ fn index_facts(table: &TableDefinition, unit: &UnitFacts, counts: &Counts<'_>) -
         if columns.is_empty() {
             continue;
         }
-        let per_key = |parts| estimate::entries_per_key(table, index, parts, unit.rows, &counts.statistics);
+        let per_key = |parts| estimate::entries_per_key(table, index, parts, unit.rows, counts.statistics);
         let entries = (1..=columns.len()).map(per_key).collect();
         let is_whole =
             columns.len() == index.parts.len() && index.parts.iter().all(|part| part.prefix_length.is_none());
@@ -369,7 +369,7 @@ fn estimate_of(draft: &Draft, counts: &mut Counts<'_>) -> (f64, bool, Estimate, 
             let counted = counts.rows(table);
             let rows = counted.unwrap_or(UNKNOWN_ROWS);
             let access = access_of(Arc::clone(table), alias.clone(), *first_slot, filter.clone(), counts);
-            let estimate = estimate::of_access(&access, rows, &counts.statistics);
+            let estimate = estimate::of_access(&access, rows, counts.statistics);
             let price = match &access.path {
                 AccessPath::PrimaryKeys(_) | AccessPath::UniqueKeys { .. } => price::KEY,
                 AccessPath::Ranges { index, .. } if *index != IndexId(0) => price::FETCH,
@@ -380,10 +380,10 @@ fn estimate_of(draft: &Draft, counts: &mut Counts<'_>) -> (f64, bool, Estimate, 
         Draft::Query { relation, filter, .. } => {
             let tables = estimate::tables_of(relation);
             let is_known = !tables.is_empty() && tables.iter().all(|table| counts.rows(table).is_some());
-            let rows = estimate::of_relation(relation, &counts.statistics);
+            let rows = estimate::of_relation(relation, counts.statistics);
             let share: f64 =
                 filter.iter().map(|conjunct| estimate::share_of(conjunct, None, rows, 0)).product();
-            let cost = query_cost::of_relation(relation, &counts.statistics);
+            let cost = query_cost::of_relation(relation, counts.statistics);
             (rows, is_known, Estimate { read: 1.0, given: rows * share }, cost)
         }
         Draft::Join { kind, left, right, on, .. } => {
@@ -445,7 +445,7 @@ fn conjunct_facts(
         if hash_form(*domain, &left.sql_type, &right.sql_type).is_some() && one & other == 0 {
             sides = Some((one, other));
         }
-        share = equal_share(left, right, &drafts, &counts.statistics);
+        share = equal_share(left, right, &drafts, counts.statistics);
         let has_constant = |side: &Expression| is_constant_in(side, &drafts);
         if has_constant(left) && has_constant(right) {
             share = 1.0;
@@ -501,5 +501,5 @@ fn join_share(conjunct: &Expression, sides: &[&Draft], counts: &mut Counts<'_>) 
         let (rows, ..) = estimate_of(side, counts);
         drafts.push((*side, rows));
     }
-    equal_share(left, right, &drafts, &counts.statistics)
+    equal_share(left, right, &drafts, counts.statistics)
 }
