@@ -36,7 +36,7 @@ use authority::{Challenge, Challenges};
 use command::{Command, Refusal, Report};
 use protocol::control::{RecoveryGoal, VoterPlace};
 use protocol::module::EXIT_LEFT_OUT;
-use protocol::signal::NodeReport;
+use protocol::signal::{FullStop, NodeReport};
 use protocol::{
     Address, ConnectionAction, ConnectionId, NodeRole, Outputs, ReceiveBuffer, RequestToRuntime, Severity,
     Signal, View,
@@ -69,31 +69,6 @@ pub struct ConfiguredNode {
     pub role: NodeRole,
     /// Its host.
     pub host: String,
-}
-
-/// The extent of a stop.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FullStop {
-    /// All nodes.
-    Shutdown,
-    /// Data nodes; SQL nodes wait for them, and management nodes go on.
-    Stop,
-    /// The same, and data nodes start again.
-    Restart,
-}
-
-impl FullStop {
-    /// The exit code of a node, which tells its angel whether to start it again; None: it goes on.
-    #[must_use]
-    pub fn exit_code(self, role: NodeRole) -> Option<u8> {
-        match (self, role) {
-            (Self::Shutdown, _) | (Self::Stop, NodeRole::Data) => Some(0),
-            (Self::Restart, NodeRole::Data) | (Self::Stop | Self::Restart, NodeRole::Sql) => {
-                Some(EXIT_LEFT_OUT)
-            }
-            (Self::Stop | Self::Restart, NodeRole::Management) => None,
-        }
-    }
 }
 
 /// A request that `main` answers later.

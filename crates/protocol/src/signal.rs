@@ -29,7 +29,7 @@ pub use management::{
     ChecksumDone, ChecksumRequest, CommonTable, DriverTable, INFO_ROWS_MAX, InfoSource, InfoTable, LdmTable,
     MainTable, SqlTable,
 };
-pub use membership::{ClusterTerms, FullStopStep, JoinRequest, LeaveStep};
+pub use membership::{ClusterTerms, FullStop, FullStopStep, JoinRequest, LeaveStep};
 pub use schema::TableUsers;
 pub use session::{
     Probe, ReadBatch, ReadDone, ReadRequest, ReturnedRequest, WriteDone, WriteFailure, WriteRequest,
@@ -781,6 +781,8 @@ pub enum Signal {
     /// An operator at this node, or at another one, wants the whole cluster to stop: the receiver sees to it.
     #[signal(to = main, fence = none)]
     FullStopWanted {
+        /// Which nodes.
+        extent: FullStop,
         /// The client that asked, for the log.
         reason: String,
     },

@@ -569,7 +569,7 @@ fn full_stop() -> Vec<Signal> {
     vec![
         Signal::Control(Box::new(ControlMessage::Propose { command, is_forwarded: false })),
         Signal::Leaving { step: stop },
-        Signal::FullStopWanted { reason: "asked".to_owned() },
+        Signal::FullStopWanted { extent: FullStop::Restart, reason: "asked".to_owned() },
         Signal::FullStopRequest { step, exit_code: Some(0) },
         Signal::FullStopDone { step, open: EPOCH },
     ]

@@ -27,6 +27,7 @@ use crate::world::{MANAGEMENT, Shape, World};
 use durability::Codec;
 use node::RedoSettings;
 use protocol::disk::{DiskLane, DiskOperation};
+use protocol::signal::FullStop;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -151,7 +152,8 @@ fn drive_with_data_loss(world: &mut World, prng: &mut Prng) -> Result<(), String
     world.run_until(FLUSHED_MS + prng.below(1_500), |_| false);
     let lost = groups[prng.index(groups.len())].clone();
     let slots = world.slots_of(&lost);
-    let Stopped { before, .. } = stop(world, prng)?;
+    let kind = ENDS[prng.index(ENDS.len())];
+    let Stopped { before, .. } = stop(world, kind, prng)?;
     if !world.is_down() {
         world.stop_all(true);
     }
@@ -252,6 +254,9 @@ pub(crate) fn end_work(world: &mut World, first: usize) -> Result<(), String> {
     }
     check_bank(world)?;
     world.run_until(FLUSHED_MS, |_| false);
+    if !world.is_alive(MANAGEMENT) {
+        return Err("the management node has ended".to_owned());
+    }
     cluster::check(world)?;
     shadow::check(world, shadow::Moment::Quiet, &BTreeSet::new())
 }
@@ -261,18 +266,29 @@ pub(crate) fn end_work(world: &mut World, first: usize) -> Result<(), String> {
 enum Stop {
     Killed,
     WithoutPower,
-    Ordered,
+    /// By `shutdown`, `all stop` or `all restart`.
+    Ordered(FullStop),
     /// A node is killed in the midst of it.
     OrderedOneKilled,
     /// All are.
     OrderedAllKilled,
 }
 
-const STOPS: [Stop; 6] = [
+const STOPS: [Stop; 7] = [
     Stop::Killed,
     Stop::WithoutPower,
-    Stop::Ordered,
-    Stop::Ordered,
+    Stop::Ordered(FullStop::Shutdown),
+    Stop::Ordered(FullStop::Stop),
+    Stop::Ordered(FullStop::Restart),
+    Stop::OrderedOneKilled,
+    Stop::OrderedAllKilled,
+];
+
+/// Those after which no process starts by itself.
+const ENDS: [Stop; 5] = [
+    Stop::Killed,
+    Stop::WithoutPower,
+    Stop::Ordered(FullStop::Shutdown),
     Stop::OrderedOneKilled,
     Stop::OrderedAllKilled,
 ];
@@ -280,25 +296,33 @@ const STOPS: [Stop; 6] = [
 /// The rows of a cluster when it stopped.
 struct Stopped {
     before: Versions,
+    /// Everything up to this epoch was said to be durable.
+    promised: Epoch,
     /// Nothing may be lost.
     is_lossless: bool,
     /// All disks count.
     is_whole: bool,
 }
 
-/// All processes end.
-fn stop(world: &mut World, prng: &mut Prng) -> Result<Stopped, String> {
-    let kind = STOPS[prng.index(STOPS.len())];
+/// All processes end, or those that the operator means.
+fn stop(world: &mut World, kind: Stop, prng: &mut Prng) -> Result<Stopped, String> {
     if matches!(kind, Stop::Killed | Stop::WithoutPower) {
-        let stopped = Stopped { before: versions(world), is_lossless: false, is_whole: false };
+        let stopped = stopped_now(world, false, false);
         world.stop_all(kind == Stop::Killed);
         return Ok(stopped);
     }
     let records = world.count_of(RECORDED);
     let is_recorded = |world: &World| world.count_of(RECORDED) > records;
-    let is_whole = kind == Stop::Ordered && world.is_open();
-    world.order_full_stop();
-    if kind != Stop::Ordered {
+    let (extent, is_disturbed) = match kind {
+        Stop::Ordered(extent) => (extent, false),
+        Stop::Killed | Stop::WithoutPower | Stop::OrderedOneKilled | Stop::OrderedAllKilled => {
+            (FullStop::Shutdown, true)
+        }
+    };
+    let is_whole = !is_disturbed && world.is_open();
+    let lives = world.lives();
+    world.order_full_stop(extent);
+    if is_disturbed {
         world.run_until(prng.below(KILLED_MS), |world| is_recorded(world) || world.is_down());
         let nodes = world.sql_nodes();
         let is_early = !is_recorded(world);
@@ -306,30 +330,42 @@ fn stop(world: &mut World, prng: &mut Prng) -> Result<Stopped, String> {
             world.crash(nodes[prng.index(nodes.len())]);
         }
         if kind == Stop::OrderedAllKilled && is_early {
-            let stopped = Stopped { before: versions(world), is_lossless: false, is_whole };
+            let stopped = stopped_now(world, false, is_whole);
             world.stop_all(prng.chance(1, 2));
             return Ok(stopped);
         }
     }
     world.run_until(STOP_MS, |world| is_recorded(world) || world.is_down());
-    let stopped = Stopped { before: versions(world), is_lossless: is_recorded(world), is_whole };
+    let stopped = stopped_now(world, is_recorded(world), is_whole);
     if is_whole && !stopped.is_lossless {
         return Err("a stop that nothing disturbs is not recorded".to_owned());
     }
-    if !world.run_until(STOP_MS, |world| world.is_down()) {
+    // Those that restart may be back before the last one has ended.
+    let has_ended =
+        |world: &World, (node, life)| !world.is_alive(node) || world.lives().get(&node) > Some(&life);
+    let have_ended = |world: &World| match extent {
+        FullStop::Shutdown => world.is_down(),
+        FullStop::Stop | FullStop::Restart => lives.clone().into_iter().all(|life| has_ended(world, life)),
+    };
+    if !world.run_until(STOP_MS, |world| have_ended(world)) {
         // A process that was started meanwhile was not told.
         world.stop_all(true);
     }
     Ok(stopped)
 }
 
-/// Gives the time at which no node was left.
+fn stopped_now(world: &World, is_lossless: bool, is_whole: bool) -> Stopped {
+    Stopped { before: versions(world), promised: world.promised(), is_lossless, is_whole }
+}
+
+/// Gives the time at which no node of those that stopped was left.
 pub(crate) fn stop_and_come_back(world: &mut World, prng: &mut Prng, flushed: Epoch) -> Result<u64, String> {
-    let Stopped { before, is_lossless, is_whole } = stop(world, prng)?;
+    let copies = world.count_of("copied");
+    let kind = STOPS[prng.index(STOPS.len())];
+    let Stopped { before, promised, is_lossless, is_whole } = stop(world, kind, prng)?;
     let stopped_at = world.now();
     let flushed = if is_lossless { newest(&before) } else { flushed };
     world.run_until(1 + prng.below(3_000), |_| false);
-    let (copies, promised) = (world.count_of("copied"), world.promised());
     world.start_all(1 + prng.below(2_000_000_000));
     if !world.run_until(START_MS, |world| world.is_open()) {
         return Err("the cluster did not come back".to_owned());

@@ -11,6 +11,7 @@
 //! Invariants: virtual time never goes back; every choice is drawn from the one generator; nothing depends on addresses
 //! or hash seeds.
 
+mod agenda;
 mod faults;
 mod points;
 mod readers;
@@ -26,7 +27,7 @@ use protocol::control::{RecoveryGoal, RecoveryOrder};
 use protocol::disk::{DiskLane, DiskOperation, DiskRequest, FileName};
 use protocol::layout::{CpuShare, Layout, LayoutRequest};
 use protocol::module::{BROKEN_PEER, ConnectionAction, EXIT_CANNOT_JOIN, EXIT_LEFT_OUT};
-use protocol::signal::LeaveStep;
+use protocol::signal::{FullStop, LeaveStep};
 use protocol::{
     Address, Budget, CloseReason, ConnectionId, ConnectionKind, Envelope, Input, Module, ModuleKind,
     NodeRole, Outputs, OwnedInput, ReceiveBuffer, RequestToRuntime, Signal,
@@ -39,6 +40,7 @@ use stdx::{Duration, Instant, Now, Prng, WallTime};
 use transaction::Sizes;
 use types::{Epoch, NodeId, SlotId, ViewNumber};
 
+use agenda::{AT_ONCE, Agenda, NEVER};
 use faults::Faults;
 pub use faults::{CHOKED_AFTER_MS, Disruption};
 use points::{Fate, Points};
@@ -236,6 +238,7 @@ struct Disks {
 struct Turns {
     steps: u64,
     readers: Readers,
+    agenda: Agenda,
     /// Modules with work; kept only for its memory.
     runnable: Vec<Address>,
 }
@@ -301,7 +304,12 @@ impl World {
             stopped: BTreeSet::new(),
             injected: BTreeMap::new(),
             points: Points::default(),
-            turns: Turns { steps: 0, readers: Readers::new(seed), runnable: Vec::new() },
+            turns: Turns {
+                steps: 0,
+                readers: Readers::new(seed),
+                agenda: Agenda::default(),
+                runnable: Vec::new(),
+            },
             suspicion: None,
             shape,
         };
@@ -464,11 +472,15 @@ impl World {
         );
     }
 
-    /// An operator at the management node has the whole cluster stop.
-    pub fn order_full_stop(&mut self) {
-        self.count("full stop ordered");
+    /// An operator at the management node has the cluster stop: `shutdown`, `all stop` or `all restart`.
+    pub fn order_full_stop(&mut self, extent: FullStop) {
+        self.count(match extent {
+            FullStop::Shutdown => "full stop ordered",
+            FullStop::Stop => "stop of data nodes ordered",
+            FullStop::Restart => "restart of data nodes ordered",
+        });
         let main = Address::main(MANAGEMENT);
-        let signal = Signal::FullStopWanted { reason: "an operator".to_owned() };
+        let signal = Signal::FullStopWanted { extent, reason: "an operator".to_owned() };
         self.enqueue(main, Input::Signal(Envelope::unstamped(main, main, signal)));
     }
 
@@ -497,6 +509,13 @@ impl World {
     #[must_use]
     pub fn is_down(&self) -> bool {
         self.nodes.is_empty()
+    }
+
+    /// How often each data node was started.
+    #[must_use]
+    pub fn lives(&self) -> BTreeMap<NodeId, u32> {
+        let is_data = |(node, _): &(&NodeId, &u32)| (1..=self.shape.data_nodes).contains(&node.0);
+        self.lives.iter().filter(is_data).map(|(node, lives)| (*node, *lives)).collect()
     }
 
     /// How often something happened.
@@ -580,6 +599,7 @@ impl World {
                 paused: Vec::new(),
             };
             slots.insert(address, slot);
+            self.turns.agenda.set(address, AT_ONCE);
         }
         let clock = Clock::drawn(start);
         let flushed = Epoch(0);
@@ -662,31 +682,17 @@ impl World {
     }
 
     fn find_runnable(&self, found: &mut Vec<Address>) {
-        for node in self.nodes.values() {
-            let now = node.clock.at(self.now);
-            for (address, slot) in &node.slots {
-                let has_work = !slot.queue.is_empty() || slot.deadline.is_some_and(|at| at <= now);
-                if has_work && self.faults.pause_of(*address) <= self.now {
-                    found.push(*address);
-                }
-            }
-        }
+        let with_work = self.turns.agenda.iter().filter(|(_, at)| *at <= self.now).map(|(module, _)| module);
+        found.extend(with_work.filter(|module| self.faults.pause_of(*module) <= self.now));
     }
 
     /// Nobody has work: time goes on to whatever comes next.
     fn jump(&mut self) -> bool {
         let delivery = self.deliveries.peek().map(|Reverse(timed)| timed.at);
+        let with_work = self.turns.agenda.iter().filter(|(_, at)| *at != NEVER);
         // A module that stands still has its work to do when it goes on.
-        let next = |id: &Address, clock: Clock, slot: &Slot| {
-            let due = if slot.queue.is_empty() { clock.shows(slot.deadline?) } else { self.now };
-            Some(due.max(self.faults.pause_of(*id)))
-        };
-        let slots = self
-            .nodes
-            .values()
-            .flat_map(|node| node.slots.iter().map(move |(id, slot)| (id, node.clock, slot)));
-        let deadline = slots.filter_map(|(id, clock, slot)| next(id, clock, slot)).min();
-        let Some(next) = [delivery, deadline].into_iter().flatten().min() else { return false };
+        let work = with_work.map(|(module, at)| at.max(self.faults.pause_of(module))).min();
+        let Some(next) = [delivery, work].into_iter().flatten().min() else { return false };
         self.now = self.now.max(next);
         true
     }
@@ -707,7 +713,20 @@ impl World {
     fn enqueue_item(&mut self, address: Address, item: Item) {
         if let Some(slot) = self.slot_mut(address) {
             slot.queue.push_back(item);
+            self.turns.agenda.set(address, AT_ONCE);
         }
+    }
+
+    /// A module's queue or deadline has changed.
+    fn note_work(&mut self, address: Address) {
+        let Some(node) = self.nodes.get(&address.node) else { return };
+        let Some(slot) = node.slots.get(&address) else { return };
+        let at = match slot.deadline {
+            _ if !slot.queue.is_empty() => AT_ONCE,
+            Some(deadline) => node.clock.shows(deadline),
+            None => NEVER,
+        };
+        self.turns.agenda.set(address, at);
     }
 
     fn run_module(&mut self, address: Address) {
@@ -721,6 +740,7 @@ impl World {
             Some(item) => feed(slot, now, item, &mut budget),
         }
         slot.deadline = slot.module.deadline();
+        self.note_work(address);
         self.take_outputs(address);
     }
 
@@ -1151,8 +1171,8 @@ impl World {
             ConnectionAction::ResumeReading => {
                 if let Some(slot) = self.slot_mut(link.module) {
                     slot.paused.retain(|paused| *paused != link.connection);
-                    slot.queue.push_back(Item::Bytes(link.connection, Vec::new()));
                 }
+                self.enqueue_item(link.module, Item::Bytes(link.connection, Vec::new()));
             }
             ConnectionAction::StartTls => stdx::require!(false, "the simulator has no TLS"),
         }

@@ -27,8 +27,8 @@
 //! record (`membership::restart`).
 
 use super::MainModule;
-use crate::management::FullStop;
-use protocol::signal::{FullStopStep, LeaveStep};
+use protocol::module::EXIT_LEFT_OUT;
+use protocol::signal::{FullStop, FullStopStep, LeaveStep};
 use protocol::{
     Address, ConnectionId, ModuleKind, NodeRole, Outputs, RequestToRuntime, Severity, Signal, View,
 };
@@ -95,6 +95,17 @@ fn list(nodes: &[NodeId]) -> String {
     nodes.iter().map(ToString::to_string).collect::<Vec<String>>().join(", ")
 }
 
+/// The exit code of a node, which tells its angel whether to start it again; None: it goes on.
+fn exit_code(extent: FullStop, role: NodeRole) -> Option<u8> {
+    match (extent, role) {
+        (FullStop::Shutdown, _) | (FullStop::Stop, NodeRole::Data) => Some(0),
+        (FullStop::Restart, NodeRole::Data) | (FullStop::Stop | FullStop::Restart, NodeRole::Sql) => {
+            Some(EXIT_LEFT_OUT)
+        }
+        (FullStop::Stop | FullStop::Restart, NodeRole::Management) => None,
+    }
+}
+
 impl MainModule {
     /// When a stop of the whole cluster is looked at.
     pub(super) fn full_stop_deadline(&self) -> Option<Instant> {
@@ -108,8 +119,8 @@ impl MainModule {
     pub(super) fn on_full_stop(&mut self, from: Address, signal: Signal, outputs: &mut Outputs<Shared>) {
         #[expect(clippy::wildcard_enum_match_arm, reason = "only these are handed on to this file")]
         match signal {
-            Signal::FullStopWanted { reason } => {
-                self.begin_full_stop(FullStop::Shutdown, (None, &reason), outputs);
+            Signal::FullStopWanted { extent, reason } => {
+                self.begin_full_stop(extent, (None, &reason), outputs);
             }
             Signal::FullStopRequest { step, exit_code } => {
                 self.on_full_stop_request(from, step, exit_code, outputs);
@@ -136,7 +147,7 @@ impl MainModule {
         }
         let is_sql = self.modules(ModuleKind::Ldm).is_empty() && self.config.management.is_none();
         if is_sql && let Some(other) = self.reach.found.first() {
-            let wanted = Signal::FullStopWanted { reason: reason.to_owned() };
+            let wanted = Signal::FullStopWanted { extent, reason: reason.to_owned() };
             return outputs.send(self.me(), Address::main(*other), wanted);
         }
         outputs.event(Severity::Warning, format!("the cluster stops as a whole: {reason}"));
@@ -190,7 +201,7 @@ impl MainModule {
         let Some(step) = leading.step else { return };
         let (extent, missing) = (leading.extent, leading.missing.clone());
         for node in missing {
-            let exit_code = extent.exit_code(self.role_in_cluster(node));
+            let exit_code = exit_code(extent, self.role_in_cluster(node));
             let request = Signal::FullStopRequest { step, exit_code };
             outputs.send(self.me(), Address::main(node), request);
         }
@@ -281,7 +292,7 @@ impl MainModule {
         let role = self.role_in_cluster(me);
         let Some(leading) = &mut self.operators.full_stops.leading else { return };
         (leading.step, leading.until) = (None, self.now.monotonic + STEP_PATIENCE);
-        let (exit_code, flushed_in) = (leading.extent.exit_code(role), Some(leading.view));
+        let (exit_code, flushed_in) = (exit_code(leading.extent, role), Some(leading.view));
         let step = LeaveStep::Stop { exit_code, flushed_in };
         outputs.send(self.me(), Address::membership(me), Signal::Leaving { step });
     }

@@ -1,9 +1,9 @@
 use super::{
-    Authority, CONNECTIONS_MAX, ClusterState, ConfiguredNode, FullStop, LINE_SIZE_MAX, Management,
-    ManagementRequest, NOT_AUTHORIZED, StartCheck, Token,
+    Authority, CONNECTIONS_MAX, ClusterState, ConfiguredNode, LINE_SIZE_MAX, Management, ManagementRequest,
+    NOT_AUTHORIZED, StartCheck, Token,
 };
 use protocol::control::RecoveryGoal;
-use protocol::signal::NodeReport;
+use protocol::signal::{FullStop, NodeReport};
 use protocol::{
     Address, ConnectionAction, ConnectionId, NodeRole, Outputs, ReceiveBuffer, RequestToRuntime, Severity,
     Signal, View,

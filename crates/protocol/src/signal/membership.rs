@@ -63,6 +63,17 @@ pub enum LeaveStep {
     },
 }
 
+/// The extent of a stop of the cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub enum FullStop {
+    /// All nodes.
+    Shutdown,
+    /// Data nodes; SQL nodes wait for them, and management nodes go on.
+    Stop,
+    /// The same, and data nodes start again.
+    Restart,
+}
+
 /// The step of a stop of the whole cluster that a node is asked for (`node`, `main_module/full_stop.rs`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
 pub enum FullStopStep {

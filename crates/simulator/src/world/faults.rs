@@ -408,6 +408,7 @@ impl World {
     /// A node dies at once: its process is killed, or its machine loses power.
     pub fn crash(&mut self, node: NodeId) {
         let Some(gone) = self.nodes.remove(&node) else { return };
+        self.turns.agenda.forget(node);
         self.stopping.remove(&node);
         let Disks { of, prng, .. } = &mut self.disks;
         of.entry(node).or_default().end_process(prng);

@@ -14,6 +14,7 @@ use executor::{Completion, Diagnostics, warnings_of};
 use expression::NoColumns;
 use planner::plan::{Plan, SetItem, SetTarget};
 use planner::{character_set_deprecation, collation_deprecation};
+use protocol::signal::FullStop;
 use protocol::{Address, Signal, SqlError};
 use query::AccountNews;
 use types::Value;
@@ -208,7 +209,7 @@ impl Session {
         }
         let main = Address::main(env.module.node());
         let reason = format!("SHUTDOWN of user '{}' at node {}", self.core.account.0, main.node);
-        env.send(main, Signal::FullStopWanted { reason });
+        env.send(main, Signal::FullStopWanted { extent: FullStop::Shutdown, reason });
         Ok(())
     }
 

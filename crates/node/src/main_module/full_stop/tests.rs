@@ -87,7 +87,11 @@ fn a_step_is_done_when_all_modules_have_done_it() {
 #[test]
 fn the_record_is_asked_for_when_all_members_have_flushed() {
     let mut main = data_node();
-    let said = take(&mut main, SESSIONS, Signal::FullStopWanted { reason: "asked".to_owned() });
+    let said = take(
+        &mut main,
+        SESSIONS,
+        Signal::FullStopWanted { extent: FullStop::Shutdown, reason: "asked".to_owned() },
+    );
     assert_eq!(asked(&said, FullStopStep::EndSessions), [ME, OTHER]);
     assert_eq!(asked(&wait(&mut main, ASK_EVERY), FullStopStep::EndSessions), [ME, OTHER], "again");
     done(&mut main, ME, FullStopStep::EndSessions, 1);
@@ -131,7 +135,11 @@ fn a_node_that_ends_before_the_others_is_not_called_away() {
 #[test]
 fn a_stop_ends_in_bounded_time_whoever_does_not_answer() {
     let mut main = data_node();
-    take(&mut main, SESSIONS, Signal::FullStopWanted { reason: "asked".to_owned() });
+    take(
+        &mut main,
+        SESSIONS,
+        Signal::FullStopWanted { extent: FullStop::Shutdown, reason: "asked".to_owned() },
+    );
     assert_eq!(asked(&wait(&mut main, STEP_PATIENCE), FullStopStep::AnswerCommits), [ME, OTHER]);
     wait(&mut main, STEP_PATIENCE);
     let said = wait(&mut main, STEP_PATIENCE);
@@ -166,7 +174,7 @@ fn a_node_that_is_to_stay_does_not_end() {
 #[test]
 fn what_ends_and_what_starts_again() {
     let codes = |extent: FullStop| {
-        [NodeRole::Data, NodeRole::Sql, NodeRole::Management].map(|role| extent.exit_code(role))
+        [NodeRole::Data, NodeRole::Sql, NodeRole::Management].map(|role| exit_code(extent, role))
     };
     assert_eq!(codes(FullStop::Shutdown), [Some(0); 3]);
     assert_eq!(codes(FullStop::Stop), [Some(0), Some(EXIT_LEFT_OUT), None]);
