@@ -375,7 +375,7 @@ mod tests {
     }
 
     fn finish(mut sorter: Sorter) -> Vec<Vec<Value>> {
-        while !sorter.cut(&mut Budget { rows: 3 }) {}
+        while !sorter.cut(&mut Budget::of(3)) {}
         let mut sorted = sorter.take();
         let mut rows = Vec::new();
         while let Some(values) = sorted.next() {
@@ -402,7 +402,7 @@ mod tests {
         for number in (0..100).rev() {
             add(&mut sorter, &[Value::Int(number), Value::text("x")]);
             if number % 7 == 0 {
-                while !sorter.cut(&mut Budget { rows: 3 }) {}
+                while !sorter.cut(&mut Budget::of(3)) {}
                 sorter.compact();
                 assert!(sorter.buffer.len() <= 3);
             }
@@ -457,7 +457,7 @@ mod tests {
                     for row in &rows {
                         add(&mut sorter, row);
                         if limit.is_some() && sorter.entries.len() > 60 {
-                            while !sorter.cut(&mut Budget { rows: 3 }) {}
+                            while !sorter.cut(&mut Budget::of(3)) {}
                             sorter.compact();
                         }
                     }

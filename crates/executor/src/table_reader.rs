@@ -10,8 +10,9 @@
 //!                      Delayed --later, or in a newer view--> Idle
 //! ```
 //! Without an order, slots are read one after the other (remote ones are all asked at once) and rows go straight into
-//! the sink. With an order, each slot's rows come in key order and the reader merges them. It gives a row out only when
-//! it knows the next row of every slot that has more.
+//! the sink. Other threads of this node that have nothing to do read slots of a scan of all rows, too
+//! (`Budget::relief`). With an order, each slot's rows come in key order and the reader merges them. It gives a row out
+//! only when it knows the next row of every slot that has more.
 //!
 //! Invariants: every row visible throughout the read is given out once. Nothing of storage is held between polls. A
 //! read that was not answered is asked again from where it stood, elsewhere if need be.
@@ -28,12 +29,12 @@ use expression::Expression;
 use planner::plan::ScanDirection;
 use protocol::program::{Access, KeyRange, ReadOutput, ReadProgram, ReadProgress, Refusal, RowBatch};
 use protocol::signal::{ReadBatch, RequestId};
-use protocol::{Address, SqlError};
+use protocol::{Address, ModuleKind, SqlError};
 use query::{BatchShape, ReadRun, ReadStep, RowBatchReader, RowSink, TableAccessInfo, remaining};
 use std::ops::Bound;
 use std::sync::Arc;
 use storage::Visibility;
-use types::{IndexId, NodeId, SlotId, Value, ValueRef};
+use types::{IndexId, NodeId, SlotId, TransactionId, Value, ValueRef};
 
 /// Rows that wait to be merged, per slot, at most; fewer if they are large.
 const MERGE_ROWS: usize = 256;
@@ -280,6 +281,7 @@ impl TableReader {
     /// Gives rows to `sink` until it is full, an answer must come, the budget is spent, or there are no more.
     pub fn pump(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
         self.start(cx)?;
+        self.share_out(cx)?;
         match self.order {
             Order::Any => self.pump_any(cx, sink),
             Order::Key(direction) => self.pump_merged(direction, cx, sink),
@@ -308,6 +310,25 @@ impl TableReader {
             }
         }
         Ok(())
+    }
+
+    /// Asks a thread of this node that has nothing to do for one of the slots to be read here, if that takes longer
+    /// than a slice. This thread begins with the first slots, and is not left without one.
+    fn share_out(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
+        if cx.env.budget.relief.is_none() || self.order != Order::Any || self.slots.len() < 2 {
+            return Ok(());
+        }
+        let is_long = |read: &SlotRead| read.is_long_here(&self.common, cx);
+        let Some(last) = self.slots.iter().rposition(is_long) else { return Ok(()) };
+        let is_here = |read: &SlotRead| matches!(read.state, State::Idle | State::Local(_));
+        let keeps_one = self.slots[..last].iter().any(is_here);
+        match cx.env.budget.relief.take().filter(|_| keeps_one) {
+            None => Ok(()),
+            Some(module) => {
+                let to = Address::new(cx.env.site.node(), ModuleKind::Query, module);
+                self.slots[last].ask_for_all(to, &self.common, cx)
+            }
+        }
     }
 
     fn pump_any(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
@@ -423,6 +444,42 @@ impl SlotRead {
         }
     }
 
+    /// Whether all of the slot is to be read, by this thread, and has not begun, and is more than the rest of a slice.
+    fn is_long_here(&self, common: &Common, cx: &Cx<'_>) -> bool {
+        let is_whole = match (&self.state, &self.access) {
+            (State::Idle, Some(Access::Scan { ranges, limit: None, .. })) => **ranges == [KeyRange::all()],
+            _ => false,
+        };
+        let (table, map) = (common.info.definition.id, &cx.env.site.map);
+        is_whole
+            && matches!(cx.place(table, self.slot, &[]), Place::Here)
+            && map.may_read(cx.env.now.monotonic)
+            && map
+                .reader(table, self.slot)
+                .is_some_and(|reader| reader.row_count() > cx.env.budget.rows.into())
+    }
+
+    /// Has another module read what has not begun.
+    fn ask_for_all(&mut self, to: Address, common: &Common, cx: &mut Cx<'_>) -> Result<(), Failure> {
+        match self.access.take() {
+            Some(access) => self.ask(access, to, None, common, cx),
+            None => Ok(()),
+        }
+    }
+
+    fn ask(
+        &mut self,
+        access: Access,
+        to: Address,
+        transaction: Option<TransactionId>,
+        common: &Common,
+        cx: &mut Cx<'_>,
+    ) -> Result<(), Failure> {
+        let request = cx.read(to, transaction, self.slot, &common.program, access.clone())?;
+        self.state = State::Asked { request, to, access };
+        Ok(())
+    }
+
     /// Makes sure that a row is buffered: `Moved` if one is.
     fn fill(&mut self, common: &Common, cx: &mut Cx<'_>) -> Result<Poll, Failure> {
         while self.merge.next.is_none() {
@@ -455,10 +512,7 @@ impl SlotRead {
                 self.attempts = 0;
                 self.state = State::Local(ReadRun::new(Arc::clone(&common.program), access));
             }
-            Place::There(to, transaction) => {
-                let request = cx.read(to, transaction, self.slot, &common.program, access.clone())?;
-                self.state = State::Asked { request, to, access };
-            }
+            Place::There(to, transaction) => self.ask(access, to, transaction, common, cx)?,
             Place::Nowhere => self.delay(access, None, cx)?,
         }
         Ok(Poll::Moved)
@@ -568,7 +622,12 @@ impl SlotRead {
         cx: &mut Cx<'_>,
         sink: &mut dyn RowSink,
     ) -> Result<Poll, Failure> {
-        let Some(batch) = self.batch_of(reply, common)? else {
+        let batch = match reply {
+            // Another thread of this node has the table in another version.
+            Reply::Read(Err(Refusal::WrongSchema)) if to.node == cx.env.site.node() => None,
+            reply => self.batch_of(reply, common)?,
+        };
+        let Some(batch) = batch else {
             // One that has just come in sync has no lease yet, one that stopped hears of its loss last: others may
             // answer.
             self.refused.push(to.node);
@@ -588,8 +647,7 @@ impl SlotRead {
                         Place::There(_, transaction) => transaction,
                         Place::Here | Place::Own | Place::Nowhere => None,
                     };
-                    let request = cx.read(to, transaction, self.slot, &common.program, rest.clone())?;
-                    self.state = State::Asked { request, to, access: rest };
+                    self.ask(rest, to, transaction, common, cx)?;
                 }
             }
             ReadProgress::Undecided { primary_key, after, .. } => {

@@ -212,7 +212,7 @@ impl TemporaryTables {
         let kept = self.tables.get(&program.table.id).ok_or(Refusal::WrongSchema)?;
         let mut writer = RowBatchWriter::new(BatchShape::of(program));
         let mut run = ReadRun::new(Arc::clone(program), access);
-        let mut budget = Budget { rows: u32::MAX };
+        let mut budget = Budget::of(u32::MAX);
         let step = run.step(&kept.info, &kept.reader, OWN, &mut budget, &mut writer);
         let step: ReadStep = step.map_err(Refusal::Error)?;
         run.emit_groups(&mut writer).map_err(Refusal::Error)?;

@@ -397,6 +397,7 @@ fn runtime_config(
     let mut limits = Limits {
         slice: me.threads.slice,
         stuck_after: me.threads.stuck_after,
+        shares_reads: me.threads.shares_reads,
         link_silence_timeout,
         refused_patience: default.refused_patience.max(link_silence_timeout * 3 / 2),
         ..default

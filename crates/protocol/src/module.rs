@@ -238,9 +238,17 @@ const SLACK_MAX: usize = 4 * 1024;
 pub struct Budget {
     /// Rows left in this slice.
     pub rows: u32,
+    /// The module `query` of this node whose thread has nothing to do: it may be asked for a part of a long read, once.
+    pub relief: Option<u8>,
 }
 
 impl Budget {
+    /// So many rows, and nobody to help.
+    #[must_use]
+    pub const fn of(rows: u32) -> Self {
+        Self { rows, relief: None }
+    }
+
     /// Takes one row from the slice; false when it is spent.
     #[inline]
     pub fn spend(&mut self, rows: u32) -> bool {

@@ -180,6 +180,8 @@ pub struct Limits {
     /// A process that peers refuse for so long, because they are connected with another one of its node, ends. Longer
     /// than `link_silence_timeout`, within which they notice that an earlier one is gone.
     pub refused_patience: Duration,
+    /// `ReadPlacement`: threads that have nothing to do are asked for parts of long reads.
+    pub shares_reads: bool,
     /// A thread that stays in one round for so long hangs, and the process ends; zero: never.
     pub stuck_after: Duration,
 }
@@ -205,6 +207,7 @@ impl Default for Limits {
             slice: Duration::from_micros(50),
             close_linger: Duration::from_secs(10),
             refused_patience: Duration::from_secs(12),
+            shares_reads: true,
             stuck_after: Duration::from_secs(6),
         }
     }

@@ -42,6 +42,7 @@ pub mod machine;
 mod password_key;
 mod placement;
 mod process;
+mod relief;
 mod report;
 pub mod resident;
 mod runtime;

@@ -32,6 +32,7 @@ use crate::listeners::Listener;
 use crate::password_key::{self, Wanted};
 use crate::placement::Placement;
 use crate::process::{External, Process, ThreadShared};
+use crate::relief::Relief;
 use crate::report::report;
 use crate::spin::Spinner;
 use crate::statistics::{Counting, PUBLISH_INTERVAL};
@@ -107,11 +108,12 @@ struct ModuleSlot<S> {
     deadline: Option<Instant>,
 }
 
-/// How many rows a slice may take, learnt from how long slices took.
+/// How many rows a slice may take, learnt from how long slices took, and who may help.
 struct Slice {
     rows: u32,
     /// How long it should take.
     time: Duration,
+    relief: Relief,
 }
 
 impl Slice {
@@ -218,11 +220,16 @@ impl<S: Send + 'static> Worker<S> {
         let links = Links::new(&parts.process, parts.index);
         let slot = |(address, module)| ModuleSlot { address, module, deadline: None };
         let now = clock::now();
-        let slice = Slice { rows: 64, time: parts.process.limits.slice };
         let watchdog = parts.supervisor.is_some().then(|| {
             let (threads, limits) = (&parts.process.threads, &parts.process.limits);
             Watchdog::new(threads.len(), limits.stuck_after, now.monotonic)
         });
+        let relief = if parts.process.limits.shares_reads {
+            Relief::new(parts.index, parts.process.threads.iter().map(|thread| thread.modules.as_slice()))
+        } else {
+            Relief::default()
+        };
+        let slice = Slice { rows: 64, time: parts.process.limits.slice, relief };
         let hosts_main = parts.modules.iter().any(|(address, _)| address.kind == ModuleKind::Main);
         Self {
             index: parts.index,
@@ -247,7 +254,7 @@ impl<S: Send + 'static> Worker<S> {
             timers: Deadlines::default(),
             spinner,
             slice,
-            budget: Budget { rows: 0 },
+            budget: Budget::of(0),
             now,
             round_start: now.monotonic,
             last_poll: now.monotonic,
@@ -304,6 +311,9 @@ impl<S: Send + 'static> Worker<S> {
         self.take_parcels();
         self.read_ready_links();
         self.look_at_clock();
+        let threads = &self.process.threads;
+        self.budget.relief =
+            self.slice.relief.next(|thread| threads[thread].round.load(Ordering::Relaxed) == 0);
         self.queue.append(&mut self.continues);
         self.run_queue();
         self.serve_clients();

@@ -63,6 +63,7 @@ pub const MARKER_TIME: Duration = Duration::from_secs(20);
 
 /// Tells the draws of disks from the others.
 const DISKS: u64 = 0xd15c;
+const RELIEF: u64 = 0x4e11ef;
 
 /// StartPartialTimeout: the default.
 const START_PARTIAL_TIMEOUT: Duration = Duration::from_secs(30);
@@ -239,6 +240,8 @@ struct Turns {
     steps: u64,
     readers: Readers,
     agenda: Agenda,
+    /// Says which modules may be asked for help.
+    relief: Prng,
     /// Modules with work; kept only for its memory.
     runnable: Vec<Address>,
 }
@@ -308,6 +311,7 @@ impl World {
                 steps: 0,
                 readers: Readers::new(seed),
                 agenda: Agenda::default(),
+                relief: Prng::new(seed ^ RELIEF),
                 runnable: Vec::new(),
             },
             suspicion: None,
@@ -732,8 +736,8 @@ impl World {
     fn run_module(&mut self, address: Address) {
         self.now += 200 + self.prng.below(5_000);
         let now = self.clock_of(address.node);
-        let mut budget =
-            Budget { rows: u32::try_from(1 + self.prng.below(self.shape.budget_max)).unwrap_or(1) };
+        let mut budget = Budget::of(u32::try_from(1 + self.prng.below(self.shape.budget_max)).unwrap_or(1));
+        budget.relief = self.drawn_relief(address);
         let Some(slot) = self.slot_mut(address) else { return };
         match slot.queue.pop_front() {
             None => slot.module.handle(now, Input::Deadline, &mut budget, &mut slot.outputs),
@@ -742,6 +746,17 @@ impl World {
         slot.deadline = slot.module.deadline();
         self.note_work(address);
         self.take_outputs(address);
+    }
+
+    /// Often one of a node's modules `query` is there to help a session.
+    fn drawn_relief(&mut self, module: Address) -> Option<u8> {
+        if module.kind != ModuleKind::Sql || self.turns.relief.chance(1, 2) {
+            return None;
+        }
+        let modules = self.nodes.get(&module.node)?.slots.keys();
+        let query: Vec<u8> =
+            modules.filter(|other| other.kind == ModuleKind::Query).map(|other| other.instance).collect();
+        (!query.is_empty()).then(|| query[self.turns.relief.index(query.len())])
     }
 
     /// Moves what a handler wanted into queues and the network.

@@ -218,7 +218,7 @@ impl Context<'_> {
 
     /// A slice that is done at once.
     fn at_once(&self) -> Budget {
-        Budget { rows: self.sizes.at_once }
+        Budget::of(self.sizes.at_once)
     }
 
     /// Whether a statement bound to this version of a table may run: the installed version or the one before.

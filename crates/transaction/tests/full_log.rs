@@ -77,7 +77,7 @@ impl Primary {
                 continue;
             }
             let mut outputs: Outputs<Shared> = Outputs::default();
-            self.ldm.on_signal(self.now, envelope, &mut Budget { rows: 1_000 }, &mut outputs);
+            self.ldm.on_signal(self.now, envelope, &mut Budget::of(1_000), &mut outputs);
             self.emit(outputs);
         }
     }

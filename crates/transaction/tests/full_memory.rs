@@ -274,7 +274,7 @@ impl Pair {
                 }
                 let mut outputs: Outputs<Shared> = Outputs::default();
                 this.ldm.adopt(envelope.epoch);
-                this.ldm.on_signal(self.now, envelope, &mut Budget { rows: 1_000 }, &mut outputs);
+                this.ldm.on_signal(self.now, envelope, &mut Budget::of(1_000), &mut outputs);
                 self.emit(node, outputs);
             }
             let due = self.nodes.iter().filter_map(|node| node.ldm.deadline()).min();

@@ -180,7 +180,7 @@ impl Cluster {
             let mut outputs: Outputs<Shared> = Outputs::default();
             match envelope.to.kind {
                 ModuleKind::Ldm => {
-                    self.ldms[index].on_signal(self.now, envelope, &mut Budget { rows: 100 }, &mut outputs);
+                    self.ldms[index].on_signal(self.now, envelope, &mut Budget::of(100), &mut outputs);
                 }
                 ModuleKind::Tc => self.tcs[index].on_signal(self.now, envelope, &mut outputs),
                 _ => {}

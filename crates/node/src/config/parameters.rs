@@ -91,8 +91,8 @@ pub enum Kind {
     Port,
     /// One of [`SPIN_METHODS`].
     SpinMethod,
-    /// One of [`Durability::NAMES`].
-    Durability,
+    /// One of these; its number is its place.
+    OneOf(&'static [&'static str]),
 }
 
 /// Whether a parameter does anything.
@@ -122,6 +122,9 @@ pub struct Parameter {
     /// The whole cluster agrees upon it: a change takes a full stop.
     pub is_agreed: bool,
 }
+
+/// Which threads read for a statement.
+const READ_PLACEMENTS: [&str; 2] = ["adaptive", "local"];
 
 /// Spellings that are understood, and the method each means.
 pub(super) const SPIN_METHODS: [(&str, &str); 6] = [
@@ -160,12 +163,12 @@ impl Kind {
             Kind::SpinMethod => spin_method(text)
                 .map(|_| 0)
                 .ok_or_else(|| SPIN_METHODS.map(|(spelling, _)| spelling).join(", ")),
-            Kind::Durability => Durability::NAMES
-                .into_iter()
+            Kind::OneOf(names) => names
+                .iter()
                 .zip(0..)
                 .find(|(name, _)| name.eq_ignore_ascii_case(text))
                 .map(|(_, number)| number)
-                .ok_or_else(|| Durability::NAMES.join(", ")),
+                .ok_or_else(|| names.join(", ")),
         }
     }
 }
@@ -303,7 +306,7 @@ pub static PARAMETERS: &[Parameter] = &[
     parameter("DiskPageBufferMemory", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Reserve for disk columns, which are not there yet; 0: none."),
     parameter("RedoBuffer", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Memory for what waits to be written to the redo log; 0: automatic."),
     parameter("Diskless", Sections::DATA, Kind::Flag, "0", Effect::Used, "1: nothing is kept on disk, and a full stop of the cluster loses all rows."),
-    parameter("Durability", Sections::DATA, Kind::Durability, "memory", Effect::Used, "When a commit is acknowledged: memory, when all replicas have it in memory; epoch, when it is on their disks; fsync, the same with epochs that are closed and flushed without pause. No session or table has less."),
+    parameter("Durability", Sections::DATA, Kind::OneOf(&Durability::NAMES), "memory", Effect::Used, "When a commit is acknowledged: memory, when all replicas have it in memory; epoch, when it is on their disks; fsync, the same with epochs that are closed and flushed without pause. No session or table has less."),
     parameter("FragmentLogFileSize", Sections::DATA, Kind::Size(4 * MIB, 1024 * MIB), "64M", Effect::Used, "Size of one file of the redo log."),
     parameter("NoOfFragmentLogFiles", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::Used, "Files of the redo log, times NoOfFragmentLogParts; 0: as much as DataMemory, 1 GiB at least and 64 GiB at most."),
     parameter("MaxDiskWriteSpeed", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Bytes a second that checkpoints write at most; 0: as many as the disk takes."),
@@ -316,6 +319,7 @@ pub static PARAMETERS: &[Parameter] = &[
     parameter("ThreadConfig", Sections::DATA.and(Sections::SQL), Kind::Text, "", Effect::Used, "Modules on threads, taken literally: ldm={count=2,cpubind=0,1},recv={count=2},main={count=1}. host=recv beside ldm, query or tc puts them on that many receiving threads."),
     parameter("AutomaticThreadConfig", Sections::DATA.and(Sections::SQL), Kind::Flag, "1", Effect::Used, "A worker per CPU, which serves clients and owns slots, pinned if the node has the CPUs alone; set to 1 beside a ThreadConfig it wins."),
     parameter("SpinMethod", Sections::DATA.and(Sections::SQL), Kind::SpinMethod, "CostBasedSpinning", Effect::Used, "What a thread does before it sleeps: CostBasedSpinning, StaticSpinning, LatencyOptimisedSpinning, DatabaseMachineSpinning, NoSpinning. Threads that share CPUs with other nodes, or have a quota of CPU time, spin only if a ThreadConfig is set."),
+    parameter("ReadPlacement", Sections::DATA.and(Sections::SQL), Kind::OneOf(&READ_PLACEMENTS), "adaptive", Effect::Used, "Which threads read for a statement: adaptive has those of the node that have nothing to do read parts of long scans, local leaves all to the client's thread."),
     parameter("SchedulerExecutionTimer", Sections::DATA.and(Sections::SQL), Kind::Microseconds(1, 11000), "50", Effect::Used, "How long one slice of work may take."),
     parameter("UseShm", Sections::DATA.and(Sections::MANAGEMENT).and(Sections::SQL), Kind::Flag, "1", Effect::Used, "Unix sockets and shared memory between nodes of one machine."),
     parameter("TimeBetweenEpochs", Sections::DATA, Kind::Milliseconds(1, 32000), "10", Effect::Used, "How often epochs are closed. The same for all data nodes."),

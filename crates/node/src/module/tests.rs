@@ -27,7 +27,7 @@ fn module(view: View) -> NodeModule {
     let shared = Shared::Map(Arc::new(map));
     let from = Address::main(NodeId(1));
     let input = protocol::Input::Shared { from, shared };
-    module.handle(Now::default(), input, &mut Budget { rows: 1 }, &mut Outputs::default());
+    module.handle(Now::default(), input, &mut Budget::of(1), &mut Outputs::default());
     module
 }
 
@@ -42,7 +42,7 @@ fn refused_of(module: &mut NodeModule, view: u64, epoch: Epoch, signal: Signal) 
     let envelope = Envelope { from: PEER, to: ME, view: ViewNumber(view), epoch, signal };
     let mut outputs = Outputs::default();
     let input = protocol::Input::Signal(envelope);
-    module.handle(Now::default(), input, &mut Budget { rows: 1 }, &mut outputs);
+    module.handle(Now::default(), input, &mut Budget::of(1), &mut outputs);
     assert!(outputs.signals.is_empty() && outputs.requests.is_empty());
     let moved = module.counts().into_iter().zip(before);
     moved.filter(|(after, before)| after != before).map(|(after, _)| after).collect()
@@ -99,7 +99,7 @@ fn said_by(module: &mut NodeModule) -> Epoch {
     let envelope = Envelope { from, to: module.address(), view, epoch: Epoch(0), signal };
     let mut outputs = Outputs::default();
     let input = protocol::Input::Signal(envelope);
-    module.handle(Now::default(), input, &mut Budget { rows: 1 }, &mut outputs);
+    module.handle(Now::default(), input, &mut Budget::of(1), &mut outputs);
     outputs.signals[0].epoch
 }
 
@@ -125,7 +125,7 @@ fn a_node_that_starts_takes_the_epoch_that_comes_with_its_first_view() {
     let mut tell = |from, epoch, signal| {
         let envelope = Envelope { from, to: me, view: ViewNumber(0), epoch, signal };
         let input = protocol::Input::Signal(envelope);
-        main.handle(Now::default(), input, &mut Budget { rows: 1 }, &mut Outputs::default());
+        main.handle(Now::default(), input, &mut Budget::of(1), &mut Outputs::default());
     };
     // This brings no view. It is heard all the same.
     tell(PEER, far(5), Signal::PeerFound { node: PEER.node });
@@ -135,7 +135,7 @@ fn a_node_that_starts_takes_the_epoch_that_comes_with_its_first_view() {
     // Now it is in a view.
     let map = empty().with(Incarnation(1), Arc::new(view(3)), Arc::new(catalogue::bootstrap()), &[]);
     let input = protocol::Input::Shared { from: me, shared: Shared::Map(Arc::new(map)) };
-    tc.handle(Now::default(), input, &mut Budget { rows: 1 }, &mut Outputs::default());
+    tc.handle(Now::default(), input, &mut Budget::of(1), &mut Outputs::default());
     assert_eq!(refused(&mut tc, 3, far(5)), [("SIGNALS_OF_IMPOSSIBLE_EPOCHS", 1)]);
     assert_eq!(refused(&mut tc, 3, Epoch(far(3).0 + 1)), []);
     assert_eq!(said_by(&mut tc), Epoch(far(3).0 + 1));
@@ -166,7 +166,7 @@ fn signals_of_a_newer_view_wait_and_are_counted_when_too_many_do() {
     };
     let mut outputs = Outputs::default();
     let input = protocol::Input::Signal(envelope);
-    module.handle(Now::default(), input, &mut Budget { rows: 1 }, &mut outputs);
+    module.handle(Now::default(), input, &mut Budget::of(1), &mut outputs);
     assert_eq!(module.early.len(), before);
     assert!(module.counts().contains(&("SIGNALS_TOO_EARLY", 1)));
     assert_eq!(outputs.events.len(), 1, "an operator hears of it");

@@ -37,7 +37,7 @@ fn a_fragment_is_read_in_slices_and_pieces() {
     let mut scan = PieceScan::new(TABLE, SLOT, fragment.reader(), Codec::Plain);
     let (mut rows, mut slices) = (Vec::new(), 0);
     while !scan.is_done() {
-        let piece = match scan.step(&mut Budget { rows: 100 }) {
+        let piece = match scan.step(&mut Budget::of(100)) {
             PieceStep::Spent => None,
             PieceStep::Sealed(piece) => Some(piece),
             PieceStep::End(piece) => piece,
@@ -65,6 +65,6 @@ fn a_fragment_without_rows_has_no_pieces() {
     let memory = MemoryManager::new(MemoryConfig::with_data_memory(16 << 20));
     let fragment = Fragment::new(Arc::new(FragmentDefinition::bare(TABLE)), memory);
     let mut scan = PieceScan::new(TABLE, SLOT, fragment.reader(), Codec::Plain);
-    assert!(matches!(scan.step(&mut Budget { rows: 1 }), PieceStep::End(None)));
+    assert!(matches!(scan.step(&mut Budget::of(1)), PieceStep::End(None)));
     assert_eq!((scan.is_done(), scan.rows(), scan.pieces()), (true, 0, 0));
 }

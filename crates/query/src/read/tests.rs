@@ -101,7 +101,7 @@ fn ranges_are_read_in_steps_and_batches_of_any_size() {
             let mut run = ReadRun::new(Arc::clone(&program), access.clone());
             loop {
                 let mut sink = Few { ids: Vec::new(), limit: 1 + prng.index(20) };
-                let mut budget = Budget { rows: u32::try_from(1 + prng.below(20)).unwrap() };
+                let mut budget = Budget::of(u32::try_from(1 + prng.below(20)).unwrap());
                 let step = run.step(&info, &reader, Visibility::Committed, &mut budget, &mut sink).unwrap();
                 let count = sink.ids.len() as u64;
                 found.extend(sink.ids);
@@ -148,7 +148,7 @@ fn keys_are_read_in_steps_of_any_size_and_an_undecided_row_stops_them() {
         let mut found = Vec::new();
         loop {
             let mut sink = Few { ids: Vec::new(), limit: 1 + prng.index(40) };
-            let mut budget = Budget { rows: u32::try_from(prng.below(40)).unwrap() };
+            let mut budget = Budget::of(u32::try_from(prng.below(40)).unwrap());
             let step = run.step(&info, &reader, Visibility::Committed, &mut budget, &mut sink).unwrap();
             found.extend(sink.ids);
             match step {
@@ -191,7 +191,7 @@ fn aggregate(
     loop {
         let mut run = ReadRun::new(Arc::clone(&program), access.clone());
         let mut writer = RowBatchWriter::new(BatchShape::of(&program));
-        let mut budget = Budget { rows: u32::MAX };
+        let mut budget = Budget::of(u32::MAX);
         let step = run.step(&info, &reader, Visibility::Committed, &mut budget, &mut writer)?;
         largest = largest.max(writer.size());
         let batch = writer.finish();
@@ -267,7 +267,7 @@ fn long_texts_use_up_the_slice_and_those_of_one_row_have_a_limit() {
             Access::Scan { index: IndexId(0), ranges: Arc::clone(&ranges), descending: false, limit: None };
         let mut writer = RowBatchWriter::new(BatchShape::of(&program));
         let mut run = ReadRun::new(Arc::clone(&program), access);
-        let mut budget = Budget { rows: 1_000 };
+        let mut budget = Budget::of(1_000);
         let step = run.step(&info, &reader, Visibility::Committed, &mut budget, &mut writer);
         step.map(|step| (step, writer.count()))
     };

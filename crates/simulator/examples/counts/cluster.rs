@@ -331,7 +331,7 @@ impl Cluster {
         let now = self.clock();
         let Some((_, module)) = self.modules.get_mut(&work.to) else { return };
         let outputs = &mut self.threads[thread].outputs;
-        let mut budget = Budget { rows: SLICE_ROWS };
+        let mut budget = Budget::of(SLICE_ROWS);
         let mut input = Some(work.input);
         measured(Owner(thread + 1), Part::Module(work.to.kind), &mut || {
             if let Some(input) = input.take() {
@@ -349,7 +349,7 @@ impl Cluster {
             return;
         }
         let outputs = &mut self.threads[thread].outputs;
-        let mut budget = Budget { rows: SLICE_ROWS };
+        let mut budget = Budget::of(SLICE_ROWS);
         let buffer = &mut client.buffer;
         measured(Owner(thread + 1), Part::Module(to.kind), &mut || {
             module.handle(now, Input::Bytes { connection, buffer }, &mut budget, outputs);

@@ -282,7 +282,7 @@ impl Blocks {
     }
 
     fn handle(live: &mut Live, input: Input<'_, Shared>, outputs: &mut Outputs<Shared>) {
-        live.module.handle(Now::default(), input, &mut Budget { rows: SLICE }, outputs);
+        live.module.handle(Now::default(), input, &mut Budget::of(SLICE), outputs);
     }
 
     fn note(&mut self, live: Live, came: Option<(StateId, Given)>) -> StateId {

@@ -451,7 +451,7 @@ impl Nodes {
         let mut outputs: Outputs<Shared> = Outputs::default();
         this.ldm.adopt(envelope.epoch);
         if envelope.to.kind == ModuleKind::Ldm {
-            this.ldm.on_signal(self.now, envelope, &mut Budget { rows: BUDGET }, &mut outputs);
+            this.ldm.on_signal(self.now, envelope, &mut Budget::of(BUDGET), &mut outputs);
         } else {
             this.tc.on_signal(self.now, envelope, &mut outputs);
         }

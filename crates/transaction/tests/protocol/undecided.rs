@@ -114,7 +114,7 @@ impl Survivors {
             match envelope.to.kind {
                 _ if is_dead => continue,
                 ModuleKind::Ldm => {
-                    ldm.on_signal(Now::default(), envelope, &mut Budget { rows: 100 }, &mut outputs);
+                    ldm.on_signal(Now::default(), envelope, &mut Budget::of(100), &mut outputs);
                 }
                 ModuleKind::Tc if is_request || envelope.to != COORDINATOR => {
                     tc.on_signal(Now::default(), envelope, &mut outputs);

@@ -37,7 +37,7 @@ fn range(kind: Kind) -> String {
     match kind {
         Kind::Text => "text".to_owned(),
         Kind::Flag => "0 or 1".to_owned(),
-        Kind::SpinMethod | Kind::Durability => "one of the names".to_owned(),
+        Kind::SpinMethod | Kind::OneOf(_) => "one of the names".to_owned(),
         Kind::Port => numbers(1, u16::MAX.into(), ""),
         Kind::Count(low, high) => numbers(low, high, ""),
         Kind::Milliseconds(low, high) => numbers(low, high, " ms"),

@@ -228,7 +228,7 @@ impl Node {
     fn scan(&mut self) -> bool {
         let Some(mut scan) = self.scans.pop() else { return false };
         let piece = loop {
-            match scan.step(&mut Budget { rows: 3 }) {
+            match scan.step(&mut Budget::of(3)) {
                 PieceStep::Spent => {}
                 PieceStep::Sealed(piece) => break Some(piece),
                 PieceStep::End(piece) => break piece,

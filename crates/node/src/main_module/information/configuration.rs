@@ -11,7 +11,7 @@ use types::{NodeId, Value};
 pub(super) fn parameter_rows() -> Vec<Vec<Value>> {
     let row = |(number, parameter): (usize, &Parameter)| {
         let (kind, least, most) = match parameter.kind {
-            Kind::Text | Kind::SpinMethod | Kind::Durability => ("string", None, None),
+            Kind::Text | Kind::SpinMethod | Kind::OneOf(_) => ("string", None, None),
             Kind::Flag => ("bool", Some(0), Some(1)),
             Kind::Port => ("unsigned", Some(1), Some(u64::from(u16::MAX))),
             Kind::Count(least, most)

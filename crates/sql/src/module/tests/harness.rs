@@ -126,7 +126,7 @@ impl Harness {
 
     /// One input, with what the module sends to itself.
     fn handle(&mut self, input: Input<'_, Shared>) {
-        let mut budget = Budget { rows: 64 };
+        let mut budget = Budget::of(64);
         self.module.handle(self.now, input, &mut budget, &mut self.outputs);
         loop {
             let signals = std::mem::take(&mut self.outputs.signals);
@@ -143,7 +143,7 @@ impl Harness {
                 if envelope.to == SQL {
                     self.now.monotonic = self.now.monotonic + Duration::from_millis(self.slice_ms);
                     self.slices += 1;
-                    let mut budget = Budget { rows: 64 };
+                    let mut budget = Budget::of(64);
                     self.module.handle(self.now, Input::Signal(envelope), &mut budget, &mut self.outputs);
                 } else {
                     self.sent.push((envelope.to, envelope.signal));
