@@ -424,7 +424,10 @@ impl Membership {
             protocol::not_for!(membership) => {}
             Signal::Control(message) => self.on_control(now, from, *message, outputs),
             Signal::Heartbeat(heartbeat) => self.on_heartbeat(now, from, *heartbeat, outputs),
-            Signal::ViewInstall(view, terms) => {
+            Signal::ViewInstall(view, terms, life) => {
+                if terms.is_some() {
+                    self.restarting.lives.insert(from, life);
+                }
                 self.learn(now, view, outputs);
                 self.compare_terms(terms.as_deref(), outputs);
             }
@@ -530,7 +533,7 @@ impl Membership {
         if self.view.number > ViewNumber(0) && self.config.join.role != NodeRole::Sql && is_let_in {
             self.say_replaced(to, &self.view, outputs);
             let terms = Some(Box::new(terms::of(&self.config)));
-            let install = Signal::ViewInstall(Arc::clone(&self.view), terms);
+            let install = Signal::ViewInstall(Arc::clone(&self.view), terms, self.incarnation);
             outputs.send(self.me(), Address::membership(to), install);
         }
     }
@@ -690,7 +693,7 @@ impl Membership {
             return;
         }
         self.is_install_due = false;
-        let install = Signal::ViewInstall(Arc::clone(&self.view), None);
+        let install = Signal::ViewInstall(Arc::clone(&self.view), None, None);
         outputs.send(self.me(), Address::main(self.config.node), install);
     }
 
@@ -708,7 +711,8 @@ impl Membership {
             self.config.members.iter().map(|(node, _)| *node).filter(|node| *node != self.config.node);
         for node in others.filter(|node| state.voter_of(*node).is_none()) {
             self.say_replaced(node, view, outputs);
-            outputs.send(self.me(), Address::membership(node), Signal::ViewInstall(Arc::clone(view), None));
+            let install = Signal::ViewInstall(Arc::clone(view), None, None);
+            outputs.send(self.me(), Address::membership(node), install);
         }
     }
 

@@ -40,6 +40,8 @@ pub enum Mutant {
     SyncWithoutCopy,
     /// A node asks to be copied to before it is connected with all members.
     JoinUnconnected,
+    /// A node takes members that have started anew for the lives that the view names.
+    EarlierLivesJoined,
     /// The earlier life of a node that has started again is not made to leave.
     EarlierLifeStays,
     /// Signals that a broken connection dropped are not repaired by a view.
@@ -144,6 +146,7 @@ pub const ALL: &[(Mutant, Part, Catch)] = &[
     (Mutant::LeftOutStays, Part::Membership, Catch::Seed),
     (Mutant::SyncWithoutCopy, Part::Membership, Catch::Seed),
     (Mutant::JoinUnconnected, Part::Membership, Catch::Directed),
+    (Mutant::EarlierLivesJoined, Part::Restart, Catch::Directed),
     (Mutant::EarlierLifeStays, Part::Membership, Catch::Directed),
     (Mutant::BrokenLinkNotRenewed, Part::Membership, Catch::Directed),
     (Mutant::FirstGrantForgotten, Part::Membership, Catch::Directed),

@@ -370,7 +370,7 @@ impl MainModule {
             | Signal::PeerFound { .. }
                 if from.node != self.config.node => {}
             Signal::JoinAccepted { incarnation } => self.on_joined(incarnation, outputs),
-            Signal::ViewInstall(view, _) => self.on_view(view, outputs),
+            Signal::ViewInstall(view, ..) => self.on_view(view, outputs),
             Signal::PeerLost { node, incarnation } => self.on_peer_lost(node, incarnation, outputs),
             Signal::ViewInstalled { view } => self.on_view_installed(from.node, view, outputs),
             Signal::SlotCopied { slot } => self.on_slot_copied(slot, outputs),

@@ -501,10 +501,14 @@ pub enum Signal {
     /// membership -> membership: the sender heard of a view that is newer than its own, and asks for it.
     #[signal(to = membership, fence = none)]
     ViewWanted,
-    /// The newest committed view. A node that was let in tells others the cluster's terms, too, whenever a link comes
-    /// up.
+    /// The newest committed view. A node that was let in tells others the cluster's terms and its own life, too,
+    /// whenever a link comes up.
     #[signal(to(membership, main), fence = none)]
-    ViewInstall(Arc<View>, #[wire(since = 4)] Option<Box<ClusterTerms>>),
+    ViewInstall(
+        Arc<View>,
+        #[wire(since = 4)] Option<Box<ClusterTerms>>,
+        #[wire(since = 8)] Option<Incarnation>,
+    ),
     /// main -> main of every data node: all modules of the sender use this view.
     #[signal(to = main, fence = strict)]
     ViewInstalled {

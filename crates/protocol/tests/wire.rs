@@ -475,7 +475,7 @@ fn control() -> Vec<Signal> {
         Signal::ViewInstalled { view: ViewNumber(4) },
         Signal::ViewSettled { view: ViewNumber(4) },
         Signal::ViewWanted,
-        Signal::ViewInstall(view(), Some(Box::new(terms()))),
+        Signal::ViewInstall(view(), Some(Box::new(terms())), Some(Incarnation(3))),
         Signal::PeerFound { node: NodeId(2) },
         Signal::PeerLost { node: NodeId(2), incarnation: Incarnation(3) },
         Signal::InfoDone { request: REQUEST, rows: vec![every_value()] },

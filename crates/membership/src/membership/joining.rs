@@ -78,12 +78,7 @@ impl Membership {
             return;
         }
         self.due.join = Some(now.monotonic + JOIN_RETRY);
-        let members = self.view.nodes.iter().map(|info| info.node).filter(|node| self.view.is_member(*node));
-        let mut is_connected = members.clone().all(|member| self.up.contains(&member));
-        if mutants::is(Mutant::JoinUnconnected) {
-            is_connected = true;
-        }
-        if !is_connected {
+        if !self.are_members_there(outputs) {
             return;
         }
         // The leader of the control log is to know how long this node has to wait: a node does not decide that for
@@ -108,6 +103,28 @@ impl Membership {
         if let Some(next) = succession::with_joining(&self.view, &info) {
             self.propose(now, next, outputs);
         }
+    }
+
+    /// Whether this node is connected with all members, in the lives that the view names: then the cluster goes on. A
+    /// member that has started anew has another life, and may be about to start from its disk with all others.
+    fn are_members_there<S>(&self, outputs: &mut Outputs<S>) -> bool {
+        let mut are_there = true;
+        for info in self.view.nodes.iter().filter(|info| self.view.is_member(info.node)) {
+            let is_up = self.up.contains(&info.node);
+            let life = self.restarting.lives.get(&info.node).copied();
+            if is_up && life.is_none() {
+                outputs.send(self.me(), Address::membership(info.node), Signal::ViewWanted);
+            }
+            let mut is_it = life.is_some_and(|life| life.is_none_or(|life| life == info.incarnation));
+            if mutants::is(Mutant::EarlierLivesJoined) {
+                is_it = true;
+            }
+            are_there &= is_up && is_it;
+        }
+        if mutants::is(Mutant::JoinUnconnected) {
+            are_there = true;
+        }
+        are_there
     }
 
     /// The view without earlier lives of data nodes that have started again. The leader of the control log asks for it,

@@ -72,7 +72,7 @@ impl Membership {
             NodeRole::Data | NodeRole::Sql => Duration::ZERO,
         };
         self.due.end = Some(now.monotonic + wait);
-        let told = Signal::ViewInstall(Arc::clone(&self.view), None);
+        let told = Signal::ViewInstall(Arc::clone(&self.view), None, None);
         outputs.send(self.me(), Address::main(self.config.node), told);
         self.end_with_all(now, outputs);
         true

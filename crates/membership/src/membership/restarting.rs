@@ -69,6 +69,8 @@ pub(crate) struct Restarting {
     absent: BTreeMap<NodeId, Instant>,
     /// Members whose own heartbeat came over the link that is up, and when it did last.
     beats: BTreeMap<NodeId, Instant>,
+    /// The lives that connected nodes have said they are. None: a peer below wire version 8, which does not say it.
+    pub(crate) lives: BTreeMap<NodeId, Option<Incarnation>>,
     leading: Leading,
     /// The order that this node was given, the node that gave it, and whether it is carried out.
     told: Option<(RestoreOrder, NodeId, bool)>,
@@ -99,6 +101,7 @@ impl Restarting {
         if is_up {
             self.absent.remove(&node);
         } else {
+            self.lives.remove(&node);
             self.absent.entry(node).or_insert(now);
         }
     }

@@ -362,7 +362,7 @@ fn views_of_another_founding_and_malformed_ones_are_counted() {
     malformed.groups[0].in_sync.push(NodeId(200));
     for (count, bad) in [(1, other), (2, malformed)] {
         let from = Address::membership(MANAGEMENT);
-        let signal = Signal::ViewInstall(Arc::new(bad), None);
+        let signal = Signal::ViewInstall(Arc::new(bad), None, None);
         let envelope = Envelope::unstamped(from, Address::membership(DATA), signal);
         world.input(DATA, |block, now, outputs| block.on_signal(now, envelope, outputs));
         assert_eq!(world.count("VIEWS_REFUSED"), count);

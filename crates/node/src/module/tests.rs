@@ -130,7 +130,7 @@ fn a_node_that_starts_takes_the_epoch_that_comes_with_its_first_view() {
     // This brings no view. It is heard all the same.
     tell(PEER, far(5), Signal::PeerFound { node: PEER.node });
     assert_eq!(said_by(&mut tc), Epoch(1));
-    tell(Address::membership(NodeId(1)), far(3), Signal::ViewInstall(Arc::new(view(3)), None));
+    tell(Address::membership(NodeId(1)), far(3), Signal::ViewInstall(Arc::new(view(3)), None, None));
     assert_eq!(said_by(&mut tc), far(3));
     // Now it is in a view.
     let map = empty().with(Incarnation(1), Arc::new(view(3)), Arc::new(catalogue::bootstrap()), &[]);

@@ -86,7 +86,7 @@ mod bugs {
     use crate::succession::tests as succession;
     use stdx::planted::survivors;
 
-    const TESTS: [(Mutant, fn()); 29] = [
+    const TESTS: [(Mutant, fn()); 30] = [
         (Mutant::SuspectsAreGranted, detector::who_is_out_of_reach_is_granted_nothing),
         (Mutant::EarlierGrantsForgotten, detector::what_a_dead_life_was_granted_is_over_in_its_next_life),
         (Mutant::DeadWitnessLeaves, detector::a_dead_witness_hides_nobody_elses_death),
@@ -117,6 +117,7 @@ mod bugs {
         (Mutant::LastLeavesEarly, restart::the_last_restorable_life_is_waited_for_while_another_one_joins),
         (Mutant::RestartNotCompared, control_state::restarts_are_counted_one_by_one),
         (Mutant::FirstComerLeftOut, restarting::after_a_loss_of_all_who_comes_first_is_not_left_out),
+        (Mutant::EarlierLivesJoined, restarting::who_was_left_out_joins_nobody_who_has_started_anew),
         (Mutant::StopUnrecorded, restart::no_view_but_a_restarts_follows_a_stop),
         (Mutant::InitialOfTheLast, restarting::the_last_disk_of_a_group_is_not_begun_anew),
     ];

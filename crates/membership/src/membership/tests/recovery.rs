@@ -508,7 +508,7 @@ pub(crate) fn who_takes_part_has_done_with_the_old_founding() {
     cluster.give_order(2, "test", &[MANAGEMENT, 1, 3]);
     cluster.run(10);
     let old = crate::succession::without(&before, &[NodeId(1), NodeId(3)]);
-    let install = Signal::ViewInstall(Arc::new(old.expect("viable")), None);
+    let install = Signal::ViewInstall(Arc::new(old.expect("viable")), None, None);
     let (from, to) = (Address::membership(NodeId(1)), Address::membership(NodeId(4)));
     let envelope = Envelope::unstamped(from, to, install);
     cluster.input(4, |block, now, outputs| block.on_signal(now, envelope, outputs));

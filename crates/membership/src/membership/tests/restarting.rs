@@ -303,6 +303,25 @@ fn a_node_joins_with_the_rows_of_its_disk() {
 }
 
 #[test]
+pub(crate) fn who_was_left_out_joins_nobody_who_has_started_anew() {
+    let mut world = durable();
+    let older = world.left(OTHER, 30);
+    world.end(&[OTHER]);
+    world.run(2_000);
+    assert!(!world.node(DATA).block.view.is_member(OTHER));
+    let newer = world.left(DATA, 40);
+    world.end(&[DATA]);
+    world.come_back(DATA, newer);
+    world.come_back(OTHER, older.clone());
+    world.run(2_000);
+    assert_eq!(world.node(OTHER).joins_with, None, "the view names a life that has ended");
+    assert_eq!(world.restore(DATA).restart.cut, Epoch(40));
+    world.run(2_000);
+    assert_eq!(world.node(OTHER).joins_with.as_ref(), older.points.first());
+    assert!(world.node(DATA).block.view.is_member(OTHER));
+}
+
+#[test]
 fn after_the_end_of_every_process_the_cluster_starts_from_disks() {
     let mut world = durable();
     let disks = [world.left(DATA, 30), world.left(OTHER, 30)];

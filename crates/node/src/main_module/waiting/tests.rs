@@ -81,7 +81,7 @@ fn a_node_that_waits_says_for_whom_each_ten_seconds() {
         lines(&mut main, 30),
         ["starting, 30 s: waits for the first view of the cluster; not connected: node 2"]
     );
-    signal(&mut main, at(31), Signal::ViewInstall(view(1), None));
+    signal(&mut main, at(31), Signal::ViewInstall(view(1), None, None));
     assert_eq!(lines(&mut main, 40).last().unwrap(), "starting, 40 s: waits for links to data nodes: node 2");
 }
 
