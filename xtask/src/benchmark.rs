@@ -544,7 +544,11 @@ fn rounded(figure: f64, digits: i32) -> f64 {
 
 /// The table as Markdown, with the command that made it.
 fn table(lines: &[Line], options: &Options, workspace: &Workspace) -> String {
-    let words: Vec<String> = std::env::args().skip(1).collect();
+    // A path says nothing to readers: the commit does.
+    let mut words: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(binary) = words.iter().position(|word| word == "--binary") {
+        words.drain(binary..words.len().min(binary + 2));
+    }
     let reached = lines.iter().filter(|line| line.is_reached).count();
     let mut text = format!(
         "`cargo xtask {}` on {}, commit {}: {} rounds of {} s in turn, medians, {} tables of {} rows, prepared statements;\n\

@@ -309,26 +309,31 @@ impl TableReader {
                 read.begin(&self.common, cx)?;
             }
         }
+        self.put_asked_first();
         Ok(())
     }
 
+    /// Answers are taken before this thread goes on with what it reads itself: who gave one may be asked for more.
+    fn put_asked_first(&mut self) {
+        self.slots.sort_by_key(|read| !matches!(read.state, State::Asked { .. }));
+    }
+
     /// Asks a thread of this node that has nothing to do for one of the slots to be read here, if that takes longer
-    /// than a slice. This thread begins with the first slots, and is not left without one.
+    /// than a slice. This thread begins with the first slots, and is not left without one. A helper is asked for one at
+    /// a time: it looks idle until it has woken.
     fn share_out(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
-        if cx.env.budget.relief.is_none() || self.order != Order::Any || self.slots.len() < 2 {
-            return Ok(());
-        }
-        let is_long = |read: &SlotRead| read.is_long_here(&self.common, cx);
-        let Some(last) = self.slots.iter().rposition(is_long) else { return Ok(()) };
+        let is_shared = self.order == Order::Any && self.slots.len() > 1;
+        let Some(module) = cx.env.budget.relief.take().filter(|_| is_shared) else { return Ok(()) };
+        let helper = Address::new(cx.env.site.node(), ModuleKind::Query, module);
         let is_here = |read: &SlotRead| matches!(read.state, State::Idle | State::Local(_));
-        let keeps_one = self.slots[..last].iter().any(is_here);
-        match cx.env.budget.relief.take().filter(|_| keeps_one) {
-            None => Ok(()),
-            Some(module) => {
-                let to = Address::new(cx.env.site.node(), ModuleKind::Query, module);
-                self.slots[last].ask_for_all(to, &self.common, cx)
-            }
+        let is_helping = |read: &SlotRead| matches!(read.state, State::Asked { to, .. } if to == helper);
+        let last = self.slots.iter().rposition(|read| read.is_long_here(&self.common, cx));
+        let keeps_one = |last: &usize| self.slots[..*last].iter().any(is_here);
+        if let Some(last) = last.filter(keeps_one).filter(|_| !self.slots.iter().any(is_helping)) {
+            self.slots[last].ask_for_all(helper, &self.common, cx)?;
+            self.put_asked_first();
         }
+        Ok(())
     }
 
     fn pump_any(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
@@ -342,9 +347,8 @@ impl TableReader {
                 Poll::Full => return Ok(Pump::Rows),
                 Poll::Wait => position += 1,
                 Poll::Spent => return Ok(Pump::Spent),
-                Poll::Done => {
-                    self.slots.swap_remove(position);
-                }
+                // The others keep their order: none is begun before the one under way has ended.
+                Poll::Done => drop(self.slots.remove(position)),
             }
         }
         Ok(if self.slots.is_empty() { Pump::End } else { Pump::Wait })

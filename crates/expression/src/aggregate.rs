@@ -172,7 +172,9 @@ impl AggregateCall {
     #[must_use]
     pub fn as_column(&self, slot: ColumnSlot) -> Expression {
         let column = Expression::column(slot, self.sql_type.clone(), self.nullable);
-        column.as_coercible(crate::typing::strongest(self.arguments.iter()))
+        column.as_coercible(crate::typing::strongest(
+            self.arguments.iter().map(|argument| argument.coercibility),
+        ))
     }
 
     /// Any aggregate but COUNT(*); GROUP_CONCAT without ORDER BY, with the default separator.

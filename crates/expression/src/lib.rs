@@ -59,7 +59,7 @@ pub use node::{
     Node, Test, UnaryOperator,
 };
 pub use pattern::like_prefix;
-pub use typing::{IMPLICIT, TypingContext, common_type};
+pub use typing::{IMPLICIT, TypingContext, common_type, strongest};
 pub use user_variables::{AssignedVariables, UserVariable};
 pub use volatile_functions::{ShortIds, Volatile, VolatileFunction, Woken};
 

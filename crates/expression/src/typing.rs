@@ -14,10 +14,9 @@ mod collation;
 mod compared;
 mod result_type;
 
-pub use collation::IMPLICIT;
 use collation::NUMERIC;
 pub(crate) use collation::aggregate_collation;
-pub(crate) use collation::strongest;
+pub use collation::{IMPLICIT, strongest};
 pub(crate) use compared::sorted_list;
 pub(crate) use result_type::{
     BIGINT, BIGINT_UNSIGNED, NumericClass, collation_of, decimal_shape, decimal_type, display_length,

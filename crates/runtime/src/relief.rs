@@ -1,7 +1,7 @@
 //! Which thread may be asked for a part of a long read: another one of this node with a module `query` that has
 //! nothing to do.
 //!
-//! Threads have their turns. One is looked at in a round, because its state lies in its own cache.
+//! Threads have their turns. One is looked at in a round with long work, because its state lies in its own cache.
 //!
 //! Deliberately not here: which reads are long (`executor`), and threads that have little to do.
 

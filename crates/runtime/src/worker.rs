@@ -311,9 +311,7 @@ impl<S: Send + 'static> Worker<S> {
         self.take_parcels();
         self.read_ready_links();
         self.look_at_clock();
-        let threads = &self.process.threads;
-        self.budget.relief =
-            self.slice.relief.next(|thread| threads[thread].round.load(Ordering::Relaxed) == 0);
+        self.look_for_relief();
         self.queue.append(&mut self.continues);
         self.run_queue();
         self.serve_clients();
@@ -363,6 +361,13 @@ impl<S: Send + 'static> Worker<S> {
     /// meanwhile, and its lease be over.
     fn look_at_clock(&mut self) {
         self.now.monotonic = clock::monotonic();
+    }
+
+    /// Only for work that has taken a slice: a round of short work does not look at other threads.
+    fn look_for_relief(&mut self) {
+        let threads = &self.process.threads;
+        let is_idle = |thread: usize| threads[thread].round.load(Ordering::Relaxed) == 0;
+        self.budget.relief = if self.continues.is_empty() { None } else { self.slice.relief.next(is_idle) };
     }
 
     fn begin_thread(&mut self) {

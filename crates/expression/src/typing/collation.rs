@@ -43,14 +43,16 @@ pub(super) fn coercibility(expression: &Expression) -> u8 {
         | Node::Case { .. }
         | Node::Interval { .. }
         | Node::Regexp { .. }
-        | Node::Function { .. } => strongest(expression.operands().into_iter()),
+        | Node::Function { .. } => {
+            strongest(expression.operands().into_iter().map(|operand| operand.coercibility))
+        }
     }
 }
 
-/// The coercibility of a string that is made of all these.
-pub(crate) fn strongest<'a>(operands: impl Iterator<Item = &'a Expression>) -> u8 {
-    let levels = operands.map(|operand| operand.coercibility);
-    levels.filter(|level| *level < NUMERIC).min().unwrap_or(COERCIBLE)
+/// The coercibility of a string that is made of values that have these.
+#[must_use]
+pub fn strongest(coercibilities: impl Iterator<Item = u8>) -> u8 {
+    coercibilities.filter(|level| *level < NUMERIC).min().unwrap_or(COERCIBLE)
 }
 
 /// The collation of an operation on several strings; operands that are none count as the connection's.

@@ -24,7 +24,7 @@ use crate::plan::{
 };
 use crate::statement::SelectStatement;
 use crate::syntax::{syntax_error_at_word, syntax_error_behind_word};
-use expression::{ColumnSlot, Expression, IMPLICIT};
+use expression::{ColumnSlot, Expression, strongest};
 use protocol::SqlError;
 use sqlparser::ast::{
     Expr, LimitClause, LockClause, OrderBy, OrderByExpr, OrderByKind, Query, SetExpr, SetOperator,
@@ -373,11 +373,6 @@ pub(super) fn united(branches: &[(SetStep, BoundQuery)]) -> Result<Vec<ResultCol
         united.push(ResultColumn { coercibility, ..column });
     }
     Ok(united)
-}
-
-/// The coercibility of a column that holds values of all these.
-fn strongest(coercibilities: impl Iterator<Item = u8>) -> u8 {
-    coercibilities.min().unwrap_or(IMPLICIT)
 }
 
 /// Takes a query apart; every part that is not here is refused by name.

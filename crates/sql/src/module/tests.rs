@@ -17,6 +17,7 @@ mod joins;
 mod locks;
 mod modes;
 mod queries;
+mod relief;
 mod sets;
 mod statements;
 mod temporary_tables;

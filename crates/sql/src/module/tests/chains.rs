@@ -20,13 +20,13 @@ struct Here {
     hidden: Stored,
 }
 
-struct Stored {
+pub(super) struct Stored {
     info: Arc<TableAccessInfo>,
     fragment: Fragment,
 }
 
 impl Stored {
-    fn new(harness: &Harness, id: TableId) -> Self {
+    pub(super) fn new(harness: &Harness, id: TableId) -> Self {
         let info = Arc::clone(harness.map().table(id).expect("a table"));
         let shape = Arc::new(FragmentDefinition::new(&info.definition));
         let memory = MemoryManager::new(MemoryConfig::with_data_memory(64 << 20));
@@ -34,7 +34,7 @@ impl Stored {
     }
 
     /// Commits a row, or prepares it; its key is its first column.
-    fn put(&mut self, values: &[i64], is_committed: bool) {
+    pub(super) fn put(&mut self, values: &[i64], is_committed: bool) {
         let values: Vec<ValueRef<'_>> = values.iter().map(|value| ValueRef::Int(*value)).collect();
         let (mut key, mut row) = (Vec::new(), Vec::new());
         self.info.primary_key.encode_values(&values[..1], &mut key);
@@ -47,7 +47,7 @@ impl Stored {
         }
     }
 
-    fn published(&self) -> Vec<PublishedReader> {
+    pub(super) fn published(&self) -> Vec<PublishedReader> {
         let (table, reader) = (self.info.definition.id, self.fragment.reader());
         let published = |slot: &types::SlotId| PublishedReader { table, slot: *slot, reader: reader.clone() };
         self.info.slots().iter().map(published).collect()

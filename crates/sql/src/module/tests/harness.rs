@@ -5,6 +5,7 @@ use fixtures::{data_node, integer, node};
 use memory::{MemoryConfig, MemoryManager, Region};
 use mysql_protocol::client::Response;
 use mysql_protocol::{Capabilities, ClientConnection, ClientOptions, Transport};
+use protocol::control::GroupId;
 use protocol::module::{CloseReason, ConnectionAction};
 use protocol::program::{OperationResult, ReadProgress, Refusal};
 use protocol::signal::{
@@ -13,7 +14,7 @@ use protocol::signal::{
 };
 use protocol::{
     Address, Budget, ConnectionId, ConnectionKind, Envelope, Input, ModuleKind, NodeInfo, NodeRole, Outputs,
-    ReceiveBuffer, Signal, View,
+    ReceiveBuffer, Signal, SlotSizes, View,
 };
 use query::{BatchShape, NodeMap, PublishedReader, Readers, RowBatchWriter, Shared};
 use std::collections::BTreeSet;
@@ -49,6 +50,8 @@ pub(super) struct Harness {
     memory: Arc<MemoryManager>,
     slice_ms: u64,
     slices: u64,
+    /// Slices that wait for the test (`Harness::slice`), if they do.
+    waiting: Option<Vec<Envelope>>,
 }
 
 /// `test.t (id INT PRIMARY KEY, v INT NOT NULL)`.
@@ -89,10 +92,15 @@ impl Harness {
         Self::with_view(change, view(&[2]))
     }
 
-    /// The module's own node holds all partitions.
+    /// The module's own node holds all rows.
     pub(super) fn with_own_rows() -> Self {
+        Self::with_own_slots(1)
+    }
+
+    /// The module's own node holds all rows of tables of so many slots.
+    pub(super) fn with_own_slots(count: u16) -> Self {
         let own = NodeInfo { incarnation: Incarnation(1), ..data_node(4) };
-        Self::with_view(|_| {}, fixtures::view(vec![own], 1))
+        Self::with_view(|_| {}, View::first(GroupId(1), vec![own], 1, SlotSizes::least(count)))
     }
 
     /// Node 3 has a replica of everything, too, and leads nothing.
@@ -117,6 +125,7 @@ impl Harness {
             sent: Vec::new(),
             slice_ms: 0,
             slices: 0,
+            waiting: None,
             memory,
         };
         harness.handle(Input::Start { seed: [7; 32] });
@@ -126,7 +135,10 @@ impl Harness {
 
     /// One input, with what the module sends to itself.
     fn handle(&mut self, input: Input<'_, Shared>) {
-        let mut budget = Budget::of(64);
+        self.handle_with(Budget::of(64), input);
+    }
+
+    fn handle_with(&mut self, mut budget: Budget, input: Input<'_, Shared>) {
         self.module.handle(self.now, input, &mut budget, &mut self.outputs);
         loop {
             let signals = std::mem::take(&mut self.outputs.signals);
@@ -140,13 +152,15 @@ impl Harness {
             }
             for envelope in signals {
                 assert_eq!(envelope.from, SQL);
-                if envelope.to == SQL {
+                if envelope.to != SQL {
+                    self.sent.push((envelope.to, envelope.signal));
+                } else if let Some(waiting) = &mut self.waiting {
+                    waiting.push(envelope);
+                } else {
                     self.now.monotonic = self.now.monotonic + Duration::from_millis(self.slice_ms);
                     self.slices += 1;
                     let mut budget = Budget::of(64);
                     self.module.handle(self.now, Input::Signal(envelope), &mut budget, &mut self.outputs);
-                } else {
-                    self.sent.push((envelope.to, envelope.signal));
                 }
             }
         }
@@ -431,13 +445,25 @@ impl Harness {
 
     /// Rows under the key `key`, and what is left.
     pub(super) fn read_part(&mut self, read: &ReadRequest, rows: &[Vec<Value>], progress: ReadProgress) {
+        self.read_part_by(LDM, read, rows, progress);
+    }
+
+    /// The same from another module.
+    pub(super) fn read_part_by(
+        &mut self,
+        reader: Address,
+        read: &ReadRequest,
+        rows: &[Vec<Value>],
+        progress: ReadProgress,
+    ) {
         let mut writer = RowBatchWriter::new(BatchShape::of(&read.program));
         for row in rows {
             let values: Vec<ValueRef<'_>> = row.iter().map(Value::as_ref).collect();
             writer.push(b"key", b"key", &values);
         }
         let batch = ReadBatch { rows: writer.finish(), progress, operations: 0, raised: None };
-        self.signal(LDM, Signal::ReadDone(Box::new(ReadDone { request: read.request, result: Ok(batch) })));
+        let done = ReadDone { request: read.request, result: Ok(batch) };
+        self.signal(reader, Signal::ReadDone(Box::new(done)));
     }
 
     /// A part of a locking read is done: rows by key, and how many operations the transaction has there.
@@ -575,6 +601,22 @@ impl Harness {
     /// Each slice of a statement behind its first one takes so long from now on.
     pub(super) fn let_slices_take_ms(&mut self, milliseconds: u64) {
         self.slice_ms = milliseconds;
+    }
+
+    /// From now on a statement's slices behind the first one are run by `slice`.
+    pub(super) fn let_slices_wait(&mut self) {
+        self.waiting = Some(Vec::new());
+    }
+
+    /// The next slice, while this module `query` of the node has nothing to do.
+    pub(super) fn slice(&mut self, relief: Option<u8>) {
+        let waiting = self.waiting.as_mut().expect("slices wait");
+        let next = waiting.remove(0);
+        self.handle_with(Budget { relief, ..Budget::of(64) }, Input::Signal(next));
+    }
+
+    pub(super) fn waits_for_a_slice(&self) -> bool {
+        self.waiting.as_ref().is_some_and(|waiting| !waiting.is_empty())
     }
 
     /// Slices so far.

@@ -1,0 +1,65 @@
+//! A thread that has nothing to do reads slots of a long scan.
+
+use super::chains::Stored;
+use super::harness::{Harness, column_table};
+use super::{read_in, texts};
+use protocol::program::ReadProgress;
+use protocol::signal::ReadRequest;
+use protocol::{Address, ModuleKind};
+use std::sync::Arc;
+use types::{NodeId, SlotId, TableDefinition, TableId, TableSlots, Value};
+
+/// The module that helps.
+const HELPER: Address = Address::new(NodeId(4), ModuleKind::Query, 3);
+/// Rows that each slot holds: some slices of 64.
+const ROWS: i64 = 200;
+
+/// The only read that was asked of the helper since the last call.
+fn asked(harness: &mut Harness) -> ReadRequest {
+    assert_eq!(harness.addressees(), [HELPER]);
+    read_in(harness.only_signal())
+}
+
+#[test]
+fn slots_are_read_by_who_has_nothing_to_do() {
+    let mut harness = Harness::with_own_slots(4);
+    let slots = TableSlots { ranks: 4, ..TableSlots::ONE_RANK };
+    harness.change_schema(|schema| schema.put_table(Arc::new(TableDefinition { slots, ..column_table() })));
+    let client = harness.connect();
+    let mut table = Stored::new(&harness, TableId(100));
+    (0..ROWS).for_each(|id| table.put(&[id, 1], true));
+    harness.publish(table.published());
+    let slots: Vec<SlotId> = table.published().iter().map(|published| published.slot).collect();
+    let [.., before_last, last] = slots[..] else { panic!("several slots: {slots:?}") };
+    harness.let_slices_wait();
+
+    harness.query(client, "SELECT id FROM test.t WHERE v = 1");
+    harness.slice(None);
+    assert!(harness.signals().is_empty(), "nobody is there to help");
+    harness.slice(Some(HELPER.instance));
+    let read = asked(&mut harness);
+    assert_eq!(read.slot, last);
+    harness.slice(Some(HELPER.instance));
+    assert!(harness.signals().is_empty(), "it has not answered");
+
+    // A part of an answer: the rest is asked for while the first slot is still under way.
+    let more = ReadProgress::More { after: Some((*b"key").into()), position: 0 };
+    harness.read_part_by(HELPER, &read, &[vec![Value::Int(-1)]], more);
+    harness.slice(None);
+    let read = asked(&mut harness);
+    assert_eq!(read.slot, last);
+    harness.read_part_by(HELPER, &read, &[vec![Value::Int(-2)]], ReadProgress::End);
+
+    // The second slot is under way by now, not the third one.
+    harness.slice(None);
+    harness.slice(Some(HELPER.instance));
+    let read = asked(&mut harness);
+    assert_eq!(read.slot, before_last);
+    harness.read_part_by(HELPER, &read, &[], ReadProgress::End);
+    while harness.waits_for_a_slice() {
+        harness.slice(None);
+    }
+    let rows = texts(harness.response(client));
+    let own = (slots.len() - 2) * usize::try_from(ROWS).expect("few");
+    assert_eq!(rows.len(), own + 2);
+}
