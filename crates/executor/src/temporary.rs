@@ -215,7 +215,7 @@ impl TemporaryTables {
         let mut budget = Budget::of(u32::MAX);
         let step = run.step(&kept.info, &kept.reader, OWN, &mut budget, &mut writer);
         let step: ReadStep = step.map_err(Refusal::Error)?;
-        run.emit_groups(&mut writer).map_err(Refusal::Error)?;
+        run.emit_groups(&mut writer);
         let (progress, raised) = (run.progress(step), run.take_raised());
         Ok(ReadBatch { rows: writer.finish(), progress, operations: 0, raised })
     }

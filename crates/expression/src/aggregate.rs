@@ -252,6 +252,13 @@ impl AggregateCall {
         self.distinct || self.function == AggregateFunction::GroupConcat
     }
 
+    /// The column whose values its states take (`AggregateState::take`), if nothing has to be computed.
+    #[must_use]
+    pub fn plain_argument(&self) -> Option<ColumnSlot> {
+        if let [argument] = &self.arguments[..] { argument.as_column() } else { None }
+            .filter(|_| !self.keeps_rows())
+    }
+
     /// The state before any row.
     #[must_use]
     pub fn initial_state(&self) -> AggregateState {
@@ -573,7 +580,7 @@ impl AggregateState {
 
     /// Takes one argument value into account, for states that keep no rows.
     #[inline]
-    fn take(
+    pub fn take(
         &mut self,
         call: &AggregateCall,
         value: ValueRef<'_>,

@@ -25,7 +25,8 @@ pub mod context;
 pub mod evaluation;
 pub mod fold;
 pub mod function;
-pub mod interval;
+pub mod integer_range;
+mod interval;
 pub mod node;
 pub mod pattern;
 pub mod typing;
@@ -53,6 +54,7 @@ pub use context::{
 pub use evaluation::Evaluated;
 pub use fold::fold_constants;
 pub use function::Function;
+pub use integer_range::IntegerRange;
 pub use interval::Direction;
 pub use node::{
     Arguments, BinaryOperator, CastPurpose, Comparison, DEPTH_MAX, Domain, Expression, InList, IntervalUnit,

@@ -77,8 +77,17 @@ impl RowBatchWriter {
     }
 }
 
+/// Values that `encode_value` has written one behind the other.
+pub(crate) fn decode_values(bytes: &[u8]) -> Vec<Value> {
+    let mut decoder = Decoder::new(bytes, WIRE_VERSION);
+    let next = || (decoder.remaining() > 0).then(|| Value::decode(&mut decoder));
+    let values: Result<Vec<Value>, WireError> = std::iter::from_fn(next).collect();
+    stdx::require!(values.is_ok(), "what this module has encoded");
+    values.unwrap_or_default()
+}
+
 /// The wire form of `types::Value`, from a borrowed value.
-fn encode_value(value: ValueRef<'_>, encoder: &mut Encoder<'_>) {
+pub(crate) fn encode_value(value: ValueRef<'_>, encoder: &mut Encoder<'_>) {
     match value {
         ValueRef::Null => encoder.bytes.push(0),
         ValueRef::Int(number) => {

@@ -31,7 +31,7 @@ pub use node_map::{
     ListedFragment, NodeMap, PublishedReader, RestoredFragment, Shared, TableAccessInfo, TablesAhead,
 };
 pub use piece_scan::{PieceScan, PieceStep};
-pub use read::{ReadRun, ReadStep, RowEvaluator, RowSink, bounds_of, read_row, remaining};
+pub use read::{ReadRun, ReadStep, RowSink, bounds_of, read_row, remaining};
 pub use readers::Readers;
 pub use write::{
     Evaluated, RowChange, evaluate_insert_conflict, evaluate_operation, evaluate_update, generated_value,

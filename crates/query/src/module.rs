@@ -132,9 +132,7 @@ impl Query {
     }
 
     fn answer(&self, mut pending: Pending, step: ReadStep, outputs: &mut Outputs<Shared>) {
-        if let Err(error) = pending.run.emit_groups(&mut pending.writer) {
-            return self.refuse(pending.from, &pending.request, Refusal::Error(error), outputs);
-        }
+        pending.run.emit_groups(&mut pending.writer);
         let progress = pending.run.progress(step);
         let raised = pending.run.take_raised();
         let batch = ReadBatch { rows: pending.writer.finish(), progress, operations: 0, raised };

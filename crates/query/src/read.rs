@@ -14,12 +14,16 @@
 //! rows the groups hold at most [`BATCH_BYTES_MAX`] and what one row adds. One row gives at most [`ROW_SIZE_MAX`], or
 //! it is an error.
 
+mod groups;
+mod kernel;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use self::groups::Groups;
+use self::kernel::Kernel;
 use crate::TableAccessInfo;
 use crate::batch::{BatchShape, RowBatchWriter};
-use expression::aggregate::{AggregateCall, AggregateState};
+use expression::aggregate::AggregateCall;
 use expression::context::{Raised, Warnings};
 use expression::{Columns, Context, Expression, StoredRow};
 use memory::Guard;
@@ -28,7 +32,6 @@ use protocol::program::{
     RowBatch,
 };
 use protocol::{Budget, SqlError};
-use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 use stdx::hash64;
@@ -70,67 +73,6 @@ pub enum ReadStep {
     },
 }
 
-/// One group of a partial aggregate.
-type Group = (Vec<Value>, Vec<AggregateState>);
-
-/// The groups of a partial aggregate so far.
-#[derive(Debug, Default)]
-struct Groups {
-    /// Without GROUP BY: all rows, if there were any.
-    whole: Option<Group>,
-    /// By their values, encoded: told apart exactly; the session merges groups that are equal by collation.
-    by_values: BTreeMap<Vec<u8>, Group>,
-    /// Bytes of all of this, roughly.
-    size: usize,
-}
-
-/// The bytes of a group besides its values and states.
-const GROUP_COST: usize = 128;
-
-impl Groups {
-    /// Takes a row of the group with these values into account.
-    fn update(
-        &mut self,
-        values: Vec<Value>,
-        calls: &[AggregateCall],
-        row: &StoredRow<'_>,
-        context: &Context<'_>,
-    ) -> Result<(), SqlError> {
-        let Self { whole, by_values, size } = self;
-        let mut added = 0;
-        let mut group = |values, key: usize| {
-            added = GROUP_COST + 2 * key + calls.len() * size_of::<AggregateState>();
-            (values, calls.iter().map(AggregateCall::initial_state).collect())
-        };
-        let (_, states) = if values.is_empty() {
-            whole.get_or_insert_with(|| group(values, 0))
-        } else {
-            let key = stdx::wire::to_bytes(&values);
-            let key_size = key.len();
-            by_values.entry(key).or_insert_with(|| group(values, key_size))
-        };
-        for (state, call) in states.iter_mut().zip(calls) {
-            let before = state.memory_size();
-            state.update(call, row, context).map_err(evaluation_error)?;
-            added += state.memory_size().saturating_sub(before);
-            if added > ROW_SIZE_MAX {
-                return Err(SqlError::packet_too_large());
-            }
-        }
-        *size += added;
-        Ok(())
-    }
-
-    /// They must leave before the next row.
-    fn is_full(&self) -> bool {
-        self.size >= BATCH_BYTES_MAX
-    }
-
-    fn into_groups(self) -> impl Iterator<Item = Group> {
-        self.whole.into_iter().chain(self.by_values.into_values())
-    }
-}
-
 /// Where in a range a scan goes on.
 #[derive(Debug)]
 enum Resume {
@@ -169,7 +111,10 @@ pub struct ReadRun {
     /// Where the current range goes on, once it was begun.
     resume: Option<Resume>,
     rows_left: u64,
-    groups: Groups,
+    /// None before the first row of an aggregate.
+    groups: Option<Box<Groups>>,
+    /// Of a scan that has begun.
+    kernel: Option<Kernel>,
     /// Warnings that nobody has taken yet.
     warnings: Warnings,
     is_done: bool,
@@ -189,7 +134,8 @@ impl ReadRun {
             position: 0,
             resume: None,
             rows_left,
-            groups: Groups::default(),
+            groups: None,
+            kernel: None,
             warnings: Warnings::default(),
             is_done: false,
         }
@@ -212,20 +158,25 @@ impl ReadRun {
     ) -> Result<ReadStep, SqlError> {
         if self.is_done || self.rows_left == 0 {
             self.is_done = true;
-            self.emit_groups(sink)?;
+            self.emit_groups(sink);
             return Ok(ReadStep::End);
         }
         let program = Arc::clone(&self.program);
         let context = program.context.evaluation();
-        let mut evaluator = RowEvaluator::new(&program, &context, info);
+        let kernel = match (self.kernel.take(), &self.access) {
+            (None, Access::Scan { .. }) => Kernel::of(&program, &info.layout),
+            (kernel, _) => kernel.unwrap_or_default(),
+        };
+        let mut evaluator = RowEvaluator { program: &program, context: &context, info, kernel: &kernel };
         let step = match &self.access {
             Access::Keys(_) => self.step_keys(&mut evaluator, reader, visibility, budget, sink)?,
             Access::Scan { .. } => self.step_scan(&mut evaluator, reader, visibility, budget, sink)?,
         };
+        self.kernel = Some(kernel);
         absorb(&self.warnings, &context);
         self.is_done = step == ReadStep::End;
-        if self.is_done || self.groups.is_full() {
-            self.emit_groups(sink)?;
+        if self.is_done || self.are_groups_full() {
+            self.emit_groups(sink);
         }
         Ok(step)
     }
@@ -245,7 +196,7 @@ impl ReadRun {
             let batch = &rest[..rest.len().min(MANY_MAX).min(budget.rows.max(1) as usize)];
             look_up(batch, reader, &guard, visibility, &mut found);
             for (key, found) in batch.iter().zip(&found) {
-                if sink.is_full() || self.groups.is_full() {
+                if sink.is_full() || self.are_groups_full() {
                     return Ok(ReadStep::Full);
                 }
                 if !budget.spend(1) {
@@ -308,7 +259,7 @@ impl ReadRun {
                         });
                     }
                 };
-                let is_full = sink.is_full() || self.groups.is_full();
+                let is_full = sink.is_full() || self.are_groups_full();
                 let goes_on = budget.spend(1u32.saturating_add(evaluator.context.warnings.take_text_work()));
                 if is_full || !goes_on {
                     self.resume = Some(Resume::Behind(index_key.into()));
@@ -344,11 +295,14 @@ impl ReadRun {
     }
 
     /// Gives the partial aggregates so far to the sink; the run may go on with empty groups.
-    pub fn emit_groups(&mut self, sink: &mut dyn RowSink) -> Result<(), SqlError> {
-        for (values, states) in std::mem::take(&mut self.groups).into_groups() {
-            emit_group(&values, &states, sink);
+    pub fn emit_groups(&mut self, sink: &mut dyn RowSink) {
+        if let Some(groups) = self.groups.take() {
+            groups.emit(sink);
         }
-        Ok(())
+    }
+
+    fn are_groups_full(&self) -> bool {
+        self.groups.as_ref().is_some_and(|groups| groups.is_full())
     }
 
     /// The progress that a reply tells after a step.
@@ -398,13 +352,6 @@ pub fn bounds_of(range: &KeyRange) -> KeyBounds<'_> {
     KeyBounds { lower: bound(&range.lower), upper: bound(&range.upper) }
 }
 
-fn emit_group(values: &[Value], states: &[AggregateState], sink: &mut dyn RowSink) {
-    let states: Vec<Vec<u8>> = states.iter().map(stdx::wire::to_bytes).collect();
-    let row: Vec<ValueRef<'_>> =
-        values.iter().map(Value::as_ref).chain(states.iter().map(|state| ValueRef::Bytes(state))).collect();
-    sink.row(&[], &[], &row);
-}
-
 /// The rest of an access after a reply: what the requester asks for next.
 #[must_use]
 pub fn remaining(access: &Access, progress: &ReadProgress, rows_received: u64) -> Option<Access> {
@@ -428,31 +375,26 @@ pub fn remaining(access: &Access, progress: &ReadProgress, rows_received: u64) -
 }
 
 /// Does with one stored row what a program says.
-pub struct RowEvaluator<'a> {
+struct RowEvaluator<'a> {
     program: &'a ReadProgram,
     context: &'a Context<'a>,
     info: &'a TableAccessInfo,
+    kernel: &'a Kernel,
 }
 
-impl<'a> RowEvaluator<'a> {
-    /// For rows of `info`'s table.
-    #[must_use]
-    pub fn new(program: &'a ReadProgram, context: &'a Context<'a>, info: &'a TableAccessInfo) -> Self {
-        Self { program, context, info }
-    }
-
+impl RowEvaluator<'_> {
     /// Filters and outputs one row; true if it passed the filter.
     fn row(
         &mut self,
         primary_key: &[u8],
         index_key: &[u8],
         row: &[u8],
-        groups: &mut Groups,
+        groups: &mut Option<Box<Groups>>,
         sink: &mut dyn RowSink,
     ) -> Result<bool, SqlError> {
         let stored = StoredRow::new(&self.info.layout, row);
         if let Some(filter) = &self.program.filter
-            && !filter.is_true(&stored, self.context).map_err(evaluation_error)?
+            && !self.passes(filter, row, &stored)?
         {
             return Ok(false);
         }
@@ -478,11 +420,58 @@ impl<'a> RowEvaluator<'a> {
             }
             ReadOutput::StoredRow => sink.row(primary_key, index_key, &[ValueRef::Bytes(row)]),
             ReadOutput::Aggregate { group_by, calls } => {
-                let values = self.evaluate_all(group_by, &stored)?;
-                groups.update(values, calls, &stored, self.context)?;
+                self.aggregate(group_by, calls, row, &stored, groups)?;
             }
         }
         Ok(true)
+    }
+
+    fn passes(&self, filter: &Expression, row: &[u8], stored: &StoredRow<'_>) -> Result<bool, SqlError> {
+        let Some(passed) = self.kernel.passed(row) else { return Ok(false) };
+        for condition in &filter.conjuncts()[passed..] {
+            if !condition.is_true(stored, self.context).map_err(evaluation_error)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Takes a row into account in its group.
+    fn aggregate(
+        &self,
+        group_by: &[Expression],
+        calls: &[AggregateCall],
+        row: &[u8],
+        stored: &StoredRow<'_>,
+        groups: &mut Option<Box<Groups>>,
+    ) -> Result<(), SqlError> {
+        let (kernel, context) = (self.kernel, self.context);
+        let groups = groups.get_or_insert_default();
+        groups.begin_key();
+        for (number, expression) in group_by.iter().enumerate() {
+            match kernel.key(number, row) {
+                Some(value) => groups.add_to_key(value)?,
+                None => {
+                    let value = expression.evaluate_ref(stored, context).map_err(evaluation_error)?;
+                    groups.add_to_key(value.as_ref())?;
+                }
+            }
+        }
+        let mut added = 0;
+        for (number, (state, call)) in groups.states(calls).iter_mut().zip(calls).enumerate() {
+            if let Some(value) = kernel.argument(number, row) {
+                state.take(call, value, context).map_err(evaluation_error)?;
+                continue;
+            }
+            let before = state.memory_size();
+            state.update(call, stored, context).map_err(evaluation_error)?;
+            added += state.memory_size().saturating_sub(before);
+            if added > ROW_SIZE_MAX {
+                return Err(SqlError::packet_too_large());
+            }
+        }
+        groups.add_size(added);
+        Ok(())
     }
 
     fn evaluate_all(&self, expressions: &[Expression], row: &impl Columns) -> Result<Vec<Value>, SqlError> {
@@ -511,12 +500,13 @@ pub fn read_row(
     warnings: &Warnings,
 ) -> Result<RowBatch, SqlError> {
     let context = program.context.evaluation();
-    let mut groups = Groups::default();
+    let mut groups = None;
     let mut writer = RowBatchWriter::new(BatchShape::of(program));
-    RowEvaluator::new(program, &context, info).row(key, key, row, &mut groups, &mut writer)?;
+    let mut evaluator = RowEvaluator { program, context: &context, info, kernel: &Kernel::default() };
+    evaluator.row(key, key, row, &mut groups, &mut writer)?;
     absorb(warnings, &context);
-    for (values, states) in groups.into_groups() {
-        emit_group(&values, &states, &mut writer);
+    if let Some(groups) = groups {
+        groups.emit(&mut writer);
     }
     Ok(writer.finish())
 }

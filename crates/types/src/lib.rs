@@ -12,6 +12,7 @@ pub mod decimal;
 pub mod definition;
 mod form;
 pub mod ids;
+mod integer_column;
 pub mod key;
 pub mod privilege;
 mod recode;
@@ -42,6 +43,7 @@ pub use ids::{
     BUCKET_COUNT, ColumnIndex, Epoch, Incarnation, IndexId, NodeId, RestartNumber, SchemaVersion, Sequence,
     SlotId, TableId, TransactionId, ViewNumber,
 };
+pub use integer_column::IntegerColumn;
 pub use key::{KeyEncoder, successor_of_prefix};
 pub use privilege::{
     AdminOption, DefaultRole, DynamicPrivileges, GrantPlace, GrantRow, GrantTables, Grants, PrivilegeSet,

@@ -52,6 +52,17 @@ pub struct RowLayout {
     variable_count: u16,
 }
 
+/// Where a fixed-width column lies in the rows that a layout writes, if they are not wide.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FixedPlace {
+    pub(crate) form: Form,
+    /// The bytes with which such rows begin.
+    pub(crate) head: [u8; 2],
+    /// The byte with its null bit, and the bit.
+    pub(crate) null: (usize, u8),
+    pub(crate) start: usize,
+}
+
 /// The head of a row, read.
 #[derive(Clone, Copy)]
 struct Head {
@@ -193,13 +204,28 @@ impl RowLayout {
         }
     }
 
+    /// None if it has no fixed width, or the layout has too many columns.
+    pub(crate) fn fixed_place(&self, column: ColumnIndex) -> Option<FixedPlace> {
+        let index = usize::from(column.0);
+        let Column { form, place, .. } = self.columns.get(index)?;
+        form.fixed_width()?;
+        let bytes = self.narrow_head(0)?;
+        let head = Head::read(&bytes)?;
+        let null = (head.nulls + index / 8, 1 << (index % 8));
+        Some(FixedPlace { form: *form, head: bytes, null, start: head.fixed + *place as usize })
+    }
+
+    /// The head of rows whose counts fit into two bytes.
+    fn narrow_head(&self, offsets: u8) -> Option<[u8; 2]> {
+        let columns = u8::try_from(self.columns.len()).ok().filter(|columns| *columns <= COUNT_MASK)?;
+        Some([offsets | columns, u8::try_from(self.variable_count).ok()?])
+    }
+
     fn write_head(&self, wide_offsets: bool, row: &mut Vec<u8>) {
         let offsets = if wide_offsets { WIDE_OFFSETS } else { 0 };
-        match (u8::try_from(self.columns.len()), u8::try_from(self.variable_count)) {
-            (Ok(columns @ 0..=COUNT_MASK), Ok(variable)) => {
-                row.extend_from_slice(&[offsets | columns, variable])
-            }
-            _ => {
+        match self.narrow_head(offsets) {
+            Some(head) => row.extend_from_slice(&head),
+            None => {
                 row.push(offsets | WIDE_COUNTS);
                 row.extend_from_slice(&u16::try_from(self.columns.len()).unwrap_or(u16::MAX).to_le_bytes());
                 row.extend_from_slice(&self.variable_count.to_le_bytes());

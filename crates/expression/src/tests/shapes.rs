@@ -482,3 +482,48 @@ fn outer_columns_meet_others_as_columns_do() {
     let types = compared.operands().iter().map(|operand| operand.sql_type.clone()).collect::<Vec<_>>();
     assert!(matches!(types[..], [SqlType::Double, SqlType::Integer { .. }]), "{types:?}");
 }
+
+#[test]
+fn ranges_of_integers_hold_where_the_condition_is_true() {
+    let edges = [i64::MIN, i64::MIN + 1, -1, 0, 1, 4, 5, 6, i64::MAX - 1, i64::MAX];
+    let mut found = 0;
+    let column = || Expression::column(ColumnSlot(0), BIGINT_TYPE, true);
+    let operators = [
+        Comparison::Equal,
+        Comparison::NotEqual,
+        Comparison::Less,
+        Comparison::LessOrEqual,
+        Comparison::Greater,
+        Comparison::GreaterOrEqual,
+        Comparison::NullSafeEqual,
+    ];
+    let literal = |number| Expression::literal(Value::Int(number), BIGINT_TYPE);
+    let mut conditions: Vec<Expression> = operators
+        .into_iter()
+        .flat_map(|operator| {
+            edges.map(|edge| Expression::compare(operator, column(), literal(edge)).unwrap())
+        })
+        .collect();
+    for (low, high) in edges.into_iter().zip(edges.into_iter().skip(3)) {
+        for negated in [false, true] {
+            conditions.push(Expression::between(column(), literal(low), literal(high), negated).unwrap());
+            conditions.push(Expression::between(column(), literal(high), literal(low), negated).unwrap());
+        }
+    }
+    for condition in conditions {
+        let Some(range) = condition.as_integer_range(&[]) else { continue };
+        found += 1;
+        assert_eq!(range.column, ColumnSlot(0));
+        for number in edges {
+            let row = vec![Value::Int(number)];
+            let is_true = condition.is_true(&row, &context()).unwrap();
+            assert_eq!(range.holds(number), is_true, "{condition} for {number}");
+        }
+        assert!(!condition.is_true(&vec![Value::Null], &context()).unwrap(), "{condition}");
+    }
+    assert_eq!(found, 6 * edges.len() + 4 * (edges.len() - 3));
+    assert!(typed("s = 'x'").as_integer_range(&[]).is_none());
+    assert_eq!(typed("i = 1 AND s = 'x'").conjuncts().len(), 2);
+}
+
+const BIGINT_TYPE: SqlType = SqlType::Integer { width: IntegerWidth::Big, unsigned: false };

@@ -6,7 +6,7 @@ use super::{ReadRun, ReadStep, RowSink, remaining};
 use crate::TableAccessInfo;
 use crate::batch::{BatchShape, RowBatchReader, RowBatchWriter};
 use expression::aggregate::{AggregateCall, AggregateFunction, AggregateState};
-use expression::{ColumnSlot, Context, Expression, TypingContext};
+use expression::{BinaryOperator, ColumnSlot, Comparison, Context, Expression, Test, TypingContext};
 use memory::{MemoryConfig, MemoryManager};
 use protocol::program::{
     Access, BATCH_BYTES_MAX, KeyRange, ReadOutput, ReadProgram, StatementContext, TableRef,
@@ -211,6 +211,133 @@ fn aggregate(
             None => return Ok((groups, largest)),
         }
     }
+}
+
+/// Takes all rows.
+#[derive(Default)]
+struct All(Vec<Vec<Value>>);
+
+impl RowSink for All {
+    fn row(&mut self, _: &[u8], _: &[u8], values: &[ValueRef<'_>]) {
+        self.0.push(values.iter().map(|value| value.to_value()).collect());
+    }
+    fn is_full(&self) -> bool {
+        false
+    }
+}
+
+/// Two columns of integers, the second of them unsigned, and a text; some NULLs.
+fn mixed_table() -> Arc<TableDefinition> {
+    let unsigned = SqlType::Integer { width: IntegerWidth::Big, unsigned: true };
+    let text = SqlType::VarChar { length: 20, collation: Collation::Utf8mb40900AiCi };
+    let nullable = |name: &str, sql_type| {
+        let mut column = fixtures::column(name, sql_type);
+        column.flags.nullable = true;
+        column
+    };
+    let columns = vec![
+        fixtures::column("id", fixtures::integer()),
+        nullable("n", SqlType::Integer { width: IntegerWidth::Medium, unsigned: false }),
+        nullable("u", unsigned),
+        nullable("t", text),
+    ];
+    Arc::new(fixtures::table(TableId(1), columns))
+}
+
+/// The second half of the rows is wide: their integers do not lie where a kernel expects them.
+fn mixed_rows(info: &TableAccessInfo, prng: &mut Prng) -> Fragment {
+    let memory = MemoryManager::new(MemoryConfig::with_data_memory(64 << 20));
+    let mut fragment = Fragment::new(Arc::new(FragmentDefinition::new(&info.definition)), memory);
+    let long = vec![b'x'; 70_000];
+    for id in 0..120 {
+        let n = i64::try_from(prng.below(9)).unwrap() - 4;
+        let value = |value: ValueRef<'static>, prng: &mut Prng| {
+            if prng.chance(1, 6) { ValueRef::Null } else { value }
+        };
+        let n = value(ValueRef::Int(n), prng);
+        let u = value(ValueRef::UInt(prng.below(5)), prng);
+        let text = if id < 60 { ValueRef::Bytes(b"a") } else { ValueRef::Bytes(&long) };
+        let mut row = Vec::new();
+        info.layout.encode(&[ValueRef::Int(id), n, u, text], &mut row);
+        let handle = fragment.stage(&key(info, id), TransactionId(1), Some(&row)).unwrap();
+        fragment.commit(handle, TransactionId(1), Epoch(1));
+    }
+    fragment
+}
+
+#[test]
+fn a_scan_with_a_kernel_gives_what_keys_give_without() {
+    let definition = mixed_table();
+    let info = TableAccessInfo::new(&definition, types::SlotTerms::default(), Arc::<IdRange>::default());
+    let mut prng = Prng::new(5);
+    let fragment = mixed_rows(&info, &mut prng);
+    let reader = fragment.reader();
+    let columns: Vec<Expression> = definition.columns.iter().zip(0..).map(column_of).collect();
+    for trial in 0..300 {
+        let program = Arc::new(ReadProgram {
+            table: TableRef { id: TableId(1), version: 1 },
+            filter: prng.chance(3, 4).then(|| drawn_filter(&columns, &mut prng)),
+            output: drawn_output(&columns, &mut prng),
+            with_primary_key: false,
+            with_index_key: false,
+            context: StatementContext { parameters: vec![Value::Int(1)], ..StatementContext::default() },
+        });
+        let everything = |access: Access, slice: u32| {
+            let mut run = ReadRun::new(Arc::clone(&program), access);
+            let mut rows = All::default();
+            while run.step(&info, &reader, Visibility::Committed, &mut Budget::of(slice), &mut rows)?
+                != ReadStep::End
+            {}
+            Ok::<_, SqlError>(rows.0)
+        };
+        let ranges = Arc::new(vec![KeyRange::all()]);
+        let scan = Access::Scan { index: IndexId(0), ranges, descending: false, limit: None };
+        let keys = Access::Keys((0..120).map(|id| key(&info, id)).collect());
+        let slice = 1 + u32::try_from(prng.below(50)).unwrap();
+        assert_eq!(everything(scan, slice), everything(keys, 1_000), "trial {trial}: {program:?}");
+    }
+}
+
+fn column_of((column, number): (&ColumnDefinition, u16)) -> Expression {
+    Expression::column(ColumnSlot(number), column.sql_type.clone(), column.flags.nullable)
+}
+
+/// Some conditions: what a kernel takes, what it does not, and what raises an error.
+fn drawn_filter(columns: &[Expression], prng: &mut Prng) -> Expression {
+    let operators = [Comparison::Equal, Comparison::NotEqual, Comparison::Less, Comparison::GreaterOrEqual];
+    let mut drawn = || {
+        let column = columns[prng.index(3)].clone();
+        let number = Expression::integer(i64::try_from(prng.below(7)).unwrap() - 3);
+        match prng.below(8) {
+            0 => Expression::is(Test::NotNull, column),
+            1 => {
+                let product =
+                    Expression::binary(BinaryOperator::Multiply, column, Expression::integer(i64::MAX / 3));
+                Expression::compare(Comparison::NotEqual, product.unwrap(), number).unwrap()
+            }
+            _ => Expression::compare(operators[prng.index(4)], column, number).unwrap(),
+        }
+    };
+    Expression::and((0..3).map(|_| drawn()).collect())
+}
+
+fn drawn_output(columns: &[Expression], prng: &mut Prng) -> ReadOutput {
+    let functions = [
+        AggregateFunction::Count,
+        AggregateFunction::Sum,
+        AggregateFunction::Minimum,
+        AggregateFunction::Maximum,
+        AggregateFunction::AnyValue,
+        AggregateFunction::BitOr,
+    ];
+    let mut calls = vec![AggregateCall::count_rows()];
+    for _ in 0..prng.index(4) {
+        let arguments = vec![columns[prng.index(4)].clone()];
+        let (function, distinct) = (functions[prng.index(6)], prng.chance(1, 4));
+        calls.push(AggregateCall::new(function, arguments, distinct).unwrap());
+    }
+    let group_by = (0..prng.index(3)).map(|_| columns[1 + prng.index(3)].clone()).collect();
+    ReadOutput::Aggregate { group_by, calls }
 }
 
 fn id_column() -> Expression {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{BlobSize, Collation, ColumnFlags, Date, DateTime, IntegerWidth, SqlType, Time};
+use crate::{BlobSize, Collation, ColumnFlags, Date, DateTime, IntegerColumn, IntegerWidth, SqlType, Time};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -140,6 +140,34 @@ fn table() -> impl Strategy<Value = (Vec<SqlType>, Vec<Value>)> {
     })
 }
 
+/// Where an `IntegerColumn` says anything, it is what the layout says.
+fn assert_integers_lie_where_they_should(layout: &RowLayout, row: &[u8]) {
+    for column in (0..layout.column_count()).map(|index| ColumnIndex(u16::try_from(index).unwrap())) {
+        let value = IntegerColumn::of(layout, column).and_then(|column| column.read(row));
+        assert!(value.is_none_or(|value| value == layout.column(row, column)), "{value:?}");
+    }
+}
+
+#[test]
+fn integers_of_this_layouts_rows_are_read_in_place() {
+    let signed = |width| SqlType::Integer { width, unsigned: false };
+    let text = SqlType::VarChar { length: 9, collation: Collation::Binary };
+    let types = [signed(IntegerWidth::Tiny), text, signed(IntegerWidth::Medium), signed(IntegerWidth::Big)];
+    let old = layout(&types[..2]);
+    let layout = layout(&types);
+    let values = [Value::Int(-3), Value::text("abc"), Value::Int(-70_000), Value::Null];
+    let row = encoded(&layout, &values);
+    let at = |column| IntegerColumn::of(&layout, ColumnIndex(column)).unwrap();
+    assert_eq!([0, 2, 3].map(|column| at(column).read(&row)), [0, 2, 3].map(|at| Some(values[at].as_ref())));
+    assert!(IntegerColumn::of(&layout, ColumnIndex(1)).is_none());
+    assert!(IntegerColumn::of(&layout, ColumnIndex(4)).is_none());
+    let older = encoded(&old, &values[..2]);
+    assert_eq!(at(0).read(&older), None, "rows of another layout are left to it");
+    let wide =
+        encoded(&layout, &[values[0].clone(), Value::Bytes(vec![b'x'; 70_000]), Value::Null, Value::Null]);
+    assert_eq!(at(0).read(&wide), None);
+}
+
 #[test]
 fn a_sysbench_row_costs_seven_bytes() {
     let int = SqlType::Integer { width: IntegerWidth::Normal, unsigned: false };
@@ -229,6 +257,7 @@ proptest! {
         prop_assert_eq!(layout.check(&row), Ok(()));
         let borrowed: Vec<_> = (0..types.len()).map(|index| layout.column(&row, ColumnIndex(u16::try_from(index).unwrap())).to_value()).collect();
         prop_assert!(same(&borrowed, &values));
+        assert_integers_lie_where_they_should(&layout, &row);
         // A value that was read from a row can be written to another as it is.
         let mut copy = Vec::new();
         layout.encode(&layout.columns(&row).collect::<Vec<_>>(), &mut copy);
@@ -243,6 +272,7 @@ proptest! {
         row[at] = byte;
         row.truncate(cut.index(row.len() * 2));
         let _ = layout.check(&row);
+        assert_integers_lie_where_they_should(&layout, &row);
         for value in layout.decode(&row) {
             let _ = format!("{value:?}");
         }

@@ -226,9 +226,7 @@ impl Slot {
     }
 
     fn answer_read(&self, mut read: PendingRead, step: ReadStep, context: &mut Context<'_>) {
-        if let Err(error) = read.run.emit_groups(&mut read.writer) {
-            return context.refuse_read(read.from, &read.request, Refusal::Error(error));
-        }
+        read.run.emit_groups(&mut read.writer);
         let transaction = read.request.transaction;
         let operations = transaction.map_or(0, |transaction| self.operation_count(transaction));
         let progress = read.run.progress(step);
