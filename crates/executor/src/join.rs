@@ -543,7 +543,7 @@ fn lookup_source(
         AccessPath::UniqueKeys { index, .. } => ReadTarget::ByUnique(*index, keys),
         AccessPath::PrimaryKeys(_) | AccessPath::Empty => ReadTarget::Direct(Target::Keys(keys)),
     };
-    reader_of(&lookup.access, &scan.columns, &info, target, cx)
+    reader_of(&lookup.access, &[], &scan.columns, &info, target, cx)
 }
 
 /// Takes left rows.

@@ -55,9 +55,9 @@ use planner::plan::{
     AccessPath, Equals, Evaluation, Grouping, Narrow, Relation, SelectPlan, SortColumn, SortKey, Source,
     TableAccess,
 };
-use protocol::program::{LockMode, LockWait, ROW_SIZE_MAX, ReadOutput};
+use protocol::program::{KeyRange, LockMode, LockWait, ROW_SIZE_MAX, ReadOutput};
 use protocol::{Budget, SqlError};
-use query::{RowSink, TableAccessInfo};
+use query::{RowSink, TableAccessInfo, are_wide};
 use std::sync::Arc;
 use types::{ColumnIndex, IndexId, KeyEncoder, Value, ValueRef};
 
@@ -552,7 +552,8 @@ pub(crate) fn relation_source(
                 return Ok(Operator::rows(Vec::new()));
             }
             let target = read_target(&scan.access.path, &info, cx)?;
-            reader_of(&scan.access, &scan.columns, &info, target, cx)?
+            let (target, implied) = or_scan(&scan.access, &info, target, cx);
+            reader_of(&scan.access, implied, &scan.columns, &info, target, cx)?
         }
         Relation::Derived(derived) => Operator::Derived(Box::new(DerivedRun::new(&derived.plan, cx)?)),
         Relation::Locked(locked) => Operator::LockedRows(Box::new(LockedRun::new(locked, cx)?)),
@@ -580,12 +581,13 @@ pub(crate) fn relation_source(
 /// Columns of the rows that have these keys or are in these ranges.
 pub(crate) fn reader_of(
     access: &TableAccess,
+    implied: &[Expression],
     columns: &[ColumnIndex],
     info: &Arc<TableAccessInfo>,
     target: ReadTarget,
     cx: &mut Cx<'_>,
 ) -> Result<Operator, Failure> {
-    let filter = conjunction_of([access.filter.clone()], cx.statement);
+    let filter = conjunction_of(conditions_with(implied, &access.filter), cx.statement);
     let output = ReadOutput::Columns(columns.to_vec());
     let program = TableReader::program(info, filter, output, cx.statement);
     Ok(match target {
@@ -737,6 +739,35 @@ fn pushed_output(plan: &SelectPlan, statement: &Statement) -> ReadOutput {
 }
 
 /// WHERE, with HAVING if there is no grouping, and `extra`.
+/// These ranges, or a scan of all rows if they hold so much of the table that this is cheaper. With the scan come the
+/// conditions that it has to ask for itself.
+fn or_scan<'p>(
+    access: &'p TableAccess,
+    info: &TableAccessInfo,
+    target: ReadTarget,
+    cx: &Cx<'_>,
+) -> (ReadTarget, &'p [Expression]) {
+    let ReadTarget::Direct(Target::Ranges(index, ranges)) = &target else { return (target, &[]) };
+    let map = &cx.env.site.map;
+    let here = info.slots().iter().filter_map(|slot| map.reader(info.definition.id, *slot));
+    let largest = here.max_by_key(|reader| reader.row_count());
+    match largest.is_some_and(|reader| are_wide(info, reader, *index, ranges)) {
+        false => (target, &[]),
+        true => {
+            let all = Target::Ranges(IndexId(0), vec![KeyRange::all()]);
+            (ReadTarget::Direct(all), &access.implied)
+        }
+    }
+}
+
+/// Conditions that raise nothing, then those that may.
+fn conditions_with(
+    implied: &[Expression],
+    filter: &Option<Expression>,
+) -> impl Iterator<Item = Option<Expression>> {
+    implied.iter().cloned().map(Some).chain([filter.clone()])
+}
+
 pub(crate) fn conjunction_of(
     conditions: impl IntoIterator<Item = Option<Expression>>,
     statement: &Statement,
@@ -767,12 +798,17 @@ fn table_source(
     if let Some(lock) = plan.lock {
         return locked_source(plan, table, &info, having, lock, window, cx);
     }
-    let filter = conjunction_of([table.filter.clone(), having], cx.statement);
-    let output = pushed_output(plan, cx.statement);
-    let program = TableReader::program(&info, filter, output, cx.statement);
     let order = plan.order_by_index.map_or(Order::Any, Order::Key);
     let limit = if plan.steps.limits_source { window.useful() } else { None };
-    let source = match read_target(&table.path, &info, cx)? {
+    let target = read_target(&table.path, &info, cx)?;
+    let (target, implied) = match (order, limit) {
+        (Order::Any, None) => or_scan(table, &info, target, cx),
+        (Order::Any | Order::Key(_), _) => (target, &[][..]),
+    };
+    let filter = conjunction_of(conditions_with(implied, &table.filter).chain([having]), cx.statement);
+    let output = pushed_output(plan, cx.statement);
+    let program = TableReader::program(&info, filter, output, cx.statement);
+    let source = match target {
         ReadTarget::Direct(target) => Operator::Table(TableReader::new(&info, program, target, order, limit)),
         ReadTarget::ByUnique(index, keys) => {
             Operator::Unique(Box::new(UniqueReader::new(&info, index, keys, program, order, cx)?))

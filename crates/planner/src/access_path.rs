@@ -6,8 +6,9 @@
 //!
 //! Cost is by rank: a whole primary key, a whole unique key, then shares of the table that conditions usually leave. If
 //! several ranges stand against each other, the entries of each are asked for where that is known. A path that gives
-//! the wanted order counts as cheaper. One that conditions use is never held against a scan of the table. An index that
-//! only gives the order is used under LIMIT when no condition can use any index.
+//! the wanted order counts as cheaper. One that conditions use is held against a scan of the table when it runs: the
+//! plan serves other parameters, too. An index that only gives the order is used under LIMIT when no condition can use
+//! any index.
 //!
 //! *Invariants.* A path never misses a row for which WHERE is true, whatever the constants turn out to be. Only
 //! comparisons in the column's own kind and collation are used, see `conditions`. A conjunct leaves the filter only if
@@ -56,7 +57,10 @@ pub(crate) fn access(
     let mut conjuncts: Vec<Expression> = selection.map(Expression::into_conjuncts).unwrap_or_default();
     conjuncts.retain(|conjunct| !is_literally(conjunct, true));
     if conjuncts.iter().any(|conjunct| is_literally(conjunct, false) || conditions::is_never_true(conjunct)) {
-        return (TableAccess { table, alias, path: AccessPath::Empty, filter: None }, None);
+        return (
+            TableAccess { table, alias, path: AccessPath::Empty, filter: None, implied: Vec::new() },
+            None,
+        );
     }
     let conditions: Vec<Condition> = conjuncts
         .iter()
@@ -70,13 +74,16 @@ pub(crate) fn access(
         AccessPath::Ranges { index, .. } => wanted.purpose == Purpose::Lock && *index != IndexId(0),
         AccessPath::PrimaryKeys(_) | AccessPath::Empty => false,
     };
-    let mut position = 0;
-    conjuncts.retain(|_| {
-        position += 1;
-        keeps_all || !chosen.implied.contains(&(position - 1))
-    });
-    let filter = if conjuncts.is_empty() { None } else { Some(Expression::and(conjuncts)) };
-    (TableAccess { table, alias, path: chosen.path, filter }, direction)
+    let (mut implied, mut filter) = (Vec::new(), Vec::new());
+    for (position, conjunct) in conjuncts.into_iter().enumerate() {
+        let is_implied = !keeps_all && chosen.implied.contains(&position);
+        if is_implied { &mut implied } else { &mut filter }.push(conjunct);
+    }
+    if !matches!(&chosen.path, AccessPath::Ranges { index, .. } if *index != IndexId(0)) {
+        implied.clear();
+    }
+    let filter = if filter.is_empty() { None } else { Some(Expression::and(filter)) };
+    (TableAccess { table, alias, path: chosen.path, filter, implied }, direction)
 }
 
 /// The column that a condition over a table's columns compares with constants for equality, and with how many of them.

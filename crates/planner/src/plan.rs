@@ -570,6 +570,9 @@ pub struct TableAccess {
     /// through a unique key's hidden table, or by another index than the primary key and then locked or changed. The
     /// row may have changed since its key was found.
     pub filter: Option<Expression>,
+    /// The rest of WHERE, where ranges of another index than the primary key imply it and rows are only read. If the
+    /// ranges turn out to hold much of the table, a scan asks for it, too.
+    pub implied: Vec<Expression>,
 }
 
 /// Access by key or by range.

@@ -16,6 +16,7 @@ pub mod loading;
 pub mod module;
 pub mod node_map;
 pub mod piece_scan;
+pub mod range_share;
 pub mod read;
 pub mod readers;
 pub mod write;
@@ -31,6 +32,7 @@ pub use node_map::{
     ListedFragment, NodeMap, PublishedReader, RestoredFragment, Shared, TableAccessInfo, TablesAhead,
 };
 pub use piece_scan::{PieceScan, PieceStep};
+pub use range_share::{are_wide, sampled_share};
 pub use read::{ReadRun, ReadStep, RowSink, bounds_of, read_row, remaining};
 pub use readers::Readers;
 pub use write::{

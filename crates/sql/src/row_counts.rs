@@ -20,8 +20,8 @@ use memory::Guard;
 use planner::Statistics;
 use planner::plan::RangeTemplate;
 use protocol::program::KeyRange;
-use query::{NodeMap, TableAccessInfo};
-use std::ops::{Bound, RangeBounds};
+use query::{NodeMap, TableAccessInfo, sampled_share};
+use std::ops::Bound;
 use stdx::hash64;
 use storage::{Direction, KeyBounds, Reader, ScanItem, Visibility};
 use types::{IndexId, KeyEncoder, KeyPart, TableDefinition, Value};
@@ -139,23 +139,10 @@ impl Part<'_> {
 
     /// Entries in these ranges, which are ascending and disjoint, by the rows of the sample that have one.
     fn sampled_entries(&self, index: IndexId, ranges: &[KeyRange]) -> Option<f64> {
-        let encoder = self.info.index(index)?;
-        let guard = Guard::enter();
-        let (mut rows, mut found) = (0, 0);
-        let mut key = Vec::new();
-        for row in self.reader.sample(&guard, SAMPLE_ROWS) {
-            key.clear();
-            encoder.encode_row(&self.info.layout, row, &mut key);
-            rows += 1;
-            // They are ascending and disjoint: the last one that begins before the key has it, or none has.
-            let begins = |range: &KeyRange| (by_ref(&range.lower), Bound::Unbounded).contains(&*key);
-            let last = ranges[..ranges.partition_point(begins)].last();
-            let is_before_end = |range: &KeyRange| (Bound::Unbounded, by_ref(&range.upper)).contains(&*key);
-            found += usize::from(last.is_some_and(is_before_end));
-        }
+        let share = sampled_share(self.info, self.reader, index, ranges)?;
         // There are more than were walked.
         let all = count_of(usize::try_from(self.reader.row_count()).unwrap_or(usize::MAX));
-        (rows > 0).then(|| (count_of(found) / count_of(rows) * all).max(count_of(WALKED_ENTRIES)))
+        Some((share * all).max(count_of(WALKED_ENTRIES)))
     }
 
     /// The share of the sample's rows that pass all of these conditions. If these are very few, conditions are thought

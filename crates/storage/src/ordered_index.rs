@@ -284,6 +284,33 @@ impl Tree {
         }
     }
 
+    /// Which share of the entries lies below a key, if all children of a node held as many. They do not where keys come
+    /// in ascending order.
+    ///
+    /// # Safety
+    /// As for `leaf`.
+    pub(crate) unsafe fn share_below(&self, key: &[u8]) -> f64 {
+        let (mut below, mut width) = (0.0, 1.0);
+        // SAFETY: as in `descend`.
+        let mut node = unsafe { Node::from_ptr(self.root.load(Ordering::Acquire)) };
+        while let Some(at) = node {
+            let (position, count) = match at {
+                Node::Leaf(leaf) => (leaf.search(leaf.order(), key).0, leaf.order().len()),
+                Node::Inner(inner) => (inner.partition_point(|separator| separator <= key), inner.len()),
+            };
+            width /= f64::from(u8::try_from(count.max(1)).unwrap_or(u8::MAX));
+            below += width * f64::from(u8::try_from(position).unwrap_or(u8::MAX));
+            node = match at {
+                Node::Leaf(_) => None,
+                // SAFETY: as in `descend`.
+                Node::Inner(inner) => unsafe {
+                    Node::from_ptr(inner.child(position).load(Ordering::Acquire))
+                },
+            };
+        }
+        below
+    }
+
     /// Adds the entry that `make` makes, if there is none with this key; true if it was added.
     pub(crate) fn insert<'a>(
         &'a self,

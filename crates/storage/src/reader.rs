@@ -174,6 +174,26 @@ impl Reader {
         index.map(|index| Source::Secondary(index)).ok_or(NoSuchIndex)
     }
 
+    /// About which share of an index's entries lies within bounds: two ways down the tree. Right within a factor of two
+    /// or so for keys that came in any order. Where they came in ascending order the last ones count for too many.
+    pub fn share_within(
+        &self,
+        guard: &Guard,
+        index: IndexId,
+        bounds: KeyBounds<'_>,
+    ) -> Result<f64, NoSuchIndex> {
+        let tree = match self.source(guard, index)? {
+            Source::Primary => &self.core.primary,
+            Source::Secondary(index) => &index.tree,
+        };
+        let below = |bound: Bound<&[u8]>, unbounded: f64| match bound {
+            // SAFETY: a guard is held.
+            Bound::Included(key) | Bound::Excluded(key) => unsafe { tree.share_below(key) },
+            Bound::Unbounded => unbounded,
+        };
+        Ok((below(bounds.upper, 1.0) - below(bounds.lower, 0.0)).max(0.0))
+    }
+
     /// The rows of an index whose keys lie within bounds. Restart a scan by excluding the last key visited.
     pub fn scan<'g>(
         &'g self,

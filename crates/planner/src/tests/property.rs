@@ -77,7 +77,7 @@ fn for_each_of_access(access: &mut TableAccess, change: &mut dyn FnMut(&mut Expr
         }
         AccessPath::Empty => {}
     }
-    access.filter.iter_mut().for_each(change);
+    access.filter.iter_mut().chain(&mut access.implied).for_each(change);
 }
 
 /// The plan with its parameters' values put in and constants folded.

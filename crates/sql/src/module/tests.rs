@@ -25,6 +25,7 @@ mod user_variables;
 mod views;
 mod virtual_tables;
 mod volatile;
+mod wide_ranges;
 mod windows;
 
 use harness::{BACKUP, Harness, LDM, column_table};

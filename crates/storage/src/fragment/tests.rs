@@ -546,6 +546,31 @@ fn a_sample_is_some_of_the_committed_rows() {
 }
 
 #[test]
+fn the_share_of_a_range_is_about_right_for_keys_in_any_order() {
+    let mut fragment = Fragment::new(definition(false), memory(16));
+    let share = |fragment: &Fragment, lower: Bound<i64>, upper: Bound<i64>| {
+        let (reader, guard) = (fragment.reader(), Guard::enter());
+        let (lower, upper) = (lower.map(key), upper.map(key));
+        let bounds = KeyBounds { lower: as_slice(&lower), upper: as_slice(&upper) };
+        reader.share_within(&guard, IndexId(0), bounds).unwrap()
+    };
+    assert!(share(&fragment, Bound::Included(3), Bound::Unbounded) >= 0.0, "of nothing");
+    for number in 0..5_000 {
+        let id = number * 3_571 % 5_000;
+        let handle = fragment.stage(&key(id), TransactionId(1), Some(&row(id, 0, b""))).unwrap();
+        fragment.commit(handle, TransactionId(1), Epoch(1));
+    }
+    for (lower, upper) in [(0, 5_000), (1_000, 2_000), (4_500, 5_000), (700, 701), (2_000, 1_000)] {
+        let found = share(&fragment, Bound::Included(lower), Bound::Excluded(upper));
+        let exact = f64::from(i32::try_from((upper - lower).max(0)).unwrap()) / 5_000.0;
+        assert!((found - exact).abs() < 0.05, "{lower}..{upper}: {found} for {exact}");
+    }
+    let found = share(&fragment, Bound::Unbounded, Bound::Excluded(2_500));
+    assert!((0.45..0.55).contains(&found), "{found}");
+    assert!((share(&fragment, Bound::Unbounded, Bound::Unbounded) - 1.0).abs() < 1e-9);
+}
+
+#[test]
 fn many_rows_in_and_out_give_the_memory_back() {
     let memory = memory(64);
     let mut fragment = Fragment::new(definition(true), Arc::clone(&memory));
