@@ -386,6 +386,10 @@ impl DiskModule {
             outputs.disk(request);
         }
         self.look_for_stall(now, outputs);
+        // Nobody else may push anything for long.
+        if self.flush_at.is_none() && self.has_unflushed() {
+            self.flush_at = Some(now.monotonic + self.config.redo.flush_interval);
+        }
         let Some(writer) = &mut self.writer else { return };
         let (buffered, room) = (writer.buffered_bytes() as u64, &self.config.room);
         if buffered > self.marks.counted {
@@ -530,9 +534,6 @@ impl DiskModule {
             *known = epoch.max(*known);
             self.mark_whole(now);
         }
-        if self.flush_at.is_none() && self.has_unflushed() {
-            self.flush_at = Some(now.monotonic + self.config.redo.flush_interval);
-        }
     }
 
     fn has_unflushed(&self) -> bool {
@@ -577,17 +578,13 @@ impl DiskModule {
     /// The disk has answered the writer.
     fn on_written(
         &mut self,
-        now: Now,
         ticket: u64,
         result: Result<DiskAnswer, DiskError>,
         outputs: &mut Outputs<Shared>,
     ) {
         let Some(writer) = &mut self.writer else { return };
         if let Err(failure) = writer.on_done(ticket, result) {
-            return self.fail(EXIT_DISK, &failure.0, outputs);
-        }
-        if self.flush_at.is_none() && self.has_unflushed() {
-            self.flush_at = Some(now.monotonic + self.config.redo.flush_interval);
+            self.fail(EXIT_DISK, &failure.0, outputs);
         }
     }
 

@@ -166,6 +166,8 @@ fn fail_at_work(world: &mut World, prng: &mut Prng, ill: NodeId) -> Result<(), S
             let has_shown = world.disk_mut(ill).forget_troubles() == 0;
             count(world, if has_shown { "change went astray" } else { "disk was not used" });
             lose(world, prng, ill);
+            // The sync that it lied about comes in time, before its node reads what it holds.
+            world.disk_mut(ill).settle();
         }
         Fault::Full => {
             let size = world.disk_mut(ill).size() + prng.below(200_000);

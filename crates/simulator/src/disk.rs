@@ -237,6 +237,11 @@ impl Disk {
         }
     }
 
+    /// Everything that was written is on disk, without a sync.
+    pub fn settle(&mut self) {
+        self.files.values_mut().for_each(File::sync);
+    }
+
     // ---- faults -----------------------------------------------------------------------------------------------------
 
     /// The next change of this lane suffers this.

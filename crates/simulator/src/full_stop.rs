@@ -254,7 +254,8 @@ pub(crate) fn end_work(world: &mut World, first: usize) -> Result<(), String> {
     }
     check_bank(world)?;
     world.run_until(FLUSHED_MS, |_| false);
-    if !world.is_alive(MANAGEMENT) {
+    // Its start may still be ahead.
+    if !world.run_until(START_MS, |world| world.is_alive(MANAGEMENT)) {
         return Err("the management node has ended".to_owned());
     }
     cluster::check(world)?;

@@ -49,7 +49,7 @@ impl DiskModule {
             return self.on_checkpoint_done(now, ticket, result, outputs);
         }
         if matches!(self.phase, Phase::Running) {
-            return self.on_written(now, ticket, result, outputs);
+            return self.on_written(ticket, result, outputs);
         }
         if let Phase::Restoring(work) = &mut self.phase {
             return match work.on_read(result, outputs) {

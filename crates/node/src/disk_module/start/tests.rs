@@ -314,6 +314,13 @@ impl Start {
         }
     }
 
+    /// The time of the next flush comes.
+    fn flush(&mut self, outputs: &mut Outputs<Shared>) {
+        let at = self.module.flush_at.expect("something is to be flushed");
+        let now = Now { monotonic: at, ..Now::default() };
+        self.module.handle(now, Input::Deadline, outputs);
+    }
+
     fn claim(&self) -> &Claim {
         match self.signals.first() {
             Some(Signal::DiskRead(claim)) => claim,
@@ -516,4 +523,54 @@ fn files_of_another_cluster_are_refused_by_name_and_not_touched() {
     let start = Start::of(&life.files);
     assert_eq!((start.exit, start.files.0 == life.files.0), (Some(EXIT_CANNOT_START), true));
     assert!(start.says("the manifest of slot 3 belongs to the cluster \"bank\", not to \"shop\""));
+}
+
+#[test]
+fn marks_of_a_member_that_came_in_sync_before_its_disk_was_cleared_are_flushed() {
+    let mut start = Start::of(&written().files);
+    let map = |is_joining: bool| {
+        let mut view = fixtures::replicas(2);
+        for group in view.groups.iter_mut().filter(|_| is_joining) {
+            group.in_sync.retain(|node| *node != NODE);
+            group.joining.push(NODE);
+        }
+        let schema = Arc::new(types::Schema::empty(types::SchemaVersion(0)));
+        let empty = NodeMap::empty(NODE, Arc::clone(&schema));
+        Arc::new(empty.with(Incarnation(2), Arc::new(view), schema, &[]))
+    };
+    let (main, mut outputs, mut clearing) = (Address::main(NODE), Outputs::default(), Vec::new());
+    // The disk answers all but what clears it.
+    let mut written = |start: &mut Start, outputs: &mut Outputs<Shared>| {
+        while !outputs.disk_requests.is_empty() {
+            let request = outputs.disk_requests.remove(0);
+            if request.ticket >= checkpoint::FIRST_TICKET {
+                clearing.push(request);
+                continue;
+            }
+            let result = start.files.perform(request.operation);
+            let done = Input::DiskDone { ticket: request.ticket, result };
+            start.module.handle(Now::default(), done, outputs);
+        }
+        std::mem::take(&mut clearing)
+    };
+    start.module.on_shared(Now::default(), main, Shared::Tables(map(true)), &mut outputs);
+    for ldm in start.module.config.ldms.clone() {
+        let whole = Shared::Redo { blocks: Vec::new(), whole: Some(Epoch(5)) };
+        start.module.on_shared(Now::default(), ldm, whole, &mut outputs);
+    }
+    let held = written(&mut start, &mut outputs);
+    while start.module.flush_at.is_some() {
+        start.flush(&mut outputs);
+        written(&mut start, &mut outputs);
+    }
+    start.module.on_shared(Now::default(), main, Shared::Map(map(false)), &mut outputs);
+    assert!(!start.module.checkpoints.is_clear());
+
+    outputs.disk_requests.extend(held);
+    start.run(std::mem::take(&mut outputs));
+    assert!(start.module.checkpoints.is_clear());
+    start.flush(&mut outputs);
+    start.run(outputs);
+    let is_told = |signal: &Signal| matches!(signal, Signal::Flushed { epoch: Epoch(5) });
+    assert!(start.signals.iter().any(is_told), "nothing else is logged that would flush them");
 }
