@@ -64,8 +64,15 @@ const fn joining(name: &'static str, extra: &'static [&'static str], threads: u3
     Workload { extra, ..against_mariadb(name, joined::SCRIPT, threads, factor) }
 }
 
-/// Our own script, in `tests/sysbench`.
+/// A scan by one client, four times as quick as MariaDB's.
+const fn scanning(name: &'static str, extra: &'static [&'static str]) -> Workload {
+    Workload { extra, ..against_mariadb(name, SCANS, 1, 4.0) }
+}
+
+/// Our own scripts, in `tests/sysbench`.
+const OWN_SCRIPTS: [&str; 3] = [POINTS_BY_PRIMARY_KEY, joined::SCRIPT, SCANS];
 const POINTS_BY_PRIMARY_KEY: &str = "points_by_primary_key";
+const SCANS: &str = "scans";
 
 const WORKLOADS: &[Workload] = &[
     Workload {
@@ -96,6 +103,14 @@ const WORKLOADS: &[Workload] = &[
     joining("index_join_1", &["--join=index"], 1, 1.43),
     joining("explain_2_tables", &["--join=plan2"], 1, 1.0),
     joining("explain_10_tables", &["--join=plan10"], 1, 1.0),
+    scanning("scan_count", &["--scan=count"]),
+    scanning("scan_sum", &["--scan=sum"]),
+    scanning("scan_number", &["--scan=number"]),
+    scanning("scan_text", &["--scan=text"]),
+    scanning("scan_groups", &["--scan=groups"]),
+    scanning("scan_values", &["--scan=values"]),
+    scanning("scan_distinct", &["--scan=distinct"]),
+    scanning("scan_top", &["--scan=top"]),
 ];
 
 /// Not sysbench's: what a cluster uses when nobody asks, and what a row costs.
@@ -313,7 +328,7 @@ impl<'a> Contest<'a> {
 }
 
 fn load(workspace: &Workspace, options: &Options, (script, extra): (&str, &[&str]), port: u16) -> Load {
-    let script = if [POINTS_BY_PRIMARY_KEY, joined::SCRIPT].contains(&script) {
+    let script = if OWN_SCRIPTS.contains(&script) {
         workspace.root.join("tests/sysbench").join(format!("{script}.lua")).display().to_string()
     } else {
         script.to_owned()
@@ -396,7 +411,8 @@ fn line(workload: &Workload, runs: &[(Contestant, Run)]) -> Line {
         judge(format!("{found:+.1} µs CPU to the floor's (≤ +{wanted})"), found <= wanted);
     }
     let clients = if workload.threads == 1 { "client" } else { "clients" };
-    let script = if workload.script == joined::SCRIPT { workload.name } else { workload.script };
+    let has_several = [joined::SCRIPT, SCANS].contains(&workload.script);
+    let script = if has_several { workload.name } else { workload.script };
     let name = format!("{script}, {} {clients}", workload.threads);
     let cells = [
         name,

@@ -77,13 +77,15 @@ impl RowBatchWriter {
     }
 }
 
-/// Values that `encode_value` has written one behind the other.
-pub(crate) fn decode_values(bytes: &[u8]) -> Vec<Value> {
+/// Reads values that `encode_value` has written one behind the other.
+pub(crate) fn decode_values(bytes: &[u8], values: &mut Vec<Value>) {
     let mut decoder = Decoder::new(bytes, WIRE_VERSION);
-    let next = || (decoder.remaining() > 0).then(|| Value::decode(&mut decoder));
-    let values: Result<Vec<Value>, WireError> = std::iter::from_fn(next).collect();
-    stdx::require!(values.is_ok(), "what this module has encoded");
-    values.unwrap_or_default()
+    values.clear();
+    while decoder.remaining() > 0 {
+        let value = Value::decode(&mut decoder);
+        stdx::require!(value.is_ok(), "what this module has encoded");
+        values.extend(value);
+    }
 }
 
 /// The wire form of `types::Value`, from a borrowed value.

@@ -374,6 +374,25 @@ pub fn remaining(access: &Access, progress: &ReadProgress, rows_received: u64) -
     })
 }
 
+/// Gives a row of so many values; few ones need no memory.
+#[inline]
+fn give_row<'v>(
+    sink: &mut dyn RowSink,
+    (primary_key, index_key): (&[u8], &[u8]),
+    count: usize,
+    values: impl Iterator<Item = ValueRef<'v>>,
+) {
+    const INLINE: usize = 16;
+    if count <= INLINE {
+        let mut few = [ValueRef::Null; INLINE];
+        few.iter_mut().zip(values).for_each(|(place, value)| *place = value);
+        sink.row(primary_key, index_key, &few[..count]);
+    } else {
+        let all: Vec<ValueRef<'_>> = values.collect();
+        sink.row(primary_key, index_key, &all);
+    }
+}
+
 /// Does with one stored row what a program says.
 struct RowEvaluator<'a> {
     program: &'a ReadProgram,
@@ -400,18 +419,9 @@ impl RowEvaluator<'_> {
         }
         match &self.program.output {
             ReadOutput::Columns(columns) => {
-                const INLINE: usize = 16;
-                if columns.len() <= INLINE {
-                    let mut values = [ValueRef::Null; INLINE];
-                    for (value, column) in values.iter_mut().zip(columns) {
-                        *value = self.info.layout.column(row, *column);
-                    }
-                    sink.row(primary_key, index_key, &values[..columns.len()]);
-                } else {
-                    let values: Vec<_> =
-                        columns.iter().map(|column| self.info.layout.column(row, *column)).collect();
-                    sink.row(primary_key, index_key, &values);
-                }
+                let layout = &self.info.layout;
+                let values = columns.iter().map(|column| layout.column(row, *column));
+                give_row(sink, (primary_key, index_key), columns.len(), values);
             }
             ReadOutput::Expressions(expressions) => {
                 let values = self.evaluate_all(expressions, &stored)?;

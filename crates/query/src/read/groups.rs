@@ -6,12 +6,12 @@
 //!
 //! Invariant: between two rows `keys` ends with the key of the last group.
 
-use super::RowSink;
+use super::{RowSink, give_row};
 use crate::batch::{decode_values, encode_value};
 use expression::aggregate::{AggregateCall, AggregateState};
 use protocol::SqlError;
 use protocol::program::{BATCH_BYTES_MAX, ROW_SIZE_MAX};
-use stdx::wire::{Encoder, WIRE_VERSION};
+use stdx::wire::{Encoder, WIRE_VERSION, Wire};
 use stdx::{HashIndex, hash64};
 use types::{Value, ValueRef};
 
@@ -101,13 +101,19 @@ impl Groups {
     /// Gives all groups to the sink: their values, then their encoded states.
     pub(super) fn emit(self, sink: &mut dyn RowSink) {
         let width = self.states.len().checked_div(self.ends.len()).unwrap_or(0);
+        let (mut values, mut states, mut parts) = (Vec::new(), Vec::new(), Vec::new());
         for position in 0..self.ends.len() {
-            let values = decode_values(self.key(position));
-            let states = &self.states[position * width..(position + 1) * width];
-            let states: Vec<Vec<u8>> = states.iter().map(stdx::wire::to_bytes).collect();
-            let states = states.iter().map(|state| ValueRef::Bytes(state));
-            let row: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).chain(states).collect();
-            sink.row(&[], &[], &row);
+            decode_values(self.key(position), &mut values);
+            states.clear();
+            parts.clear();
+            for state in &self.states[position * width..(position + 1) * width] {
+                let start = states.len();
+                state.encode(&mut Encoder { bytes: &mut states, version: WIRE_VERSION });
+                parts.push(start..states.len());
+            }
+            let count = values.len() + parts.len();
+            let states = parts.iter().map(|part| ValueRef::Bytes(&states[part.clone()]));
+            give_row(sink, (&[], &[]), count, values.iter().map(Value::as_ref).chain(states));
         }
     }
 }
