@@ -738,7 +738,6 @@ fn pushed_output(plan: &SelectPlan, statement: &Statement) -> ReadOutput {
     }
 }
 
-/// WHERE, with HAVING if there is no grouping, and `extra`.
 /// These ranges, or a scan of all rows if they hold so much of the table that this is cheaper. With the scan come the
 /// conditions that it has to ask for itself.
 fn or_scan<'p>(
@@ -768,6 +767,7 @@ fn conditions_with(
     implied.iter().cloned().map(Some).chain([filter.clone()])
 }
 
+/// All of these conditions with the statement's parameters.
 pub(crate) fn conjunction_of(
     conditions: impl IntoIterator<Item = Option<Expression>>,
     statement: &Statement,

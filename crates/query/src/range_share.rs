@@ -10,30 +10,44 @@ use crate::read::bounds_of;
 use memory::Guard;
 use protocol::program::KeyRange;
 use std::ops::{Bound, RangeBounds};
-use storage::Reader;
+use storage::{NoSuchIndex, Reader};
 use types::IndexId;
 
 /// A row by another index than the primary key costs as much as so many rows of a scan.
-const FETCH_COST: f64 = 6.0;
+const FETCH_COST: u32 = 6;
 /// Few rows are read in no time, whichever way.
 const ROWS_MIN: u64 = 1_000;
 /// More ranges than these are hardly wide, and take time to look at.
 const RANGES_MAX: usize = 2;
 /// Rows that are looked at before a scan.
 const SAMPLE_ROWS: usize = 256;
+/// Entries that are counted before: the last ones of a tree that grew at its end seem to be many.
+const COUNT_MAX: usize = 512;
 
-/// Whether a scan of the fragment is cheaper than these ranges of another index than the primary key. A look at the
-/// tree tells, and then a sample of rows. For narrow ranges only the tree is looked at.
+/// Whether a scan of the fragment is cheaper than these ranges of another index than the primary key. Two ways down the
+/// tree tell, then the first entries, then a sample of rows. Narrow ranges are asked for no more than they cost.
 #[must_use]
 pub fn are_wide(info: &TableAccessInfo, reader: &Reader, index: IndexId, ranges: &[KeyRange]) -> bool {
-    if index == IndexId(0) || ranges.len() > RANGES_MAX || reader.row_count() < ROWS_MIN {
-        return false;
-    }
+    let may_be = index != IndexId(0) && ranges.len() <= RANGES_MAX && reader.row_count() >= ROWS_MIN;
+    may_be
+        && seem_wide(reader, index, ranges).unwrap_or(false)
+        && sampled_share(info, reader, index, ranges).is_some_and(is_much)
+}
+
+/// A scan is cheaper than this share of a table by an index.
+fn is_much(share: f64) -> bool {
+    share * f64::from(FETCH_COST) > 1.0
+}
+
+fn seem_wide(reader: &Reader, index: IndexId, ranges: &[KeyRange]) -> Result<bool, NoSuchIndex> {
     let guard = Guard::enter();
     let shares = ranges.iter().map(|range| reader.share_within(&guard, index, bounds_of(range)));
-    let seems_wide = shares.sum::<Result<f64, _>>().is_ok_and(|share| share * FETCH_COST > 1.0);
-    drop(guard);
-    seems_wide && sampled_share(info, reader, index, ranges).is_some_and(|share| share * FETCH_COST > 1.0)
+    if !is_much(shares.sum::<Result<f64, _>>()?) {
+        return Ok(false);
+    }
+    let count = |range| reader.count_within(&guard, index, bounds_of(range), COUNT_MAX);
+    let counted: usize = ranges.iter().map(count).sum::<Result<_, _>>()?;
+    Ok(counted >= COUNT_MAX || counted as u64 * u64::from(FETCH_COST) > reader.row_count())
 }
 
 /// The share of a sample's rows that have an entry in these ranges. None: there are no rows, or the index is not there.

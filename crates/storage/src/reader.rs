@@ -194,6 +194,22 @@ impl Reader {
         Ok((below(bounds.upper, 1.0) - below(bounds.lower, 0.0)).max(0.0))
     }
 
+    /// How many entries of an index lie within bounds, or `count_max` if there are more. Rows are not looked at.
+    pub fn count_within<'g>(
+        &'g self,
+        guard: &'g Guard,
+        index: IndexId,
+        bounds: KeyBounds<'g>,
+        count_max: usize,
+    ) -> Result<usize, NoSuchIndex> {
+        let mut cursor = self.scan(guard, index, bounds, Direction::Forward, Visibility::Stale)?;
+        let mut count = cursor.left.len();
+        while count < count_max && cursor.enter_next() {
+            count += cursor.left.len();
+        }
+        Ok(count.min(count_max))
+    }
+
     /// The rows of an index whose keys lie within bounds. Restart a scan by excluding the last key visited.
     pub fn scan<'g>(
         &'g self,

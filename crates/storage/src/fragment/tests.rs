@@ -565,6 +565,14 @@ fn the_share_of_a_range_is_about_right_for_keys_in_any_order() {
         let exact = f64::from(i32::try_from((upper - lower).max(0)).unwrap()) / 5_000.0;
         assert!((found - exact).abs() < 0.05, "{lower}..{upper}: {found} for {exact}");
     }
+    let (reader, guard) = (fragment.reader(), Guard::enter());
+    for (lower, upper, count_max, count) in
+        [(10, 20, 50, 10), (100, 4_000, 512, 512), (9, 9, 5, 0), (0, 5_000, 9_000, 5_000)]
+    {
+        let (lower, upper) = (Bound::Included(key(lower)), Bound::Excluded(key(upper)));
+        let bounds = KeyBounds { lower: as_slice(&lower), upper: as_slice(&upper) };
+        assert_eq!(reader.count_within(&guard, IndexId(0), bounds, count_max), Ok(count));
+    }
     let found = share(&fragment, Bound::Unbounded, Bound::Excluded(2_500));
     assert!((0.45..0.55).contains(&found), "{found}");
     assert!((share(&fragment, Bound::Unbounded, Bound::Unbounded) - 1.0).abs() < 1e-9);
