@@ -13,6 +13,7 @@ mod namespaces;
 mod recovery;
 mod rolling;
 mod tpc;
+mod unit;
 
 use crate::arguments::Arguments;
 use crate::cluster::{Cluster, Links, Shape, sql, test_binary};
@@ -50,7 +51,7 @@ const STEPS: &[(&str, &str, Step)] = &[
     ("format", "cargo fmt --check", format),
     ("clippy", "no warnings in any target", clippy),
     ("tidy", "the rules of the house", tidy_step),
-    ("unit", "unit tests, transcripts and simulation seeds", unit),
+    ("unit", "unit tests, transcripts and simulation seeds", unit::step),
     (
         "counts",
         "no operation costs more instructions, allocations, signals or bytes than was accepted",
@@ -230,13 +231,6 @@ fn clippy(workspace: &Workspace) -> Result<Passed, Failure> {
 
 fn tidy_step(workspace: &Workspace) -> Result<Passed, Failure> {
     tidy::check(workspace)?;
-    Ok(Passed::Done)
-}
-
-fn unit(workspace: &Workspace) -> Result<Passed, Failure> {
-    let mut test = workspace.cargo();
-    test.args(["test", "--quiet", "--workspace", "--no-fail-fast", "--profile", Profile::Simulation.name()]);
-    run(&mut test, CARGO_LIMIT)?;
     Ok(Passed::Done)
 }
 

@@ -747,6 +747,9 @@ fn or_scan<'p>(
     cx: &Cx<'_>,
 ) -> (ReadTarget, &'p [Expression]) {
     let ReadTarget::Direct(Target::Ranges(index, ranges)) = &target else { return (target, &[]) };
+    if cx.statement.is_for_a_row {
+        return (target, &[]);
+    }
     let map = &cx.env.site.map;
     let here = info.slots().iter().filter_map(|slot| map.reader(info.definition.id, *slot));
     let largest = here.max_by_key(|reader| reader.row_count());

@@ -21,6 +21,8 @@ pub struct Statement {
     pub volatile: Option<Box<Volatile>>,
     /// The stored table whose rows it reads or changes, if it has volatile functions.
     pub table: Option<Arc<TableDefinition>>,
+    /// It is done for one row of another one: again and again, and a few rows of its own may be enough.
+    pub is_for_a_row: bool,
     /// The settings of the session and its client.
     pub options: Options,
 }
@@ -76,6 +78,7 @@ impl Statement {
             user: Arc::clone(&self.user),
             volatile: None,
             table: None,
+            is_for_a_row: true,
             options: self.options,
         }
     }
@@ -84,7 +87,11 @@ impl Statement {
     /// source of volatile functions.
     pub(crate) fn storing(&self) -> Option<Self> {
         let settings = self.store_settings();
-        (settings != self.settings).then(|| Self { settings, ..self.within() })
+        (settings != self.settings).then(|| Self {
+            settings,
+            is_for_a_row: self.is_for_a_row,
+            ..self.within()
+        })
     }
 
     /// Puts a value into a parameter.

@@ -47,6 +47,7 @@ impl Finisher {
             user: "".into(),
             volatile: None,
             table: None,
+            is_for_a_row: false,
             options: core.options(),
         };
         Self { core, statement, run: None, is_wanted: false, pause_until: None, is_continue_sent: false }

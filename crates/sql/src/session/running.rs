@@ -412,6 +412,7 @@ impl Session {
             user: Arc::clone(&self.core.user),
             volatile,
             table,
+            is_for_a_row: false,
             options: self.core.options(),
         };
         if cached.prepared.plan.stores_query() {
