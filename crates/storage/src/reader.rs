@@ -325,7 +325,7 @@ impl std::fmt::Debug for Cursor<'_> {
 }
 
 /// How many entries ahead a row is fetched.
-const LOOK_AHEAD: usize = 3;
+const LOOK_AHEAD: usize = 6;
 
 impl<'g> Cursor<'g> {
     /// Goes to another range, or to the first one. Cheapest if ranges come in the direction of the scan.
@@ -380,6 +380,17 @@ impl<'g> Cursor<'g> {
         }
         for position in self.left.clone() {
             leaf.get(position).prefetch();
+        }
+        self.prefetch_first(leaf);
+    }
+
+    /// Fetches the rows of the first entries of a leaf: nobody has come by ahead of them.
+    #[inline]
+    fn prefetch_first(&self, leaf: &LeafView<'g>) {
+        let left = self.left.clone();
+        match self.direction {
+            Direction::Forward => left.take(LOOK_AHEAD).for_each(|at| leaf.get(at).prefetch_target()),
+            Direction::Backward => left.rev().take(LOOK_AHEAD).for_each(|at| leaf.get(at).prefetch_target()),
         }
     }
 
