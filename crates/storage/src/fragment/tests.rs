@@ -650,7 +650,8 @@ fn overhead_of_a_row_of_100_bytes_is_at_most_64_bytes() {
             bytes.resize(100, 0);
             commit_row(&mut fragment, *id, Some(&bytes), epoch);
             if epoch % 64 == 0 {
-                fragment.reclaim(u32::MAX);
+                // Readers of other tests would have it take more pages than it needs.
+                reclaim_all(&mut fragment);
             }
         }
         reclaim_all(&mut fragment);
