@@ -1,4 +1,4 @@
-//! Conditions that compare a column of integers with numbers: whoever has the column's number can tell without an
+//! Conditions that compare a column of integers with numbers. A caller that has the column's number can tell without an
 //! evaluation. They raise nothing.
 
 use crate::context::ColumnSlot;

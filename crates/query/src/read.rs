@@ -113,7 +113,7 @@ pub struct ReadRun {
     rows_left: u64,
     /// None before the first row of an aggregate.
     groups: Option<Box<Groups>>,
-    /// Of a scan that has begun.
+    /// The kernel of the scan; none before its first step.
     kernel: Option<Kernel>,
     /// Warnings that nobody has taken yet.
     warnings: Warnings,

@@ -63,7 +63,7 @@ pub const MARKER_TIME: Duration = Duration::from_secs(20);
 
 /// Tells the draws of disks from the others.
 const DISKS: u64 = 0xd15c;
-/// The same of those of helpers.
+/// Tells the draws of threads that help with scans from the others.
 const RELIEF: u64 = 0x4e11ef;
 
 /// StartPartialTimeout: the default.

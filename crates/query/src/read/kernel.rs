@@ -18,12 +18,12 @@ pub(super) struct Kernel {
     ranges: Vec<(IntegerColumn, IntegerRange)>,
     /// By number of a GROUP BY expression, where it is a column of integers.
     keys: Vec<Option<IntegerColumn>>,
-    /// The same of the aggregates' arguments.
+    /// By number of an aggregate, where its argument is a column of integers.
     arguments: Vec<Option<IntegerColumn>>,
 }
 
 impl Kernel {
-    /// Of a program for rows of this layout.
+    /// The kernel of a read program for rows of this layout.
     pub(super) fn of(program: &ReadProgram, layout: &RowLayout) -> Self {
         let column = |slot: ColumnSlot| IntegerColumn::of(layout, ColumnIndex(slot.0));
         let parameters = &program.context.parameters;
