@@ -6,9 +6,9 @@
 //!
 //! Cost is by rank: a whole primary key, a whole unique key, then shares of the table that conditions usually leave. If
 //! several ranges stand against each other, the entries of each are asked for where that is known. A path that gives
-//! the wanted order counts as cheaper. One that conditions use is held against a scan of the table when it runs: the
-//! plan serves other parameters, too. An index that only gives the order is used under LIMIT when no condition can use
-//! any index.
+//! the wanted order counts as cheaper. An index that conditions use is held against a scan of the table when the
+//! statement runs (`or_scan` in the executor's `select.rs`): the plan serves other parameters, too. An index that only
+//! gives the order is used under LIMIT when no condition can use any index.
 //!
 //! *Invariants.* A path never misses a row for which WHERE is true, whatever the constants turn out to be. Only
 //! comparisons in the column's own kind and collation are used, see `conditions`. A conjunct leaves the filter only if

@@ -1,7 +1,8 @@
 //! Which share of a fragment's rows ranges of an index hold, and whether reading them by the index is worth it.
 //!
 //! A row that is found by another index than the primary key lies elsewhere, and its key is compared with the entry's.
-//! So from some share of the table on a scan is cheaper.
+//! So from some share of the table on a scan is cheaper. `or_scan` in the executor's `select.rs` asks for that when a
+//! statement runs.
 //!
 //! Deliberately not here: which index is the best (`planner`).
 
