@@ -624,7 +624,7 @@ impl Ldm {
             && let Some(alarm) = self.waits.alarms.expired(self.now.monotonic)
         {
             match alarm {
-                WaitAlarm::Memory => self.on_memory_alarm(outputs),
+                WaitAlarm::Pause => self.on_pause_alarm(outputs),
                 WaitAlarm::Copy => self.parts(outputs).1.on_copy_alarm(),
                 WaitAlarm::Lease => {
                     self.postponed.is_lease_awaited = false;

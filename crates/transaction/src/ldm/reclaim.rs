@@ -127,7 +127,7 @@ impl Reclaim {
     /// A write that found DataMemory or the redo log full, or whose functions take long, looks again a moment later.
     pub(super) fn pause(&mut self, run: WriteRun, waits: &mut Waits, now: Now) {
         if self.waiting.is_empty() {
-            waits.alarms.register(now.monotonic + WAIT_INTERVAL, WaitAlarm::Memory);
+            waits.alarms.register(now.monotonic + WAIT_INTERVAL, WaitAlarm::Pause);
         }
         self.waiting.push(run);
     }
@@ -228,10 +228,10 @@ impl Ldm {
         }
     }
 
-    // ---- writes that need memory ---------------------------------------------------------------------------------
+    // ---- writes that pause ---------------------------------------------------------------------------------------
 
-    /// Writes that wait for memory try again.
-    pub(super) fn on_memory_alarm(&mut self, outputs: &mut Outputs<Shared>) {
+    /// Writes that pause try again.
+    pub(super) fn on_pause_alarm(&mut self, outputs: &mut Outputs<Shared>) {
         let waiting = std::mem::take(&mut self.reclaim.waiting);
         let (slots, mut context) = self.parts(outputs);
         for run in waiting {

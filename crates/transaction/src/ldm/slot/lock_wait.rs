@@ -92,8 +92,8 @@ pub(in crate::ldm) struct Waiting {
 pub(in crate::ldm) enum WaitAlarm {
     Timeout(WaitId),
     Probe(WaitId),
-    /// Writes wait for memory.
-    Memory,
+    /// Writes that pause look again: for memory, for room in the redo log, or because their functions take long.
+    Pause,
     /// Requests wait for the lease.
     Lease,
     /// The next piece of a copy.
@@ -167,7 +167,7 @@ impl Waits {
         let waits = &self.by_id;
         self.alarms.prune(2 * waits.len(), |alarm| match alarm {
             WaitAlarm::Timeout(wait) | WaitAlarm::Probe(wait) => waits.contains_key(wait),
-            WaitAlarm::Memory | WaitAlarm::Lease | WaitAlarm::Copy => true,
+            WaitAlarm::Pause | WaitAlarm::Lease | WaitAlarm::Copy => true,
         });
     }
 
