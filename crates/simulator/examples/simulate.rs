@@ -24,6 +24,7 @@
     reason = "a program that drives the simulator; the simulator itself knows no clock and no thread"
 )]
 
+use simulator::transcript::Transcript;
 use simulator::world::{SIGNALS, STEPS};
 use simulator::{DISK_KINDS, KINDS, Outcome, Scenario, run_kind};
 use std::collections::BTreeMap;
@@ -77,7 +78,11 @@ fn main() {
             println!("there is no kind {kind:?}; kinds: {}", names().collect::<Vec<_>>().join(", "));
             2
         }
-        (Some(seed), _, _) => one(kind, seed, arguments.iter().any(|argument| argument == "--detail")),
+        (Some(seed), _, _) => {
+            let is_detailed = arguments.iter().any(|argument| argument == "--detail");
+            let record = if is_detailed { Transcript::in_detail } else { Transcript::new };
+            one(kind, seed, record(LINES_OF_ONE))
+        }
         (None, Some(count), None) => campaign(kind, first, count),
         (None, Some(count), Some(every)) => {
             share(kind, (first..first + count).step_by(usize::try_from(every).unwrap()))
@@ -196,17 +201,11 @@ fn mutants(_seeds: u64, _only: Option<&String>, _world: Option<&String>) -> u64 
     1
 }
 
-fn one(kind: &str, seed: u64, is_detailed: bool) -> u64 {
-    let scenario = Scenario::of_kind(kind, seed);
-    let outcome = match &scenario {
-        Some(scenario) => {
-            println!("{scenario:?}");
-            let run = if is_detailed { simulator::run_in_detail } else { simulator::run };
-            Some(run(scenario, LINES_OF_ONE))
-        }
-        None => run_kind(kind, seed, LINES_OF_ONE),
-    };
-    let Some(outcome) = outcome else {
+fn one(kind: &str, seed: u64, transcript: Transcript) -> u64 {
+    if let Some(scenario) = Scenario::of_kind(kind, seed) {
+        println!("{scenario:?}");
+    }
+    let Some(outcome) = run_kind(kind, seed, transcript) else {
         println!("there is no seed {seed} of kind {kind}");
         return 2;
     };
@@ -228,7 +227,7 @@ fn report(seed: u64, outcome: &Outcome) -> String {
 fn share(kind: &str, seeds: impl Iterator<Item = u64>) -> u64 {
     for seed in seeds {
         println!("{BEGINS} {seed}");
-        let Some(outcome) = run_kind(kind, seed, LINES_OF_MANY) else {
+        let Some(outcome) = run_kind(kind, seed, Transcript::new(LINES_OF_MANY)) else {
             println!("{ENDED} 0 0 0");
             continue;
         };

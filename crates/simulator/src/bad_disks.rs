@@ -25,6 +25,7 @@ use crate::full_stop::{
 use crate::returning::{lose, view};
 use crate::scenario::Outcome;
 use crate::shadow;
+use crate::transcript::Transcript;
 use crate::world::World;
 use protocol::disk::{DiskError, DiskLane, DiskOperation, FileName};
 use std::collections::BTreeSet;
@@ -83,13 +84,13 @@ enum Damage {
 const DAMAGES: [Damage; 7] =
     [Damage::Bit, Damage::Sector, Damage::Cut, Damage::Gone, Damage::Folder, Damage::Replaced, Damage::Older];
 
-/// Runs a seed, and keeps this many lines of its transcript.
+/// Runs a seed with this transcript, which is empty.
 #[must_use]
-pub fn run_bad_disk_seed(seed: u64, lines: usize) -> Outcome {
+pub fn run_bad_disk_seed(seed: u64, transcript: Transcript) -> Outcome {
     let mut prng = Prng::new(seed ^ hash64(b"bad disks"));
     let mut shape = logged_shape(seed, &mut prng);
     (shape.data_nodes, shape.replicas) = [(2, 2), (3, 3), (4, 2)][prng.index(3)];
-    let mut world = World::new(seed, shape, lines);
+    let mut world = World::new(seed, shape, transcript);
     outcome_of(&mut world, |world| drive(world, &mut prng))
 }
 

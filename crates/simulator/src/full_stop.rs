@@ -19,6 +19,7 @@ use crate::check::cluster::{self, Contents};
 use crate::client::Client;
 use crate::scenario::{Outcome, Scenario, run_statements, scripts, text_of_panic};
 use crate::shadow;
+use crate::transcript::Transcript;
 use crate::workload::bank::{ACCOUNT_COUNT, Bank, FIRST_BALANCE};
 use crate::workload::lists::Lists;
 use crate::workload::numbers::Numbers;
@@ -76,22 +77,26 @@ impl Moment {
 /// a newer version is undecided at that moment.
 type Versions = BTreeMap<(TableId, SlotId, Box<[u8]>), (Epoch, u64)>;
 
-/// Runs a seed, and keeps this many lines of its transcript.
+/// Runs a seed with this transcript, which is empty.
 #[must_use]
-pub fn run_full_stop_seed(seed: u64, lines: usize) -> Outcome {
-    run(seed, lines, drive)
+pub fn run_full_stop_seed(seed: u64, transcript: Transcript) -> Outcome {
+    run(seed, transcript, drive)
 }
 
 /// Runs a seed of a cluster of two groups that stops, and loses the disks of one group. An operator gives them up.
 #[must_use]
-pub fn run_data_loss_seed(seed: u64, lines: usize) -> Outcome {
-    run(seed, lines, drive_with_data_loss)
+pub fn run_data_loss_seed(seed: u64, transcript: Transcript) -> Outcome {
+    run(seed, transcript, drive_with_data_loss)
 }
 
-fn run(seed: u64, lines: usize, drive: impl FnOnce(&mut World, &mut Prng) -> Result<(), String>) -> Outcome {
+fn run(
+    seed: u64,
+    transcript: Transcript,
+    drive: impl FnOnce(&mut World, &mut Prng) -> Result<(), String>,
+) -> Outcome {
     let mut prng = Prng::new(seed ^ hash64(b"full stop"));
     let shape = logged_shape(seed, &mut prng);
-    let mut world = World::new(seed, shape, lines);
+    let mut world = World::new(seed, shape, transcript);
     outcome_of(&mut world, |world| drive(world, &mut prng))
 }
 

@@ -38,27 +38,30 @@ pub mod transcript;
 pub mod workload;
 pub mod world;
 
-pub use scenario::{KINDS, Outcome, Scenario, run, run_in_detail, run_seed};
+pub use scenario::{KINDS, Outcome, Scenario, run, run_seed};
 
-/// Runs a seed of a kind of clusters, and keeps so many lines of its transcript.
-pub type RunSeed = fn(u64, usize) -> Outcome;
+use returning::Known;
+use transcript::Transcript;
+
+/// Runs a seed of a kind of clusters with this transcript, which is empty.
+pub type RunSeed = fn(u64, Transcript) -> Outcome;
 
 /// Kinds of clusters with disks, by the names that `cargo xtask simulate --kind` takes beside [`KINDS`].
 pub const DISK_KINDS: [(&str, RunSeed); 6] = [
     ("full-stop", full_stop::run_full_stop_seed),
     ("data-loss", full_stop::run_data_loss_seed),
     ("return", returning::run_return_seed),
-    ("last-disk", |seed, lines| returning::run_last_disk_seed(seed, returning::Known::NoMore, lines)),
-    ("last-disk-known", |seed, lines| returning::run_last_disk_seed(seed, returning::Known::More, lines)),
+    ("last-disk", |seed, transcript| returning::run_last_disk_seed(seed, Known::NoMore, transcript)),
+    ("last-disk-known", |seed, transcript| returning::run_last_disk_seed(seed, Known::More, transcript)),
     ("bad-disks", bad_disks::run_bad_disk_seed),
 ];
 
-/// Runs a seed of a kind. `None` if there is no such kind, or none with this seed.
+/// Runs a seed of a kind with this transcript, which is empty. `None` if there is no such kind, or none with this seed.
 #[must_use]
-pub fn run_kind(kind: &str, seed: u64, lines: usize) -> Option<Outcome> {
-    let of_disks = DISK_KINDS.iter().find(|(name, _)| *name == kind);
-    of_disks.map(|(_, run)| run(seed, lines)).or_else(|| {
-        let scenario = Scenario::of_kind(kind, seed)?;
-        Some(run(&scenario, lines))
-    })
+pub fn run_kind(kind: &str, seed: u64, transcript: Transcript) -> Option<Outcome> {
+    if let Some((_, run)) = DISK_KINDS.iter().find(|(name, _)| *name == kind) {
+        return Some(run(seed, transcript));
+    }
+    let scenario = Scenario::of_kind(kind, seed)?;
+    Some(scenario::run_recorded(&scenario, transcript))
 }

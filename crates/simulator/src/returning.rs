@@ -9,6 +9,7 @@ use crate::full_stop::{
 };
 use crate::scenario::{Outcome, run_statements};
 use crate::shadow;
+use crate::transcript::Transcript;
 use crate::world::World;
 use protocol::disk::{DiskLane, FileName};
 use protocol::{GroupView, View};
@@ -27,12 +28,12 @@ const FOR_EVER: u64 = 1_000_000_000_000;
 /// them are lost again while they join. In the end all replicas are equal, and so are the disks: the cluster stops and
 /// comes back from them.
 #[must_use]
-pub fn run_return_seed(seed: u64, lines: usize) -> Outcome {
+pub fn run_return_seed(seed: u64, transcript: Transcript) -> Outcome {
     let mut prng = Prng::new(seed ^ hash64(b"returning"));
     let mut shape = logged_shape(seed, &mut prng);
     // Some group has to go on.
     (shape.data_nodes, shape.replicas) = [(2, 2), (3, 3), (4, 2)][prng.index(3)];
-    let mut world = World::new(seed, shape, lines);
+    let mut world = World::new(seed, shape, transcript);
     outcome_of(&mut world, |world| return_again_and_again(world, &mut prng))
 }
 
@@ -83,11 +84,11 @@ pub enum Known {
 /// back, and the second one leaves. While that joins again, both die, the first one with its log. All that the second
 /// one held counts, if nothing newer was known to be durable; else the cluster waits.
 #[must_use]
-pub fn run_last_disk_seed(seed: u64, known: Known, lines: usize) -> Outcome {
+pub fn run_last_disk_seed(seed: u64, known: Known, transcript: Transcript) -> Outcome {
     let mut prng = Prng::new(seed ^ hash64(b"last disk"));
     let mut shape = logged_shape(seed, &mut prng);
     (shape.data_nodes, shape.replicas, shape.sql_nodes) = (2, 2, 0);
-    let mut world = World::new(seed, shape, lines);
+    let mut world = World::new(seed, shape, transcript);
     outcome_of(&mut world, |world| last_disk(world, known))
 }
 

@@ -23,6 +23,12 @@ impl Transcript {
         Self { lines: VecDeque::new(), kept, digest: 0, count: 0, is_detailed: false }
     }
 
+    /// The same; what signals say is kept with their lines.
+    #[must_use]
+    pub fn in_detail(kept: usize) -> Self {
+        Self { is_detailed: true, ..Self::new(kept) }
+    }
+
     /// Adds a line; the detail is kept with it if details are wanted, and never counts.
     pub fn push_with(&mut self, line: String, detail: impl FnOnce() -> String) {
         self.push(line);

@@ -281,12 +281,12 @@ pub struct World {
 }
 
 impl World {
-    /// A cluster of this shape, about to start.
+    /// A cluster of this shape, about to start, with an empty transcript.
     #[must_use]
-    pub fn new(seed: u64, shape: Shape, kept_lines: usize) -> Self {
+    pub fn new(seed: u64, shape: Shape, transcript: Transcript) -> Self {
         let mut world = Self {
             prng: Prng::new(seed),
-            transcript: Transcript::new(kept_lines),
+            transcript,
             now: 0,
             nodes: BTreeMap::new(),
             deliveries: BinaryHeap::new(),

@@ -1,7 +1,8 @@
 //! A bounded number of seeds in every test run; long campaigns are run by `cargo xtask simulate`.
 #![expect(clippy::disallowed_types, reason = "tests of one process take turns")]
 
-use simulator::{Outcome, Scenario, run};
+use simulator::transcript::Transcript;
+use simulator::{Outcome, run_kind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Seeds of the ordinary test run.
@@ -31,8 +32,7 @@ fn alone() -> MutexGuard<'static, ()> {
 
 /// Runs a seed of a kind, and says how to run it again if it fails. `None` if the kind has no such seed.
 fn passes(kind: &str, seed: u64) -> Option<Outcome> {
-    let scenario = Scenario::of_kind(kind, seed)?;
-    let outcome = run(&scenario, LINES);
+    let outcome = run_kind(kind, seed, Transcript::new(LINES))?;
     let again = format!("cargo xtask simulate --kind {kind} --seed {seed}");
     assert_eq!(outcome.failure, None, "to see it all: {again}\n{}", outcome.tail);
     Some(outcome)
@@ -127,8 +127,7 @@ fn a_full_stop_loses_nothing_that_was_flushed() {
     let _alone = alone();
     let mut counts = [("promises", 0), ("figures", 0), ("log trimmed", 0), ("disks restored aside", 0)];
     for seed in 0..FULL_STOPS {
-        let outcome = simulator::full_stop::run_full_stop_seed(seed, LINES);
-        assert_eq!(outcome.failure, None, "full stop {seed}\n{}", outcome.tail);
+        let Some(outcome) = passes("full-stop", seed) else { continue };
         for (what, count) in &mut counts {
             *count += outcome.injected.get(what).copied().unwrap_or(0);
         }
@@ -142,8 +141,7 @@ fn rows_are_given_up_by_an_order_only() {
     let _alone = alone();
     let mut given_up = 0;
     for seed in 0..DATA_LOSSES {
-        let outcome = simulator::full_stop::run_data_loss_seed(seed, LINES);
-        assert_eq!(outcome.failure, None, "data loss {seed}\n{}", outcome.tail);
+        let Some(outcome) = passes("data-loss", seed) else { continue };
         given_up += outcome.injected.get("rows given up").copied().unwrap_or(0);
     }
     assert!(given_up > 0, "no cluster of these seeds has two groups");
@@ -153,11 +151,9 @@ fn rows_are_given_up_by_an_order_only() {
 #[test]
 fn the_last_disk_counts_while_its_node_joins() {
     let _alone = alone();
-    use simulator::returning::{Known, run_last_disk_seed};
     for seed in 0..RETURNS {
-        for known in [Known::NoMore, Known::More] {
-            let outcome = run_last_disk_seed(seed, known, LINES);
-            assert_eq!(outcome.failure, None, "last disk {seed} {known:?}\n{}", outcome.tail);
+        for kind in ["last-disk", "last-disk-known"] {
+            assert!(passes(kind, seed).is_some());
         }
     }
 }
@@ -167,8 +163,7 @@ fn the_last_disk_counts_while_its_node_joins() {
 fn nodes_that_come_back_are_brought_up_to_date() {
     let _alone = alone();
     for seed in 0..RETURNS {
-        let outcome = simulator::returning::run_return_seed(seed, LINES);
-        assert_eq!(outcome.failure, None, "return {seed}\n{}", outcome.tail);
+        assert!(passes("return", seed).is_some());
     }
 }
 
@@ -187,8 +182,7 @@ fn a_bad_disk_costs_nothing_that_was_promised() {
     ];
     let mut counts = kinds.map(|kind| (kind, 0));
     for seed in 0..BAD_DISKS {
-        let outcome = simulator::bad_disks::run_bad_disk_seed(seed, LINES);
-        assert_eq!(outcome.failure, None, "bad disk {seed}\n{}", outcome.tail);
+        let Some(outcome) = passes("bad-disks", seed) else { continue };
         for (what, count) in &mut counts {
             *count += outcome.injected.get(what).copied().unwrap_or(0);
         }

@@ -6,6 +6,7 @@
 
 use super::{Fault, HUNG_WORK_MS, Outcome, SQL_NODE, Scenario, judge};
 use crate::client::{Client, Script};
+use crate::transcript::Transcript;
 use crate::workload::bank::Bank;
 use crate::workload::disturbance::{Killer, Sleeper};
 use crate::workload::flips::{Fact, Flipper, Onlooker};
@@ -42,18 +43,12 @@ pub fn run_seed(seed: u64) -> Outcome {
 /// Runs a scenario, and keeps this many lines of its transcript.
 #[must_use]
 pub fn run(scenario: &Scenario, lines: usize) -> Outcome {
-    run_world(scenario, World::new(scenario.seed, scenario.shape.clone(), lines))
+    run_recorded(scenario, Transcript::new(lines))
 }
 
-/// Runs a scenario, and keeps this many lines of its transcript with all that signals say.
-#[must_use]
-pub fn run_in_detail(scenario: &Scenario, lines: usize) -> Outcome {
-    let mut world = World::new(scenario.seed, scenario.shape.clone(), lines);
-    world.transcript.is_detailed = true;
-    run_world(scenario, world)
-}
-
-fn run_world(scenario: &Scenario, mut world: World) -> Outcome {
+/// Runs a scenario with this transcript, which is empty.
+pub(crate) fn run_recorded(scenario: &Scenario, transcript: Transcript) -> Outcome {
+    let mut world = World::new(scenario.seed, scenario.shape.clone(), transcript);
     let driven = std::panic::AssertUnwindSafe(|| drive(scenario, &mut world));
     let broken = |panic: Box<dyn Any + Send>| Err(text_of_panic(panic.as_ref()));
     let failure = std::panic::catch_unwind(driven).unwrap_or_else(broken).err();
