@@ -151,7 +151,7 @@ fn fail_at_work(world: &mut World, prng: &mut Prng, ill: NodeId) -> Result<(), S
     match fault {
         Fault::Fails(lane) => {
             let failed = DiskError::Failed("input/output error".to_owned());
-            world.disk_mut(ill).trouble_next(lane, Trouble::Error(failed));
+            trouble_next(world, ill, lane, Trouble::Error(failed));
             shadow::run_watched(world, SHOWN_MS, &spared, |world| !world.is_alive(ill))?;
             let has_shown = world.disk_mut(ill).forget_troubles() == 0;
             count(world, if has_shown { "disk failed" } else { "disk was not used" });
@@ -162,7 +162,7 @@ fn fail_at_work(world: &mut World, prng: &mut Prng, ill: NodeId) -> Result<(), S
         Fault::IsLost(lane) | Fault::IsMisdirected(lane) => {
             let is_lost = matches!(fault, Fault::IsLost(_));
             let trouble = if is_lost { Trouble::Lost } else { Trouble::Misdirected(1 + prng.below(40)) };
-            world.disk_mut(ill).trouble_next(lane, trouble);
+            trouble_next(world, ill, lane, trouble);
             shadow::run_watched(world, prng.below(SHOWN_MS), &spared, |_| false)?;
             let has_shown = world.disk_mut(ill).forget_troubles() == 0;
             count(world, if has_shown { "change went astray" } else { "disk was not used" });
@@ -172,12 +172,14 @@ fn fail_at_work(world: &mut World, prng: &mut Prng, ill: NodeId) -> Result<(), S
         }
         Fault::Full => {
             let size = world.disk_mut(ill).size() + prng.below(200_000);
+            say(world, ill, &format!("has no more room than {size} bytes"));
             world.disk_mut(ill).set_quota(Some(size));
             shadow::run_watched(world, prng.below(2 * SHOWN_MS), &BTreeSet::new(), |_| false)?;
             if prng.chance(1, 3) {
                 lose(world, prng, ill);
             }
             count(world, "disk full");
+            say(world, ill, "has room again");
             world.disk_mut(ill).set_quota(None);
         }
         Fault::Stands(lane) => {
@@ -190,6 +192,12 @@ fn fail_at_work(world: &mut World, prng: &mut Prng, ill: NodeId) -> Result<(), S
         world.start_later(ill, 1 + prng.below(1_000_000_000));
     }
     Ok(())
+}
+
+/// The next change of a lane suffers this.
+fn trouble_next(world: &mut World, node: NodeId, lane: DiskLane, trouble: Trouble) {
+    say(world, node, &format!("goes wrong at its next change of lane {lane:?}: {trouble:?}"));
+    world.disk_mut(node).trouble_next(lane, trouble);
 }
 
 /// All stop, a disk is damaged, and they come back in any order, with further losses meanwhile.
@@ -301,9 +309,14 @@ fn damage(world: &mut World, prng: &mut Prng, node: NodeId, older: &Disk) {
         Damage::Replaced => disk.lose_all(),
         Damage::Older => disk.replace_rows(older),
     }
-    let text = format!("{} the disk of node {node} is damaged: {kind:?} {file}", world.now());
-    world.transcript.push(text);
+    say(world, node, &format!("is damaged: {kind:?} {file}"));
     count(world, "disk damaged");
+}
+
+/// Adds a line about a disk to the transcript.
+fn say(world: &mut World, node: NodeId, what: &str) {
+    let text = format!("{} the disk of node {node} {what}", world.now());
+    world.transcript.push(text);
 }
 
 fn count(world: &mut World, what: &'static str) {

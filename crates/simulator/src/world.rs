@@ -935,6 +935,8 @@ impl World {
     pub fn stall_disk(&mut self, node: NodeId, lane: DiskLane, nanoseconds: u64) {
         let until = self.now + nanoseconds;
         self.count("disk stalled");
+        let text = format!("{} the disk of node {node} stands still until {until}: {lane:?}", self.now);
+        self.transcript.push(text);
         let stalled = &mut self.disk_mut(node).stalled_until[lane as usize];
         *stalled = until.max(*stalled);
     }
