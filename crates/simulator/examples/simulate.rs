@@ -210,8 +210,20 @@ fn one(kind: &str, seed: u64, transcript: Transcript) -> u64 {
         return 2;
     };
     println!("{}", outcome.tail);
+    print_injected(outcome.injected.iter().map(|(what, count)| (*what, *count)));
     println!("{}", report(seed, &outcome));
     u64::from(outcome.failure.is_some())
+}
+
+/// The faults of runs, and how often each happened.
+fn print_injected<'a>(injected: impl Iterator<Item = (&'a str, u64)>) {
+    let injected = injected.map(|(what, count)| format!("{what} {count}"));
+    println!("injected: {}", injected.collect::<Vec<String>>().join(", "));
+}
+
+/// How to see a seed that failed.
+fn print_replay(kind: &str, seed: u64) {
+    println!("to see it all: cargo xtask simulate --kind {kind} --seed {seed}");
 }
 
 fn report(seed: u64, outcome: &Outcome) -> String {
@@ -234,6 +246,7 @@ fn share(kind: &str, seeds: impl Iterator<Item = u64>) -> u64 {
         let failed = u64::from(outcome.failure.is_some());
         if failed > 0 {
             println!("{}", report(seed, &outcome));
+            print_replay(kind, seed);
         }
         if let Some((point, is_hit)) = outcome.point {
             let verdict = if is_hit { "hit" } else { "missed" };
@@ -283,8 +296,9 @@ fn campaign(kind: &str, first: u64, count: u64) -> u64 {
         Duration::from_nanos(sum(|share| share.virtual_time)).as_secs_f64(),
         count as f64 / seconds
     );
-    let injected = injected.iter().map(|(what, count)| format!("{} {count}", what.replace('_', " ")));
-    println!("injected: {}", injected.collect::<Vec<String>>().join(", "));
+    let injected: Vec<(String, u64)> =
+        injected.iter().map(|(what, count)| (what.replace('_', " "), *count)).collect();
+    print_injected(injected.iter().map(|(what, count)| (&**what, *count)));
     print_points(shares.iter().flat_map(|share| &share.points));
     failed
 }
@@ -380,6 +394,7 @@ fn overseen_share(kind: &str, first: u64, until: u64, every: u64) -> Totals {
         if next < until {
             let seed = running.unwrap_or(next);
             println!("seed {seed}: it ended its process ({status})");
+            print_replay(kind, seed);
             totals.failed += 1;
             next = seed + every;
         }
