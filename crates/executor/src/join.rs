@@ -25,7 +25,7 @@ use crate::memo::{Memo, is_identical};
 use crate::outcome::Failure;
 use crate::row::UNCHARGED_MAX;
 use crate::row_buffer::{RowAt, RowBuffer};
-use crate::select::{Operator, ReadTarget, measured, read_target, reader_of, relation_source};
+use crate::select::{Operator, ReadTarget, measured, order_unasked, read_target, reader_of, relation_source};
 use crate::statement::{Joining, Statement};
 use crate::table_reader::{Pump, Target};
 use expression::{Context, Expression, hash_value};
@@ -543,7 +543,8 @@ fn lookup_source(
         AccessPath::UniqueKeys { index, .. } => ReadTarget::ByUnique(*index, keys),
         AccessPath::PrimaryKeys(_) | AccessPath::Empty => ReadTarget::Direct(Target::Keys(keys)),
     };
-    reader_of(&lookup.access, &[], &scan.columns, &info, target, cx)
+    let order = order_unasked(&info, &target, cx);
+    reader_of(&lookup.access, &[], &scan.columns, &info, (target, order), cx)
 }
 
 /// Takes left rows.

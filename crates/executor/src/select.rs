@@ -52,13 +52,14 @@ use expression::aggregate::AggregateCall;
 use expression::{Columns, Context, Expression, NoColumns};
 use planner::explain::{Part, StepKey};
 use planner::plan::{
-    AccessPath, Equals, Evaluation, Grouping, Narrow, Relation, SelectPlan, SortColumn, SortKey, Source,
-    TableAccess,
+    AccessPath, Equals, Evaluation, Grouping, Narrow, Relation, ScanDirection, SelectPlan, SortColumn,
+    SortKey, Source, TableAccess,
 };
 use protocol::program::{KeyRange, LockMode, LockWait, ROW_SIZE_MAX, ReadOutput};
 use protocol::{Budget, SqlError};
 use query::{RowSink, TableAccessInfo, are_wide};
 use std::sync::Arc;
+use storage::Reader;
 use types::{ColumnIndex, IndexId, KeyEncoder, Value, ValueRef};
 
 /// A source of rows that are not of stored tables; only its owner knows how they are made.
@@ -553,7 +554,8 @@ pub(crate) fn relation_source(
             }
             let target = read_target(&scan.access.path, &info, cx)?;
             let (target, implied) = or_scan(&scan.access, &info, target, cx);
-            reader_of(&scan.access, implied, &scan.columns, &info, target, cx)?
+            let order = order_unasked(&info, &target, cx);
+            reader_of(&scan.access, implied, &scan.columns, &info, (target, order), cx)?
         }
         Relation::Derived(derived) => Operator::Derived(Box::new(DerivedRun::new(&derived.plan, cx)?)),
         Relation::Locked(locked) => Operator::LockedRows(Box::new(LockedRun::new(locked, cx)?)),
@@ -578,24 +580,22 @@ pub(crate) fn relation_source(
     Ok(measured(|| StepKey::of(relation, Part::Whole), operator, cx))
 }
 
-/// Columns of the rows that have these keys or are in these ranges.
+/// Columns of the rows that have these keys or are in these ranges, in this order.
 pub(crate) fn reader_of(
     access: &TableAccess,
     implied: &[Expression],
     columns: &[ColumnIndex],
     info: &Arc<TableAccessInfo>,
-    target: ReadTarget,
+    (target, order): (ReadTarget, Order),
     cx: &mut Cx<'_>,
 ) -> Result<Operator, Failure> {
     let filter = conjunction_of(conditions_with(implied, &access.filter), cx.statement);
     let output = ReadOutput::Columns(columns.to_vec());
     let program = TableReader::program(info, filter, output, cx.statement);
     Ok(match target {
-        ReadTarget::Direct(target) => {
-            Operator::Table(TableReader::new(info, program, target, Order::Any, None))
-        }
+        ReadTarget::Direct(target) => Operator::Table(TableReader::new(info, program, target, order, None)),
         ReadTarget::ByUnique(index, keys) => {
-            Operator::Unique(Box::new(UniqueReader::new(info, index, keys, program, Order::Any, cx)?))
+            Operator::Unique(Box::new(UniqueReader::new(info, index, keys, program, order, cx)?))
         }
     })
 }
@@ -750,16 +750,37 @@ fn or_scan<'p>(
     if cx.statement.is_for_a_row {
         return (target, &[]);
     }
-    let map = &cx.env.site.map;
-    let here = info.slots().iter().filter_map(|slot| map.reader(info.definition.id, *slot));
-    let largest = here.max_by_key(|reader| reader.row_count());
-    match largest.is_some_and(|reader| are_wide(info, reader, *index, ranges)) {
+    match largest_here(info, cx).is_some_and(|reader| are_wide(info, reader, *index, ranges)) {
         false => (target, &[]),
         true => {
             let all = Target::Ranges(IndexId(0), vec![KeyRange::all()]);
             (ReadTarget::Direct(all), &access.implied)
         }
     }
+}
+
+/// The order for a statement that does not ask for one. Rows of a small table come in the order of the index that finds
+/// them, which is the primary key for a scan. Programs that were written for InnoDB expect it without saying so.
+pub(crate) fn order_unasked(info: &TableAccessInfo, target: &ReadTarget, cx: &Cx<'_>) -> Order {
+    /// So many rows are merged in less time than a statement costs anyway.
+    const ROWS_MAX: u64 = 1_000;
+    let ReadTarget::Direct(Target::Ranges(..)) = target else { return Order::Any };
+    if cx.statement.is_for_a_row {
+        return Order::Any;
+    }
+    // Fragments are about as large as the largest one of this node.
+    let rows = largest_here(info, cx).map(|reader| reader.row_count() * info.slots().len() as u64);
+    match rows.is_some_and(|rows| rows <= ROWS_MAX) {
+        true => Order::Key(ScanDirection::Forward),
+        false => Order::Any,
+    }
+}
+
+/// The largest fragment of a table that this node may read.
+fn largest_here<'cx>(info: &TableAccessInfo, cx: &'cx Cx<'_>) -> Option<&'cx Reader> {
+    let map = &cx.env.site.map;
+    let here = info.slots().iter().filter_map(|slot| map.reader(info.definition.id, *slot));
+    here.max_by_key(|reader| reader.row_count())
 }
 
 /// Conditions that raise nothing, then those that may.
@@ -810,6 +831,13 @@ fn table_source(
     };
     let filter = conjunction_of(conditions_with(implied, &table.filter).chain([having]), cx.statement);
     let output = pushed_output(plan, cx.statement);
+    let order = match (order, &output) {
+        (Order::Any, ReadOutput::Columns(_) | ReadOutput::Expressions(_)) => {
+            order_unasked(&info, &target, cx)
+        }
+        // Groups that slots make have no order.
+        (Order::Any | Order::Key(_), _) => order,
+    };
     let program = TableReader::program(&info, filter, output, cx.statement);
     let source = match target {
         ReadTarget::Direct(target) => Operator::Table(TableReader::new(&info, program, target, order, limit)),

@@ -18,6 +18,7 @@ mod locks;
 mod modes;
 mod queries;
 mod relief;
+mod row_order;
 mod sets;
 mod statements;
 mod temporary_tables;

@@ -11,8 +11,8 @@ use types::{NodeId, SlotId, TableDefinition, TableId, TableSlots, Value};
 
 /// The module that helps.
 const HELPER: Address = Address::new(NodeId(4), ModuleKind::Query, 3);
-/// Rows that each slot holds: some slices of 64.
-const ROWS: i64 = 200;
+/// Rows that each slot holds: some slices of 64, and with all slots too many to be merged in the order of keys.
+const ROWS: i64 = 300;
 
 /// The only read that was asked of the helper since the last call.
 fn asked(harness: &mut Harness) -> ReadRequest {
