@@ -1,10 +1,12 @@
 //! The step `full-stop`: a cluster with rows on disk is stopped as a whole in each way that operators have, in `memory`
-//! mode, and has all rows afterwards. Then a disk that is needed is lost, and an operator gives its rows up.
+//! mode, and has all rows afterwards. Between two of the stops its nodes get another memory size and other threads.
+//! Then a disk that is needed is lost, and an operator gives its rows up.
 
 use super::Passed;
 use crate::cluster::{Cluster, Shape, sql, test_binary};
 use crate::processes::{Failure, Workspace, output_of};
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,12 +22,16 @@ pub(super) fn step(workspace: &Workspace) -> Result<Passed, Failure> {
     let again = || Cluster::start_again(workspace, &binary, "full-stop", &shape);
     // The newest row is committed a moment before each stop.
     write(&cluster, 1)?;
+    let config = cluster.directory().join("cluster.ini");
     cluster.stop()?;
+    reconfigure(&config, &["TotalMemoryConfig=700M", "NumCPUs=1"])?;
     let cluster = has_rows(again()?, 1)?;
     write(&cluster, 2)?;
     let (_, told) = output_of(&mut cluster.mgm("shutdown"), LIMIT)?;
     expect("shutdown", told.lines().last().unwrap_or_default(), "the cluster has stopped; nothing is lost")?;
     ended(cluster)?;
+    let threads = "ThreadConfig=ldm={count=2},query={count=1},tc={count=1},recv={count=2},main={count=1}";
+    reconfigure(&config, &["TotalMemoryConfig=512M", threads])?;
     let cluster = has_rows(again()?, 2)?;
     write(&cluster, 3)?;
     sql(cluster.mysql_ports[1], "SHUTDOWN")?;
@@ -41,6 +47,18 @@ pub(super) fn step(workspace: &Workspace) -> Result<Passed, Failure> {
     let cluster = has_rows(cluster, 4)?;
     with_data_loss(cluster, again)?;
     Ok(Passed::Done)
+}
+
+/// Gives the data nodes these parameters in place of those of the last time.
+fn reconfigure(config: &Path, parameters: &[&str]) -> Result<(), Failure> {
+    let failed = |error| Failure::while_doing(config.display())(error);
+    let text = fs::read_to_string(config).map_err(failed)?;
+    let is_ours = |line: &&str| {
+        ["TotalMemoryConfig=", "NumCPUs=", "ThreadConfig="].iter().any(|name| line.starts_with(name))
+    };
+    let kept: Vec<&str> = text.lines().filter(|line| !is_ours(line)).collect();
+    let given = format!("Diskless=0\n{}", parameters.join("\n"));
+    fs::write(config, kept.join("\n").replacen("Diskless=0", &given, 1)).map_err(failed)
 }
 
 /// One disk is an old one, and the other is emptied: the cluster waits until an operator says that rows may be lost.
