@@ -5,6 +5,7 @@
 //! Runners print what they print. Processes are started from the same build that the unit tests use (profile
 //! `simulation`: optimised, with assertions), so that dependencies are built once.
 
+mod autobench;
 mod bad_directory;
 mod disks;
 pub(crate) mod dumps;
@@ -75,6 +76,11 @@ const STEPS: &[(&str, &str, Step)] = &[
     ),
     ("tpch", "queries of TPC-H have MariaDB's rows, on one replica group and on two", tpc::tpch),
     ("tpcc", "the conditions of TPC-C hold after transactions, and a kill -9 of a data node", tpc::tpcc),
+    (
+        "autobench",
+        "latsdb bench run and bench pipeline: results, complaints, and what Ctrl-C leaves",
+        autobench::step,
+    ),
     ("bad-input", "no input makes a node die or disturbs others", bad_input),
     (
         "kill",

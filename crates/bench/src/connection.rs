@@ -80,11 +80,16 @@ pub struct Connection {
 impl Connection {
     /// Connects and logs in as root without a password.
     pub fn open(address: SocketAddr, patience: Patience) -> Result<Self, Trouble> {
+        Self::open_as(address, ClientOptions::new("root", ""), patience)
+    }
+
+    /// Connects and logs in as somebody.
+    pub fn open_as(address: SocketAddr, login: ClientOptions, patience: Patience) -> Result<Self, Trouble> {
         let stream = TcpStream::connect_timeout(&address, patience.connect)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(patience.connect))?;
         stream.set_write_timeout(Some(patience.statement))?;
-        let protocol = ClientConnection::new(ClientOptions::new("root", ""));
+        let protocol = ClientConnection::new(login);
         let mut connection =
             Self { stream, protocol, received: vec![0; RECEIVE_SIZE], prepared: BTreeMap::new() };
         connection.answer()?;
@@ -112,7 +117,8 @@ impl Connection {
         self.answer()
     }
 
-    fn prepare(&mut self, text: &str) -> Result<u32, Trouble> {
+    /// The server's number of a statement that is prepared now.
+    pub fn prepare(&mut self, text: &str) -> Result<u32, Trouble> {
         self.protocol.prepare(text.as_bytes());
         match self.response()? {
             Response::Prepared(prepared) => Ok(prepared.statement_id),
@@ -123,6 +129,12 @@ impl Connection {
             | Response::Fields(_)
             | Response::Text(_) => Err(Trouble::Lost("an answer to another command".to_owned())),
         }
+    }
+
+    /// The socket and what is known of the session, for a caller that waits for many connections at once.
+    #[must_use]
+    pub fn into_parts(self) -> (TcpStream, ClientConnection) {
+        (self.stream, self.protocol)
     }
 
     fn answer(&mut self) -> Result<Answer, Trouble> {

@@ -20,6 +20,7 @@
 
 use crate::clients::{self, Clients, Plan, Role, Stopped, prepare};
 use crate::connection::Patience;
+use crate::processes;
 use crate::record::now;
 use crate::timeline::{Event, longest_gap, pace};
 use std::net::{SocketAddr, TcpStream};
@@ -32,7 +33,6 @@ mod by_hand;
 mod dev;
 mod fault;
 mod galera;
-mod processes;
 mod relay;
 mod report;
 mod story;

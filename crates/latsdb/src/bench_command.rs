@@ -1,23 +1,31 @@
 //! `latsdb bench`: from options to what crate `bench` understands, and its lines to the terminal.
 
-use crate::command_line::{ClusterKind, Expectation, FailoverOptions, TpccOptions, TpchOptions};
+use crate::command_line::{
+    ClusterKind, Expectation, FailoverOptions, LoadProgram, PipelineOptions, RunOptions, TpccOptions,
+    TpchOptions,
+};
+use crate::stop_signal::StopSignal;
 use crate::terminal::{self, Failure};
 use bench::connection::Patience;
 use bench::failover::{self, ByHand, Cluster, Options, Shape};
-use bench::{tpcc, tpch};
+use bench::{autobench, pipeline, tpcc, tpch};
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
+
+fn own_program() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|error| Failure::new(format!("cannot find the program itself: {error}")))
+}
 
 /// `latsdb bench failover`.
 pub(crate) fn failover(options: &FailoverOptions) -> Result<ExitCode, Failure> {
-    let own = || {
-        std::env::current_exe()
-            .map_err(|error| Failure::new(format!("cannot find the program itself: {error}")))
-    };
     let cluster = match (options.cluster, options.attach, &options.config) {
         (ClusterKind::Galera, _, _) => Cluster::Galera { options: options.provider_options.clone() },
         (ClusterKind::ByHand | ClusterKind::Relayed, _, _) => Cluster::ByHand {
-            binary: options.binary.clone().map_or_else(own, Ok)?,
+            binary: options.binary.clone().map_or_else(own_program, Ok)?,
             settings: ByHand {
                 shape: Shape { data_nodes: options.data_nodes, replicas: options.replicas },
                 has_relays: options.cluster == ClusterKind::Relayed,
@@ -29,12 +37,12 @@ pub(crate) fn failover(options: &FailoverOptions) -> Result<ExitCode, Failure> {
             return Err(Failure::new("--heartbeat needs --cluster by-hand or relayed"));
         }
         (ClusterKind::Dev, Some(pid), Some(config)) => Cluster::Running {
-            binary: options.binary.clone().map_or_else(own, Ok)?,
+            binary: options.binary.clone().map_or_else(own_program, Ok)?,
             pid,
             config: config.clone(),
         },
         (ClusterKind::Dev, _, _) => Cluster::Dev {
-            binary: options.binary.clone().map_or_else(own, Ok)?,
+            binary: options.binary.clone().map_or_else(own_program, Ok)?,
             shape: Shape { data_nodes: options.data_nodes, replicas: options.replicas },
         },
     };
@@ -66,6 +74,55 @@ pub(crate) fn failover(options: &FailoverOptions) -> Result<ExitCode, Failure> {
     };
     failover::run(&campaign, &terminal::say, &wait).map_err(Failure::new)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// `latsdb bench run`.
+pub(crate) fn run(options: &RunOptions) -> Result<ExitCode, Failure> {
+    let wanted = autobench::Options {
+        folder: options.dir.clone(),
+        program: match options.load {
+            LoadProgram::Own => autobench::Program::Own,
+            LoadProgram::Sysbench => autobench::Program::Sysbench,
+        },
+        binary: own_program()?,
+        loads: !options.keep_tables,
+    };
+    let stop = stop_flag()?;
+    autobench::run(&wanted, &stop, &terminal::say).map_err(Failure::new)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `latsdb bench pipeline`.
+pub(crate) fn pipeline(options: &PipelineOptions) -> Result<ExitCode, Failure> {
+    let workloads = options.workloads.clone();
+    let wanted = pipeline::Options {
+        setups: options.setups.clone(),
+        workloads: if workloads.is_empty() { pipeline::Workload::ALL.to_vec() } else { workloads },
+        clients: options.clients.clone(),
+        rounds: options.rounds,
+        time: Duration::from_secs(options.time),
+        rows: options.table_size,
+        folder: options.out.clone(),
+        binary: own_program()?,
+    };
+    let stop = stop_flag()?;
+    pipeline::run(&wanted, &stop, &terminal::say).map_err(Failure::new)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A flag that Ctrl-C and SIGTERM set.
+fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
+    let mut signals = StopSignal::listen()?;
+    let flag = Arc::new(AtomicBool::new(false));
+    let shared = Arc::clone(&flag);
+    // The thread waits for signals until the process ends.
+    thread::spawn(move || {
+        loop {
+            signals.take();
+            shared.store(true, Ordering::Relaxed);
+        }
+    });
+    Ok(flag)
 }
 
 /// `latsdb bench tpch`.

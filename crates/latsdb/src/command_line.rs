@@ -270,8 +270,109 @@ impl AccessOptions {
 #[derive(Subcommand, Debug)]
 pub(crate) enum BenchCommand {
     Failover(FailoverOptions),
+    Pipeline(PipelineOptions),
+    Run(RunOptions),
     Tpch(TpchOptions),
     Tpcc(TpccOptions),
+}
+
+/// Compare setups of threads with each other, on each workload: where should a read run?
+///
+/// A cluster of each setup runs on this machine; they take turns. Writes pipeline.txt, pipeline.json and pipeline.svg
+/// into DIR after each round, with a verdict for each workload: whether the adaptive setup has 97 % of the better fixed
+/// one. Ctrl-C keeps the results so far and leaves no process.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Setups:
+  receive    a worker per CPU does all that its clients ask (ReadPlacement=local)
+  split      threads of their own for slots, coordinators and clients (ThreadConfig)
+  adaptive   as receive, but threads with nothing to do read parts of long scans: the default of a node
+
+Examples:
+  latsdb bench pipeline --out pipeline
+  latsdb bench pipeline --out pipeline --workload point --workload range --clients 1,8 --rounds 5")]
+pub(crate) struct PipelineOptions {
+    /// Directory of the results.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+
+    /// The setups; separated by commas.
+    #[arg(long, value_name = "SETUP", value_delimiter = ',', value_parser = setup,
+          default_value = "receive,split,adaptive")]
+    pub(crate) setups: Vec<bench::pipeline::Setup>,
+
+    /// point, in-100, range, four-ranges, filter, read-only, read-write, update, scan-beside-points; may be repeated
+    /// [default: all].
+    #[arg(long = "workload", value_name = "WORKLOAD", value_parser = workload)]
+    pub(crate) workloads: Vec<bench::pipeline::Workload>,
+
+    /// Numbers of clients; separated by commas.
+    #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "1,8,48,128",
+          value_parser = clap::value_parser!(u32).range(1..=900))]
+    pub(crate) clients: Vec<u32>,
+
+    /// How often everything is measured.
+    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rounds: u32,
+
+    /// Seconds of each measurement.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) time: u64,
+
+    /// Rows of each of the four tables.
+    #[arg(long, value_name = "COUNT", default_value_t = 250_000, value_parser = clap::value_parser!(u64).range(1_000..))]
+    pub(crate) table_size: u64,
+}
+
+fn setup(text: &str) -> Result<bench::pipeline::Setup, String> {
+    let found = bench::pipeline::Setup::ALL.into_iter().find(|setup| setup.name() == text);
+    found.ok_or_else(|| "there are receive, split and adaptive".to_owned())
+}
+
+fn workload(text: &str) -> Result<bench::pipeline::Workload, String> {
+    let found = bench::pipeline::Workload::ALL.into_iter().find(|workload| workload.name() == text);
+    found.ok_or_else(|| "no such workload; --help lists them".to_owned())
+}
+
+/// Run sysbench's OLTP tests as an autobench.conf describes them.
+///
+/// DIR has an autobench.conf as RonDB's bench_run.sh reads it. If it names no SERVER_HOST, a cluster of `latsdb dev`
+/// is started in DIR and stopped in the end. Each instance has its own tables. Writes sysbench_results/TEST_I_N.res (a
+/// line a second), final_results.txt, final_results.json and final_results.svg into DIR after each thread count.
+/// Ctrl-C keeps the results so far and leaves no process.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Options in autobench.conf:
+  SYSBENCH_TEST oltp_rw|oltp_ro, SYSBENCH_INSTANCES, THREAD_COUNTS_TO_RUN \"1;2;4\", MAX_TIME (seconds), NUM_TEST_RUNS
+  SYSBENCH_ROWS, SB_NUM_TABLES, SB_POINT_SELECTS, SB_USE_IN_STATEMENT (keys of an IN list), SB_SIMPLE_RANGES,
+  SB_SUM_RANGES, SB_ORDER_RANGES, SB_DISTINCT_RANGES, SB_RANGE_SIZE, SB_USE_FILTER
+  SERVER_HOST \"a;b\", SERVER_PORT, MYSQL_USER, MYSQL_PASSWORD, ENGINE, SERVER_CPUS, BENCHMARK_CPUS
+  NDBD_NODES, NDB_REPLICAS, NDB_TOTAL_MEMORY, NDB_THREAD_CONFIG and others, for the cluster that is started
+
+Examples:
+  latsdb bench run sysbench_single
+  latsdb bench run sysbench_multi --load sysbench")]
+pub(crate) struct RunOptions {
+    /// Directory of autobench.conf and of the results.
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+
+    /// The program that makes the load.
+    #[arg(long, value_enum, default_value_t = LoadProgram::Own)]
+    pub(crate) load: LoadProgram,
+
+    /// Use the tables of an earlier run.
+    #[arg(long)]
+    pub(crate) keep_tables: bool,
+}
+
+/// The program that makes the load of `latsdb bench run`.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LoadProgram {
+    /// This program: many connections on few threads.
+    Own,
+    /// sysbench 1.0, which must be installed.
+    Sysbench,
 }
 
 /// Run the 22 queries of TPC-H on a server, and compare their rows with those of another one.

@@ -78,6 +78,8 @@ fn run(command: Command, is_under_angel: bool, angel: Option<i32>) -> Result<Exi
         Command::Dev(options) => dev::run(&options),
         Command::Mgm(options) => management_client::run(&options),
         Command::Bench(BenchCommand::Failover(options)) => bench_command::failover(&options),
+        Command::Bench(BenchCommand::Pipeline(options)) => bench_command::pipeline(&options),
+        Command::Bench(BenchCommand::Run(options)) => bench_command::run(&options),
         Command::Bench(BenchCommand::Tpch(options)) => bench_command::tpch(&options),
         Command::Bench(BenchCommand::Tpcc(options)) => bench_command::tpcc(&options),
         Command::Check(options) => management_client::check(&options.access.access()),

@@ -11,10 +11,10 @@
 //! asked for, as an init system would.
 
 use super::dev::{Shape, ask, ask_to_restart, is_whole, loopback, make_folder};
-use super::processes::{Process, children};
 use super::relay::{self, Cut};
 use super::target::{Node, NodeRole, Target};
 use crate::ports::free_ports;
+use crate::processes::{Process, children};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Write as _};

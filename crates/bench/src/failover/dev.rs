@@ -3,8 +3,8 @@
 //! Either it is started here, or it runs already, with other clients at work, and is left running
 //! ([`DevCluster::attach`]).
 
-use super::processes::{Process, children};
 use super::target::{Node, NodeRole, Target};
+use crate::processes::{Process, children};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};

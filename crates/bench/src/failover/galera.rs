@@ -10,10 +10,10 @@
 //! transfers use, gives up root's rights and could not write into directories of root.
 
 use super::dev::make_folder;
-use super::processes::Process;
 use super::target::{Node, NodeRole, Target};
 use crate::connection::{Answer, Connection, Patience};
 use crate::ports::free_ports;
+use crate::processes::Process;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,0 +1,384 @@
+//! `latsdb bench pipeline`: where should a read run? Fixed setups of threads against the adaptive one, by workload.
+//!
+//! A cluster of each setup runs during the whole experiment. For each round, workload and number of clients the setups
+//! take turns, so that whatever else the machine does meets all of them. The tables are the same in all of them.
+//!
+//! ```text
+//! receive    a worker per CPU does all that its clients ask: ReadPlacement=local
+//! split      threads of their own for slots (`ldm`, `query`), coordinators and clients: ThreadConfig
+//! adaptive   the workers of `receive`, but threads with nothing to do read parts of long scans: the default
+//! ```
+//! The verdict of a workload compares the adaptive setup with the better of the fixed ones, by the throughput summed
+//! over all numbers of clients.
+//!
+//! Where servers and clients share the CPUs, throughput says little: CPU time of the servers per statement stands
+//! beside it.
+//!
+//! **Invariants.** Results are written after each round: an interrupted experiment keeps them. All figures are
+//! measured; nothing here predicts.
+//!
+//! **Deliberately not here**: a setup in which each read goes to the thread that owns its slot
+//! (`ReadPlacement=owner`): the server has none yet.
+
+use crate::cluster::{Cluster, ClusterOptions};
+use crate::generator::{self, Counted, Load};
+use crate::median;
+use crate::oltp::{self, Mix, Tables};
+use crate::plot::{self, Chart, Series};
+use mysql_protocol::client::ClientOptions;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// The adaptive setup reaches its goal with so much of the better fixed one.
+const GOAL: f64 = 0.97;
+
+/// Clients that scan beside those that look up.
+const SCANNERS: usize = 2;
+
+/// An arrangement of threads.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Setup {
+    Receive,
+    Split,
+    Adaptive,
+}
+
+impl Setup {
+    pub const ALL: [Self; 3] = [Self::Receive, Self::Split, Self::Adaptive];
+
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Receive => "receive",
+            Self::Split => "split",
+            Self::Adaptive => "adaptive",
+        }
+    }
+
+    /// Parameters of config.ini on a machine with so many CPUs.
+    fn parameters(self, cpus: usize) -> Vec<(&'static str, String)> {
+        match self {
+            Self::Receive => vec![("ReadPlacement", "local".to_owned())],
+            // NDB's table gives about half of the CPUs to rows, and the rest to coordinators and clients.
+            Self::Split => {
+                let (rows, others) = ((cpus / 2).max(1), (cpus / 4).max(1));
+                let threads = format!(
+                    "ldm={{count={rows}}},query={{count={rows}}},tc={{count={others}}},recv={{count={others}}},main={{count=1}}"
+                );
+                vec![("ThreadConfig", threads), ("ReadPlacement", "local".to_owned())]
+            }
+            Self::Adaptive => vec![("ReadPlacement", "adaptive".to_owned())],
+        }
+    }
+}
+
+/// The statements of clients.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Workload {
+    Point,
+    Keys,
+    Range,
+    Ranges,
+    Filter,
+    ReadOnly,
+    ReadWrite,
+    Update,
+    ScanBesidePoints,
+}
+
+impl Workload {
+    pub const ALL: [Self; 9] = [
+        Self::Point,
+        Self::Keys,
+        Self::Range,
+        Self::Ranges,
+        Self::Filter,
+        Self::ReadOnly,
+        Self::ReadWrite,
+        Self::Update,
+        Self::ScanBesidePoints,
+    ];
+
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Point => "point",
+            Self::Keys => "in-100",
+            Self::Range => "range",
+            Self::Ranges => "four-ranges",
+            Self::Filter => "filter",
+            Self::ReadOnly => "read-only",
+            Self::ReadWrite => "read-write",
+            Self::Update => "update",
+            Self::ScanBesidePoints => "scan-beside-points",
+        }
+    }
+
+    fn mix(self) -> Mix {
+        let ranges = Mix { range_size: 100, ..Mix::default() };
+        match self {
+            Self::Point | Self::ScanBesidePoints => Mix { point_selects: 1, ..Mix::default() },
+            Self::Keys => Mix { point_selects: 1, keys_per_select: 100, ..Mix::default() },
+            Self::Range => Mix { simple_ranges: 1, ..ranges },
+            Self::Ranges => {
+                Mix { simple_ranges: 1, sum_ranges: 1, order_ranges: 1, distinct_ranges: 1, ..ranges }
+            }
+            Self::Filter => Mix { simple_ranges: 1, has_filter: true, ..ranges },
+            Self::ReadOnly => Mix::read_only(),
+            Self::ReadWrite => Mix::read_write(),
+            Self::Update => Mix { non_index_updates: 1, ..Mix::default() },
+        }
+    }
+
+    fn mix_beside(self) -> Option<Mix> {
+        (self == Self::ScanBesidePoints).then(|| Mix { scans: 1, ..Mix::default() })
+    }
+}
+
+/// The options of the command line.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub setups: Vec<Setup>,
+    pub workloads: Vec<Workload>,
+    pub clients: Vec<u32>,
+    pub rounds: u32,
+    /// Of each measurement.
+    pub time: Duration,
+    /// Of each of four tables.
+    pub rows: u64,
+    /// Gets clusters and results.
+    pub folder: PathBuf,
+    pub binary: PathBuf,
+}
+
+/// One measurement.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Figures {
+    per_second: f64,
+    p99_ms: f64,
+    /// CPU time of all processes of the cluster, for each statement of the workload.
+    cpu_us: f64,
+}
+
+type Key = (Workload, u32, Setup);
+
+/// Runs the experiment until it is done or `stop` is set. Lines for a person go to `say`.
+pub fn run(options: &Options, stop: &AtomicBool, say: &(dyn Fn(&str) + Sync)) -> Result<(), String> {
+    fs::create_dir_all(&options.folder).map_err(|error| format!("{}: {error}", options.folder.display()))?;
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
+    let mut clusters = Vec::new();
+    for &setup in &options.setups {
+        let folder = options.folder.join(setup.name());
+        let wanted = ClusterOptions { parameters: setup.parameters(cpus), ..ClusterOptions::default() };
+        let cluster = Cluster::start(&options.binary, &folder, &wanted)?;
+        oltp::load(cluster.servers[0], &login(), &tables(options), "")?;
+        say(&format!("{}: started, and its tables filled", setup.name()));
+        clusters.push((setup, cluster));
+    }
+    let mut figures: BTreeMap<Key, Vec<Figures>> = BTreeMap::new();
+    'rounds: for round in 0..options.rounds {
+        for &workload in &options.workloads {
+            for &clients in &options.clients {
+                for (setup, cluster) in &clusters {
+                    let measured = measure(options, cluster, workload, clients, round, stop)?;
+                    if stop.load(Ordering::Relaxed) {
+                        say("stopped; the results so far:");
+                        break 'rounds;
+                    }
+                    say(&format!(
+                        "{:<19} {clients:>4} clients  {:<9} {:>10.0}/s  p99 {:>7.2} ms  {:>7.1} µs CPU",
+                        workload.name(),
+                        setup.name(),
+                        measured.per_second,
+                        measured.p99_ms,
+                        measured.cpu_us
+                    ));
+                    figures.entry((workload, clients, *setup)).or_default().push(measured);
+                }
+            }
+        }
+        write(options, &figures, cpus)?;
+    }
+    write(options, &figures, cpus)?;
+    say(&report(options, &figures, cpus));
+    clusters.into_iter().try_for_each(|(_, cluster)| cluster.stop())
+}
+
+fn login() -> ClientOptions {
+    ClientOptions::new("root", "")
+}
+
+fn tables(options: &Options) -> Tables {
+    Tables { database: "sbtest_0".to_owned(), count: 4, rows: options.rows }
+}
+
+/// Clients take turns at the servers; half of them at each where there are two.
+fn measure(
+    options: &Options,
+    cluster: &Cluster,
+    workload: Workload,
+    clients: u32,
+    round: u32,
+    stop: &AtomicBool,
+) -> Result<Figures, String> {
+    let servers = &cluster.servers;
+    let clients = usize::try_from(clients).unwrap_or(usize::MAX);
+    let load = |server: usize, mix: Mix, clients: usize| Load {
+        server: servers[server],
+        login: login(),
+        tables: tables(options),
+        mix,
+        clients,
+        time: options.time,
+        cpus: Vec::new(),
+        seed: u64::from(round) << 8 | server as u64,
+    };
+    let share = |server: usize| clients / servers.len() + usize::from(server < clients % servers.len());
+    let loads: Vec<Load> = (0..servers.len())
+        .filter(|server| share(*server) > 0)
+        .map(|server| load(server, workload.mix(), share(server)))
+        .collect();
+    let beside = workload.mix_beside().map(|mix| load(0, mix, SCANNERS));
+    let before = cluster.cpu_time();
+    let counted = thread::scope(|scope| {
+        let beside =
+            beside.as_ref().map(|load| scope.spawn(move || generator::run(load, stop, &mut |_, _| {})));
+        let running: Vec<_> = loads
+            .iter()
+            .map(|load| scope.spawn(move || generator::run(load, stop, &mut |_, _| {})))
+            .collect();
+        let mut counted = Counted::new();
+        for one in running {
+            counted.add(&one.join().map_err(|_| "a thread panicked".to_owned())??.counted);
+        }
+        if let Some(beside) = beside {
+            beside.join().map_err(|_| "a thread panicked".to_owned())??;
+        }
+        Ok::<_, String>(counted)
+    })?;
+    let cpu = cluster.cpu_time().saturating_sub(before);
+    // Counts are far below 2^52.
+    let (transactions, statements) = (counted.transactions as f64, counted.statements.max(1) as f64);
+    Ok(Figures {
+        per_second: transactions / options.time.as_secs_f64(),
+        p99_ms: counted.percentile_ms(99.0),
+        cpu_us: cpu.as_secs_f64() * 1e6 / statements,
+    })
+}
+
+fn medians(figures: &[Figures]) -> Figures {
+    let middle = |of: fn(&Figures) -> f64| median(figures.iter().map(of).collect());
+    Figures {
+        per_second: middle(|one| one.per_second),
+        p99_ms: middle(|one| one.p99_ms),
+        cpu_us: middle(|one| one.cpu_us),
+    }
+}
+
+/// The adaptive setup's part of the better fixed one, and which that is.
+fn verdict(
+    options: &Options,
+    figures: &BTreeMap<Key, Vec<Figures>>,
+    workload: Workload,
+) -> Option<(f64, Setup)> {
+    let total = |setup: Setup| -> Option<f64> {
+        let clients = options.clients.iter();
+        clients.map(|clients| Some(medians(figures.get(&(workload, *clients, setup))?).per_second)).sum()
+    };
+    let fixed = options.setups.iter().filter(|setup| **setup != Setup::Adaptive);
+    let best = fixed
+        .filter_map(|setup| Some((total(*setup)?, *setup)))
+        .max_by(|one, other| one.0.total_cmp(&other.0))?;
+    Some((total(Setup::Adaptive)? / best.0.max(f64::MIN_POSITIVE), best.1))
+}
+
+fn report(options: &Options, figures: &BTreeMap<Key, Vec<Figures>>, cpus: usize) -> String {
+    let mut text = format!(
+        "measured on {cpus} CPUs, which servers and clients share: {} rounds of {} s in turn, medians, 4 tables of {} rows\n",
+        options.rounds,
+        options.time.as_secs(),
+        options.rows
+    );
+    // Writing into a String can't fail, here and below.
+    for workload in &options.workloads {
+        let _ = writeln!(text, "\n{}", workload.name());
+        let _ = write!(text, "{:>9}", "clients");
+        for setup in &options.setups {
+            let _ = write!(text, "  {:>34}", format!("{} (/s, p99 ms, µs CPU)", setup.name()));
+        }
+        text.push('\n');
+        for clients in &options.clients {
+            let _ = write!(text, "{clients:>9}");
+            for setup in &options.setups {
+                let cell = figures.get(&(*workload, *clients, *setup)).map(|all| medians(all));
+                let cell = cell.map_or_else(
+                    || "–".to_owned(),
+                    |one| format!("{:.0} {:>9.2} {:>9.1}", one.per_second, one.p99_ms, one.cpu_us),
+                );
+                let _ = write!(text, "  {cell:>34}");
+            }
+            text.push('\n');
+        }
+        if let Some((share, best)) = verdict(options, figures, *workload) {
+            let word = if share >= GOAL { "reached" } else { "missed" };
+            let _ = writeln!(
+                text,
+                "adaptive: {:.0} % of {}, the better fixed setup (goal {:.0} %: {word})",
+                share * 100.0,
+                best.name(),
+                GOAL * 100.0
+            );
+        }
+    }
+    text
+}
+
+fn write(options: &Options, figures: &BTreeMap<Key, Vec<Figures>>, cpus: usize) -> Result<(), String> {
+    let lines: Vec<Value> = figures
+        .iter()
+        .map(|((workload, clients, setup), rounds)| {
+            let rounds: Vec<Value> = rounds
+                .iter()
+                .map(|one| json!({ "per_second": one.per_second, "p99_ms": one.p99_ms, "cpu_us": one.cpu_us }))
+                .collect();
+            json!({ "workload": workload.name(), "clients": clients, "setup": setup.name(), "measured": rounds })
+        })
+        .collect();
+    let charts: Vec<Chart> =
+        options.workloads.iter().map(|workload| chart(options, figures, *workload)).collect();
+    put(&options.folder, "pipeline.txt", &report(options, figures, cpus))?;
+    put(&options.folder, "pipeline.json", &format!("{:#}\n", json!({ "cpus": cpus, "figures": lines })))?;
+    put(&options.folder, "pipeline.svg", &plot::page(&charts))
+}
+
+fn chart(options: &Options, figures: &BTreeMap<Key, Vec<Figures>>, workload: Workload) -> Chart {
+    let value =
+        |clients: u32, setup| figures.get(&(workload, clients, setup)).map(|all| medians(all).per_second);
+    Chart {
+        title: workload.name().to_owned(),
+        unit: "transactions/s by number of clients, measured".to_owned(),
+        labels: options.clients.iter().map(u32::to_string).collect(),
+        series: options
+            .setups
+            .iter()
+            .map(|setup| Series {
+                name: setup.name().to_owned(),
+                values: options.clients.iter().map(|clients| value(*clients, *setup)).collect(),
+            })
+            .collect(),
+    }
+}
+
+fn put(folder: &Path, name: &str, text: &str) -> Result<(), String> {
+    let path = folder.join(name);
+    fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests;
