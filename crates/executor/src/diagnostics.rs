@@ -27,13 +27,20 @@ pub struct Condition {
 pub struct Diagnostics {
     pub conditions: Vec<Condition>,
     count: u64,
+    /// Those of an earlier statement, which this one only shows.
+    shown: u64,
 }
 
 impl Diagnostics {
     #[inline]
     pub fn clear(&mut self) {
         self.conditions.clear();
-        self.count = 0;
+        (self.count, self.shown) = (0, 0);
+    }
+
+    /// A statement begins that shows the conditions of the one before.
+    pub fn keep(&mut self) {
+        self.shown = self.count;
     }
 
     fn push(&mut self, level: Level, code: u16, message: String) {
@@ -88,8 +95,9 @@ impl Diagnostics {
         self.count
     }
 
+    /// Those of this statement alone.
     #[inline]
     pub fn count_for_packet(&self) -> u16 {
-        u16::try_from(self.count).unwrap_or(u16::MAX)
+        u16::try_from(self.count - self.shown).unwrap_or(u16::MAX)
     }
 }

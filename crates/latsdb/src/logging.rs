@@ -32,7 +32,9 @@ pub(crate) fn start(options: &LogOptions) -> Result<(), Failure> {
         LogLevel::Info => tracing::Level::INFO,
         LogLevel::Debug => tracing::Level::DEBUG,
     };
-    let lines = tracing_subscriber::fmt().with_max_level(level).event_format(Line);
+    // A line that cannot be written is lost: a full disk or a reader that has gone must not end the node.
+    let lines = tracing_subscriber::fmt().log_internal_errors(false);
+    let lines = lines.with_max_level(level).event_format(Line);
     match &options.log_file {
         None => lines.with_writer(std::io::stderr).init(),
         Some(path) => {

@@ -351,8 +351,8 @@ fn with_descriptors(me: &NodeConfig, layout: &Layout, nodes: usize, descriptors:
     let mut me = me.clone();
     let Some(mysql) = &mut me.mysql else { return me };
     // Each thread has epoll, wake, alarm, listeners, and to each node a link, a bell and what is offered while it is
-    // opened.
-    let reserved = 32 + layout.threads.len() * (4 + 4 * nodes);
+    // opened. Connections that have not said who they are, and files of the disk, must not want for any either.
+    let reserved = 64 + runtime::STRANGERS_MAX + layout.threads.len() * (4 + 4 * nodes);
     let reserved = u64::try_from(reserved).unwrap_or(u64::MAX).saturating_add(CONNECTIONS_SPARE.into());
     let left = descriptors.saturating_sub(reserved);
     let fitting = u32::try_from(left).unwrap_or(u32::MAX).max(1);

@@ -37,6 +37,9 @@ pub struct TextLimits {
     pub set_operation_count_max: usize,
     /// Queries within one another, those of views too.
     pub query_depth_max: usize,
+    /// Items of a clause that are compared with one another and with those of SELECT: behind BY, and behind the SET of a
+    /// statement.
+    pub clause_item_count_max: usize,
 }
 
 impl Default for TextLimits {
@@ -52,6 +55,7 @@ impl Default for TextLimits {
             relation_count_max: 256,
             set_operation_count_max: 1_000,
             query_depth_max: 128,
+            clause_item_count_max: 4_096,
         }
     }
 }
@@ -65,6 +69,8 @@ struct Level {
     operators: usize,
     connectives: usize,
     is_case: bool,
+    /// Items of the clause that is open here, if they are counted.
+    items: Option<usize>,
 }
 
 /// Refuses a statement that exceeds a limit, or that does not lex.
@@ -94,6 +100,9 @@ pub(crate) fn check(text: &str, limits: &TextLimits, modes: TextModes) -> Result
             } else {
                 path.symbol(symbol);
             }
+            if symbol == Symbol::Comma {
+                exceeds("clause_item_count_max", path.item(), limits.clause_item_count_max)?;
+            }
             if symbol == Symbol::Comma && path.levels.len() == 1 {
                 items = items.map(|items| items + 1);
                 if items.is_some_and(|items| items > SELECT_ITEM_COUNT_MAX) {
@@ -107,6 +116,7 @@ pub(crate) fn check(text: &str, limits: &TextLimits, modes: TextModes) -> Result
             } else if path.levels.len() == 1 && word.eq_ignore_ascii_case("FROM") {
                 items = None;
             }
+            path.clause(word, count == 0);
             path.word(word);
             set_operations += usize::from(is_set_operation(word));
         }
@@ -150,6 +160,26 @@ impl Path {
             self.restart();
             self.levels.pop();
         }
+    }
+
+    /// A word may open a clause whose items are counted, or end one.
+    fn clause(&mut self, word: &str, is_first: bool) {
+        const ENDS: [&str; 8] = ["SELECT", "FROM", "WHERE", "HAVING", "LIMIT", "UNION", "WITH", "VALUES"];
+        let Some(level) = self.levels.last_mut() else { return };
+        if word.eq_ignore_ascii_case("BY") || (is_first && word.eq_ignore_ascii_case("SET")) {
+            level.items = Some(1);
+        } else if level.items.is_some() && ENDS.iter().any(|end| word.eq_ignore_ascii_case(end)) {
+            level.items = None;
+        }
+    }
+
+    /// Another item of the clause that is open; gives how many there are.
+    fn item(&mut self) -> usize {
+        let items = self.levels.last_mut().and_then(|level| level.items.as_mut());
+        items.map_or(0, |items| {
+            *items += 1;
+            *items
+        })
     }
 
     /// A new list item begins: what it contains hangs from the list, not from the item before.

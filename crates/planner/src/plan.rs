@@ -947,8 +947,8 @@ pub struct Target {
 pub enum TransactionStatement {
     /// BEGIN, START TRANSACTION.
     Begin {
-        /// READ ONLY.
-        read_only: bool,
+        /// READ ONLY, or READ WRITE, if it says so.
+        read_only: Option<bool>,
     },
     /// COMMIT.
     Commit,
@@ -1035,6 +1035,8 @@ pub enum SetTarget {
         /// Only the next transaction.
         next_only: bool,
     },
+    /// Whether the next transaction is READ ONLY.
+    NextReadOnly,
 }
 
 /// SHOW and DESCRIBE.

@@ -345,6 +345,21 @@ fn a_select_list_has_as_many_items_as_a_statement_has_markers() {
 }
 
 #[test]
+fn items_that_are_compared_with_others_are_as_many_as_a_table_has_columns() {
+    let schema = schema();
+    for clause in ["GROUP BY", "ORDER BY"] {
+        let text =
+            |count: usize| format!("SELECT (SELECT a FROM t {clause} a{} LIMIT 1)", ", a".repeat(count - 1));
+        assert!(prepared(&schema, &text(4_096), &[]).is_ok(), "{clause}");
+        assert_eq!(prepared(&schema, &text(4_097), &[]).expect_err("one too many").code, 1436, "{clause}");
+    }
+    let variables: Vec<String> = (0..4_097).map(|number| format!("@v{number} = 1")).collect();
+    let set = |count: usize| prepared(&schema, &format!("SET {}", variables[..count].join(", ")), &[]);
+    assert!(set(4_096).is_ok());
+    assert_eq!(set(4_097).expect_err("one too many").code, 1436);
+}
+
+#[test]
 fn long_has_three_other_names() {
     let schema = schema();
     let made = |name: &str| outcome(&schema, &format!("CREATE TABLE x (a {name}, b INT)"));

@@ -25,7 +25,8 @@ pub(crate) fn parser_tokens(text: &str, modes: TextModes) -> Result<(Vec<TokenWi
     loop {
         let raw = lexer.next_token().map_err(|error| syntax_error(text, error.offset))?;
         if raw.kind == TokenKind::End {
-            return Ok((with_locks_of_one_table(with_table_statements(tokens)), markers));
+            let tokens = with_locks_of_one_table(with_table_statements(tokens));
+            return Ok((with_trimmed_spaces(tokens), markers));
         }
         if raw.is(Symbol::Semicolon) {
             is_ended = true;
@@ -105,6 +106,28 @@ fn with_locks_of_one_table(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             written.extend([&behind[..3], *name, wait].concat());
         }
         position += end + wait.len();
+    }
+    written
+}
+
+/// `TRIM(BOTH FROM x)` is `TRIM(BOTH ' ' FROM x)`: the parser crate wants the text that is trimmed.
+fn with_trimmed_spaces(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let is_trim = |three: &[TokenWithSpan]| {
+        three[0].token == Token::LParen
+            && is_one_of(&three[1], &["BOTH", "LEADING", "TRAILING"])
+            && is_one_of(&three[2], &["FROM"])
+    };
+    if !tokens.windows(3).any(is_trim) {
+        return tokens;
+    }
+    let mut written = Vec::with_capacity(tokens.len() + 8);
+    for (position, token) in tokens.iter().enumerate() {
+        written.push(token.clone());
+        let around = position.checked_sub(1).and_then(|first| tokens.get(first..first + 3));
+        if around.is_some_and(is_trim) {
+            let space = Token::SingleQuotedString(" ".to_owned());
+            written.push(TokenWithSpan::new(space, token.span));
+        }
     }
     written
 }

@@ -323,8 +323,10 @@ pub enum PasswordKeyAnswer {
     Public(Arc<str>),
     /// The clear text of what was encrypted.
     Clear(Vec<u8>),
-    /// There is no key, it is of no use for what came, or too many ask.
+    /// There is no key, or it is of no use for what came.
     None,
+    /// No thread could be had for it: nothing is known of the password.
+    Busy,
 }
 
 /// Without what is secret.
@@ -334,6 +336,7 @@ impl std::fmt::Debug for PasswordKeyAnswer {
             Self::Public(_) => "Public(..)",
             Self::Clear(_) => "Clear(..)",
             Self::None => "None",
+            Self::Busy => "Busy",
         })
     }
 }

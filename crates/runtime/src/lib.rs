@@ -65,4 +65,4 @@ pub use crash::install_crash_handler;
 pub use runtime::{BoundAddresses, KeyHolder, Runtime};
 pub use statistics::RuntimeCounters;
 pub use tls::{TlsError, TlsIdentity};
-pub use worker::BoxedModule;
+pub use worker::{BoxedModule, STRANGERS_MAX};

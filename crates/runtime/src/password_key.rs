@@ -3,12 +3,12 @@
 //!
 //! A key is made when a client first asks for it, because that takes a good part of a second. It is kept in a file, so
 //! that clients which have been given the public key go on trusting the node. Making it, and decrypting with it, is
-//! done on threads of their own, a few at a time: the threads of modules never wait for it.
+//! done on threads of their own, a few at a time; more requests wait their turn. The threads of modules never wait.
 //!
 //! RSA with 2 048 bits and OAEP with SHA-1, as clients of MySQL do it.
 //!
-//! Invariants: the private key is readable by the node's user only; a request that finds no thread, no key or no sense
-//! is answered, too.
+//! Invariants: the private key is readable by the node's user only. Each request is answered, also one that finds no
+//! thread, no key or no sense. A connection has one request at a time, so no more wait than there are connections.
 //!
 //! Deliberately not here: what is encrypted, and for whom.
 
@@ -17,15 +17,15 @@ use protocol::{ConnectionId, PasswordKeyAnswer, Severity};
 use rsa::pkcs8::{DecodePrivateKey, EncodePrivateKey, EncodePublicKey, LineEnding};
 use rsa::rand_core::OsRng;
 use rsa::{Oaep, RsaPrivateKey};
+use std::collections::VecDeque;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 const KEY_BITS: usize = 2_048;
-/// Requests that are worked on at one time; those above are refused.
+/// Requests that are worked on at one time.
 const THREADS_MAX: usize = 16;
 
 /// A key pair.
@@ -39,7 +39,30 @@ pub(crate) struct PasswordKey {
     /// Without it, nobody can have a key.
     path: Option<PathBuf>,
     pair: Mutex<Option<Arc<KeyPair>>>,
-    threads: AtomicUsize,
+    requests: Mutex<Requests>,
+}
+
+/// Requests that wait, and the threads that work on others.
+#[derive(Default)]
+struct Requests {
+    waiting: VecDeque<Request>,
+    threads: usize,
+}
+
+/// A question of a session, and whom the answer is for.
+struct Request {
+    /// The thread of the module.
+    thread: usize,
+    module: usize,
+    connection: ConnectionId,
+    wanted: Wanted,
+}
+
+impl Request {
+    fn answer(self, process: &Process, answer: PasswordKeyAnswer) {
+        let Self { module, connection, .. } = self;
+        process.threads[self.thread].tell(External::PasswordKey { module, connection, answer });
+    }
 }
 
 /// The answer that a session asks for.
@@ -52,7 +75,15 @@ pub(crate) enum Wanted {
 
 impl PasswordKey {
     pub(crate) fn new(path: Option<PathBuf>) -> Self {
-        Self { path, pair: Mutex::new(None), threads: AtomicUsize::new(0) }
+        Self { path, pair: Mutex::new(None), requests: Mutex::default() }
+    }
+
+    /// The next request for a thread; without one the thread ends.
+    fn next(&self) -> Option<Request> {
+        let mut requests = unpoisoned(&self.requests);
+        let next = requests.waiting.pop_front();
+        requests.threads -= usize::from(next.is_none());
+        next
     }
 
     fn pair(&self, process: &Process) -> Option<Arc<KeyPair>> {
@@ -79,22 +110,29 @@ pub(crate) fn ask(
     connection: ConnectionId,
     wanted: Wanted,
 ) {
-    let refused = External::PasswordKey { module, connection, answer: PasswordKeyAnswer::None };
     let key = &process.password_key;
-    if key.threads.fetch_add(1, Ordering::AcqRel) >= THREADS_MAX {
-        key.threads.fetch_sub(1, Ordering::AcqRel);
-        return process.threads[index].tell(refused);
-    }
+    let needs_thread = {
+        let mut requests = unpoisoned(&key.requests);
+        requests.waiting.push_back(Request { thread: index, module, connection, wanted });
+        let needs_thread = requests.threads < THREADS_MAX;
+        requests.threads += usize::from(needs_thread);
+        needs_thread
+    };
     let shared = Arc::clone(process);
     let work = move || {
-        let answer = shared.password_key.pair(&shared).map(|pair| answer(&pair, &wanted));
-        let answer = answer.unwrap_or(PasswordKeyAnswer::None);
-        shared.password_key.threads.fetch_sub(1, Ordering::AcqRel);
-        shared.threads[index].tell(External::PasswordKey { module, connection, answer });
+        while let Some(request) = shared.password_key.next() {
+            let answer = shared.password_key.pair(&shared).map(|pair| answer(&pair, &request.wanted));
+            request.answer(&shared, answer.unwrap_or(PasswordKeyAnswer::None));
+        }
     };
-    if std::thread::Builder::new().name("password".to_owned()).spawn(work).is_err() {
-        key.threads.fetch_sub(1, Ordering::AcqRel);
-        process.threads[index].tell(refused);
+    if needs_thread && std::thread::Builder::new().name("password".to_owned()).spawn(work).is_err() {
+        let refused = {
+            let mut requests = unpoisoned(&key.requests);
+            requests.threads -= 1;
+            // Threads that work already take what waits.
+            if requests.threads == 0 { std::mem::take(&mut requests.waiting) } else { VecDeque::new() }
+        };
+        refused.into_iter().for_each(|request| request.answer(process, PasswordKeyAnswer::Busy));
     }
 }
 

@@ -55,6 +55,8 @@ mod clients;
 mod peers;
 mod strangers;
 
+pub use strangers::STRANGERS_MAX;
+
 /// Handlers between two readings of the clock within a round.
 const CLOCK_EVERY: u32 = 16;
 /// A round that takes longer flushes and begins anew.

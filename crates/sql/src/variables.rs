@@ -66,6 +66,8 @@ pub(crate) struct SessionVariables {
     pub(crate) limits: Limits,
     /// transaction_read_only.
     pub(crate) is_read_only: bool,
+    /// The same for the next transaction only: SET TRANSACTION READ ONLY.
+    pub(crate) next_is_read_only: Option<bool>,
     /// latsdb_stale_reads: where no view can follow any more, rows of this node are read though others may have changed
     /// them.
     pub(crate) reads_stale: bool,
@@ -173,6 +175,7 @@ impl Default for SessionVariables {
                 batch_rows: 256,
             },
             is_read_only: false,
+            next_is_read_only: None,
             reads_stale: false,
             awaits_durable: false,
             timestamp: None,
@@ -351,6 +354,20 @@ impl SessionVariables {
         let flags = flags.into_iter().fold(0_u64, |bits, flag| bits << 1 | u64::from(flag));
         let text = self.modes.text.bits() << 24;
         u64::from(self.group_concat_size_max) << 32 | text | self.character_key() << 8 | flags
+    }
+
+    /// SET TRANSACTION READ ONLY or READ WRITE; the default is the session's.
+    pub(crate) fn set_next_read_only(&mut self, value: Option<&Value>) -> Result<(), SqlError> {
+        let wrong = || SqlError::new(1232, "Incorrect argument type to variable 'transaction_read_only'");
+        self.next_is_read_only = value.map(|value| bool_of(value).ok_or_else(wrong)).transpose()?;
+        Ok(())
+    }
+
+    /// Whether a transaction that begins is read only: as it asks for itself, else as was set for the next one, else as
+    /// the session is.
+    pub(crate) fn take_read_only(&mut self, asked: Option<bool>) -> bool {
+        let next = self.next_is_read_only.take();
+        asked.or(next).unwrap_or(self.is_read_only)
     }
 
     /// Seconds east of UTC.

@@ -242,7 +242,8 @@ fn qualified(qualifier: &[&str], name: &str) -> String {
     qualifier.iter().copied().chain(std::iter::once(name)).collect::<Vec<_>>().join(".")
 }
 
-/// Equal without case.
+/// Equal without case. Names are compared with many others, so those of ASCII are not copied.
 pub(crate) fn same_name(left: &str, right: &str) -> bool {
-    left.eq_ignore_ascii_case(right) || left.to_lowercase() == right.to_lowercase()
+    left.eq_ignore_ascii_case(right)
+        || (!(left.is_ascii() && right.is_ascii()) && left.to_lowercase() == right.to_lowercase())
 }

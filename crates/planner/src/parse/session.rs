@@ -49,7 +49,7 @@ pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> 
     match cursor.take_one_of(&verbs) {
         Some("BEGIN") => {
             cursor.take_words("WORK");
-            Ok(Statement::Transaction(TransactionStatement::Begin { read_only: false }))
+            Ok(Statement::Transaction(TransactionStatement::Begin { read_only: None }))
         }
         Some("START") => start_transaction(cursor),
         Some("COMMIT") => end_of_transaction(cursor, "COMMIT")
@@ -198,14 +198,16 @@ fn start_transaction(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
         return Err(SqlError::unsupported("replication statements"));
     }
     cursor.expect_words("TRANSACTION")?;
-    let mut read_only = false;
+    let mut read_only = None;
     if !cursor.at_end() {
         loop {
             if cursor.take_words("WITH CONSISTENT SNAPSHOT") {
                 return Err(SqlError::unsupported("START TRANSACTION WITH CONSISTENT SNAPSHOT"));
             } else if cursor.take_words("READ ONLY") {
-                read_only = true;
-            } else if !cursor.take_words("READ WRITE") {
+                read_only = Some(true);
+            } else if cursor.take_words("READ WRITE") {
+                read_only = Some(false);
+            } else {
                 return Err(cursor.unexpected());
             }
             if !cursor.take(&Token::Comma) {
@@ -388,7 +390,11 @@ fn set_transaction(cursor: &mut Cursor<'_>) -> Result<Option<Vec<SetStatementIte
             return Err(cursor.unexpected());
         };
         let name = "transaction_read_only".to_owned();
-        let target = if scope == Scope::Global { SetTarget::Global(name) } else { SetTarget::Session(name) };
+        let target = match scope {
+            Scope::Global | Scope::Persist | Scope::PersistOnly => SetTarget::Global(name),
+            Scope::Session => SetTarget::Session(name),
+            Scope::NextTransaction => SetTarget::NextReadOnly,
+        };
         let value = Expr::Value(AstValue::Number(read_only.to_owned(), false).with_span(Span::empty()));
         Ok(SetStatementItem { target, value: Some(value) })
     })?;
@@ -477,10 +483,11 @@ fn system_variable_target(written: &str) -> Result<SetTarget, SqlError> {
         Some("global") => SetTarget::Global(name),
         Some("persist") => SetTarget::Persist(name),
         Some("persist_only") => SetTarget::PersistOnly(name),
-        // MySQL: without a scope, the isolation of the next transaction only.
+        // MySQL: without a scope, those of the next transaction only.
         None if name == "transaction_isolation" || name == "tx_isolation" => {
             SetTarget::Isolation { next_only: true }
         }
+        None if name == "transaction_read_only" || name == "tx_read_only" => SetTarget::NextReadOnly,
         _ => SetTarget::Session(name),
     })
 }

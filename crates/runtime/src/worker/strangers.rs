@@ -34,8 +34,8 @@ use std::sync::atomic::Ordering;
 use stdx::{Duration, Instant};
 use types::NodeId;
 
-/// Connections that have not proved who they are.
-const STRANGERS_MAX: usize = 256;
+/// Connections that have not proved who they are, at most.
+pub const STRANGERS_MAX: usize = 256;
 /// The bytes that are read of one: its hello, and what TLS says before it.
 const STRANGER_BYTES_MAX: usize = HELLO_SIZE_MAX + 64 * 1024;
 /// Bytes read at once.

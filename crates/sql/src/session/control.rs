@@ -113,6 +113,11 @@ impl SessionCore {
                     _ => Ok(()),
                 }
             }
+            SetTarget::NextReadOnly if self.client.transaction.is_open() => Err(SqlError::new(
+                1568,
+                "Transaction characteristics can't be changed while a transaction is in progress",
+            )),
+            SetTarget::NextReadOnly => variables.set_next_read_only(value.as_ref()),
             SetTarget::Nothing => Ok(()),
             SetTarget::Names => variables.set_names(value.as_ref()),
             SetTarget::CharacterSet => variables.set_character_set(value.as_ref()),

@@ -223,6 +223,8 @@ impl Session {
                 }
             }
             PasswordKeyAnswer::Public(_) | PasswordKeyAnswer::None => self.on_denied(env),
+            // That is no guess of a password, so nobody is locked for it.
+            PasswordKeyAnswer::Busy => self.refuse(env, &SqlError::new(1040, "Too many connections")),
         }
         self.resume(env);
     }

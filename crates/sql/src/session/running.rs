@@ -325,7 +325,9 @@ impl Session {
         let is_count = |value: &SessionValue| matches!(value, SessionValue::Variable(name) if name == "warning_count" || name == "error_count");
         let asks_for_diagnostics = cached.prepared.session_values.iter().any(is_count);
         let statement = self.statement_of(env, cached, parameters, format);
-        if !keeps_diagnostics && !asks_for_diagnostics {
+        if keeps_diagnostics || asks_for_diagnostics {
+            self.core.client.diagnostics.keep();
+        } else {
             self.core.client.diagnostics.clear();
         }
         for (code, message) in &statement.cached.prepared.warnings {

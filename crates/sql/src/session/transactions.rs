@@ -43,7 +43,7 @@ impl Session {
         statement: &TransactionStatement,
     ) -> Option<Result<Completion, SqlError>> {
         let transaction = &mut self.core.client.transaction;
-        let is_read_only = self.core.variables.is_read_only;
+        let variables = &mut self.core.variables;
         match statement {
             TransactionStatement::Rollback => {
                 if transaction.has_participants() {
@@ -54,8 +54,8 @@ impl Session {
                 env.module.counters.rollbacks += 1;
             }
             TransactionStatement::Savepoint(name) => {
-                if !self.core.variables.autocommit && !transaction.is_open() {
-                    transaction.begin(is_read_only);
+                if !variables.autocommit && !transaction.is_open() {
+                    transaction.begin(variables.take_read_only(None));
                 }
                 if transaction.is_open() && !transaction.set_savepoint(name) {
                     let text =
@@ -149,7 +149,8 @@ impl Session {
     /// BEGIN, when what was open before is committed and tables are unlocked. Nothing for other statements.
     pub(super) fn begin_after_commit(&mut self, statement: &TransactionStatement) {
         if let TransactionStatement::Begin { read_only } = statement {
-            self.core.client.transaction.begin(*read_only || self.core.variables.is_read_only);
+            let is_read_only = self.core.variables.take_read_only(*read_only);
+            self.core.client.transaction.begin(is_read_only);
         }
     }
 
@@ -159,11 +160,16 @@ impl Session {
         let changes = plan.is_change();
         let reads_table = matches!(plan, Plan::Select(select) if matches!(select.source, Source::Table(_) | Source::Joined { .. }));
         let transaction = &mut self.core.client.transaction;
-        if (changes || reads_table) && !self.core.variables.autocommit && !transaction.is_open() {
-            transaction.begin(self.core.variables.is_read_only);
+        let variables = &mut self.core.variables;
+        if (changes || reads_table) && !variables.autocommit && !transaction.is_open() {
+            transaction.begin(variables.take_read_only(None));
         }
-        let is_read_only =
-            if transaction.is_open() { transaction.is_read_only() } else { self.core.variables.is_read_only };
+        let is_read_only = match transaction.is_open() {
+            true => transaction.is_read_only(),
+            // The statement is a transaction.
+            false if changes || reads_table => variables.take_read_only(None),
+            false => variables.is_read_only,
+        };
         let changes_stored = plan.changed().any(|table| !table.id.is_temporary());
         let is_ddl = matches!(plan, Plan::Ddl(_) | Plan::Temporary(_));
         if (changes_stored || is_ddl) && is_read_only {

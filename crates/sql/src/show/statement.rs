@@ -7,6 +7,7 @@ use super::schema_rows::{self, ShownTable};
 use super::virtual_tables::{Column, Kind, NAME as TEXT, Respondents, column, count, nullable, text};
 use super::{ShowContext, VirtualRows, account_rows, grants, information_schema, server_rows};
 use crate::variables::Scope;
+use catalogue::SYSTEM_DATABASE;
 use expression::{Context, Expression, NoColumns};
 use planner::plan::{ColumnOrigin, Diagnosed, ResultColumn, Show, TableMaintenance};
 use planner::with_ansi_quotes;
@@ -80,7 +81,11 @@ pub(crate) fn show(
 ) -> Result<VirtualRows, SqlError> {
     let rows = match what {
         Show::ProcessList => return Ok(VirtualRows::Ask(InfoTable::Processes, Respondents::AllNodes)),
-        Show::Databases => schema_rows::databases(context).into_keys().map(|name| vec![text(name)]).collect(),
+        Show::Databases => {
+            // Dump programs copy and lock all that is listed, and nobody may lock the system's own tables.
+            let listed = schema_rows::databases(context).into_keys().filter(|name| *name != SYSTEM_DATABASE);
+            listed.map(|name| vec![text(name)]).collect()
+        }
         Show::Tables { database, full } => tables(context, database, *full),
         Show::Columns { database, table, full } => {
             schema_rows::shown_columns(known_table(context, database, table)?, *full, context)

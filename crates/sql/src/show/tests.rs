@@ -419,6 +419,14 @@ fn databases_that_may_be_used() {
 }
 
 #[test]
+fn the_systems_own_database_is_not_listed() {
+    with_context(|context| {
+        let listed = printed(&now(show(&Show::Databases, None, context).expect("rows")));
+        assert!(listed.contains("shop") && !listed.contains("latsdb"), "{listed}");
+    });
+}
+
+#[test]
 fn the_clients_attributes() {
     with_context(|context| {
         for name in ["session_connect_attrs", "session_account_connect_attrs"] {

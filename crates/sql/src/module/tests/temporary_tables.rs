@@ -241,6 +241,29 @@ fn making_and_dropping_them_commits_nothing_but_changing_them_does() {
 }
 
 #[test]
+fn read_only_may_be_said_of_the_next_transaction() {
+    run(&[
+        ("SET TRANSACTION READ ONLY", "0"),
+        ("BEGIN", "0"),
+        ("CREATE TEMPORARY TABLE a (id INT)", "error 1792"),
+        ("SET TRANSACTION READ WRITE", "error 1568"),
+        ("COMMIT", "0"),
+        ("CREATE TEMPORARY TABLE a (id INT)", "0"),
+        ("SET SESSION TRANSACTION READ ONLY", "0"),
+        ("START TRANSACTION READ WRITE", "0"),
+        ("CREATE TEMPORARY TABLE b (id INT)", "0"),
+        ("COMMIT", "0"),
+        ("SET @@transaction_read_only = 0", "0"),
+        ("START TRANSACTION", "0"),
+        ("CREATE TEMPORARY TABLE c (id INT)", "0"),
+        ("COMMIT", "0"),
+        ("START TRANSACTION", "0"),
+        ("CREATE TEMPORARY TABLE d (id INT)", "error 1792"),
+        ("COMMIT", "0"),
+    ]);
+}
+
+#[test]
 fn tables_are_altered() {
     run(&[
         ("CREATE TEMPORARY TABLE a (id INT PRIMARY KEY, v VARCHAR(10))", "0"),
