@@ -158,6 +158,13 @@ fn the_last_disk_counts_while_its_node_joins() {
     }
 }
 
+/// A node is in sync, and its disk has all that was durable, before both nodes die and the other one loses its log.
+#[test]
+fn the_disk_of_a_node_that_has_joined_counts_again() {
+    let _alone = alone();
+    assert!(passes("last-disk-known", 35_092).is_some());
+}
+
 /// Nodes are lost one at a time and come back with the rows of their disks: what they lack is found by comparing.
 #[test]
 fn nodes_that_come_back_are_brought_up_to_date() {
