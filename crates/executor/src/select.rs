@@ -457,8 +457,8 @@ impl SelectRun {
         Self::within(plan, window, cx)
     }
 
-    /// The same for a query in a query: sql_select_limit is not for it.
-    pub(crate) fn inner(plan: &SelectPlan, cx: &mut Cx<'_>) -> Result<Self, Failure> {
+    /// The same for a query in a query, or in another statement: sql_select_limit is not for it.
+    pub fn inner(plan: &SelectPlan, cx: &mut Cx<'_>) -> Result<Self, Failure> {
         let window = Window::of(&plan.limit, u64::MAX, cx.statement)?;
         Self::within(plan, window, cx)
     }

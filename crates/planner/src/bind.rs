@@ -376,7 +376,7 @@ fn bind_once(
     warnings.extend((0..variables.assignments).map(|_| (1287, ASSIGNMENT_IS_DEPRECATED.to_owned())));
     let prepared = Prepared {
         schema: context.schema.version,
-        tables: stored_tables_of(&bound.plan).filter(|_| depends_on_tables),
+        tables: stored_tables_of(&bound.plan).filter(|_| depends_on_tables && variables.sets.is_empty()),
         bands: binder.joins.bands,
         virtual_reads: binder.virtuals.reads,
         plan: bound.plan,
@@ -386,6 +386,7 @@ fn bind_once(
         columns: Arc::new(bound.columns),
         assigned: variables.names(),
         into: variables.into.clone(),
+        sets: variables.sets.clone(),
         analyzes: matches!(statement, Statement::Analyze(_)),
         names_temporary: binder.names_temporary.get(),
         warnings,

@@ -37,8 +37,8 @@ pub struct TextLimits {
     pub set_operation_count_max: usize,
     /// Queries within one another, those of views too.
     pub query_depth_max: usize,
-    /// Items of a clause that are compared with one another and with those of SELECT: behind BY, and behind the SET of a
-    /// statement.
+    /// Items of a clause that are compared with one another and with those of SELECT: behind BY, and behind the SET of
+    /// a statement.
     pub clause_item_count_max: usize,
 }
 

@@ -71,6 +71,8 @@ pub struct Prepared {
     pub assigned: Vec<String>,
     /// SELECT … INTO: the user variables that its only row goes to, in lower case, with the types of its values.
     pub into: Vec<(String, SqlType)>,
+    /// SET and DO with subqueries: their values are expressions over the only row of the query that is the plan.
+    pub sets: Vec<SetItem>,
     /// EXPLAIN ANALYZE: its rows are counted, and what became of each step is the result.
     pub analyzes: bool,
     /// The warnings of each execution, by number.
@@ -123,6 +125,11 @@ impl Prepared {
         self.bands.iter().all(holds)
     }
 
+    /// Whether it is a SELECT whose rows are sent to the client.
+    pub fn sends_rows_of_select(&self) -> bool {
+        matches!(self.plan, Plan::Select(_)) && self.into.is_empty() && self.sets.is_empty() && !self.analyzes
+    }
+
     /// Whether it calls GET_LOCK or its kin.
     pub fn calls_user_locks(&self) -> bool {
         self.session_values.iter().any(|value| matches!(value, SessionValue::UserLock(_)))
@@ -133,7 +140,7 @@ impl Prepared {
     /// CURRENT_USER() changes the password of its user.
     #[must_use]
     pub fn is_shareable(&self) -> bool {
-        if self.names_temporary {
+        if self.names_temporary || !self.sets.is_empty() {
             return false;
         }
         match &self.plan {
@@ -281,7 +288,7 @@ pub enum Plan {
     Temporary(Box<TemporaryPlan>),
     /// Transaction control.
     Transaction(TransactionStatement),
-    /// SET.
+    /// SET and DO without subqueries; with subqueries they are a SELECT with [`Prepared::sets`].
     Set(Vec<SetItem>),
     /// USE.
     Use(String),
@@ -1000,7 +1007,8 @@ pub enum StatementSource {
 pub struct SetItem {
     /// The variable that is set.
     pub target: SetTarget,
-    /// To what; None is DEFAULT. A constant expression (bare words arrive as string literals).
+    /// To what; None is DEFAULT. A constant expression (bare words arrive as string literals), or one over the row of
+    /// [`Prepared::sets`].
     pub value: Option<Expression>,
 }
 

@@ -14,7 +14,7 @@ mod tables;
 mod views;
 
 use super::{BindContext, TextLimits, TextModes, explain, prepare};
-use crate::plan::{DdlPlan, Plan, Prepared, SelectPlan};
+use crate::plan::{DdlPlan, Plan, Prepared, SelectPlan, SetItem};
 use catalogue::DdlRequest;
 use expression::TypingContext;
 use protocol::SqlError;
@@ -120,6 +120,14 @@ fn shown_ddl(ddl: &DdlPlan) -> String {
 
 fn shown_items(select: &SelectPlan, prepared: &Prepared) -> String {
     let items = explain::projection(select);
+    if !prepared.sets.is_empty() {
+        let shown = |item: &SetItem| {
+            let value = item.value.as_ref().map_or_else(|| "DEFAULT".to_owned(), ToString::to_string);
+            format!("{:?} = {value}", item.target)
+        };
+        let sets: Vec<String> = prepared.sets.iter().map(shown).collect();
+        return format!("{} SET {}", items.join(", "), sets.join(", "));
+    }
     if !prepared.into.is_empty() {
         let names: Vec<String> = prepared.into.iter().map(|(name, _)| format!("@{name}")).collect();
         return format!("{} INTO {}", items.join(", "), names.join(", "));

@@ -57,8 +57,7 @@ impl KeyChain {
             && !plan.counts_found
             && !prepared.is_volatile
             && prepared.session_values.iter().all(is_of_row)
-            && prepared.into.is_empty()
-            && !prepared.analyzes;
+            && prepared.sends_rows_of_select();
         if !is_plain {
             return None;
         }

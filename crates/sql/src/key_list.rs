@@ -28,8 +28,7 @@ impl KeyList {
             && !plan.counts_found
             && !prepared.is_volatile
             && prepared.session_values.is_empty()
-            && prepared.into.is_empty()
-            && !prepared.analyzes;
+            && prepared.sends_rows_of_select();
         if !is_plain {
             return None;
         }

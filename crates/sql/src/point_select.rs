@@ -24,8 +24,7 @@ impl PointSelect {
         let is_plain = access.filter.is_none()
             && plan.gives_rows_as_found()
             && prepared.session_values.is_empty()
-            && prepared.into.is_empty()
-            && !prepared.analyzes;
+            && prepared.sends_rows_of_select();
         if !is_plain {
             return None;
         }

@@ -1,7 +1,7 @@
-//! SELECT … INTO @a, @b: a query whose only row goes to user variables.
+//! Queries whose only row goes to variables: SELECT … INTO @a, @b, and SET with subqueries.
 //!
-//! As in MySQL, the first row is kept even if a second one makes the statement fail (1172). No row is a warning (1329),
-//! and the variables stay as they were.
+//! As in MySQL, INTO keeps the first row even if a second one makes the statement fail (1172). No row is a warning
+//! (1329), and the variables stay as they were. The query of a SET has no FROM, and so one row.
 
 use crate::statement::Cx;
 use executor::select::{SelectRun, Window};
@@ -17,6 +17,14 @@ pub(crate) struct SelectInto {
     run: SelectRun,
     first: Option<Vec<Value>>,
     count: u64,
+}
+
+/// How far a query is.
+pub(crate) enum Read {
+    /// It goes on later.
+    Goes(Progress),
+    /// This is its row.
+    Row(Vec<Value>),
 }
 
 /// Takes the rows that LIMIT leaves, two at most.
@@ -47,26 +55,45 @@ impl SelectInto {
         Self { run, first: None, count: 0 }
     }
 
-    /// Reads until the end or the second row; then sets the variables, which are those of INTO.
-    pub(crate) fn step(
-        &mut self,
-        into: &[(String, SqlType)],
-        cx: &mut Cx<'_, '_>,
-    ) -> Result<Progress, Failure> {
+    /// Reads until the end or the second row; None: it is there.
+    fn read(&mut self, cx: &mut Cx<'_, '_>) -> Result<Option<Progress>, Failure> {
         while self.count < 2 && self.run.window.count > 0 {
             let mut window = self.run.window;
             let mut sink = FirstRows { window: &mut window, first: &mut self.first, count: &mut self.count };
             let pump = self.run.pump(&mut cx.executor(), &mut sink);
             self.run.window = window;
             match pump? {
-                Pump::Rows if cx.env.budget.is_spent() => return Ok(Progress::Spent),
+                Pump::Rows if cx.env.budget.is_spent() => return Ok(Some(Progress::Spent)),
                 Pump::Rows => {}
-                Pump::Wait => return Ok(Progress::Wait),
-                Pump::Spent => return Ok(Progress::Spent),
+                Pump::Wait => return Ok(Some(Progress::Wait)),
+                Pump::Spent => return Ok(Some(Progress::Spent)),
                 Pump::End => break,
             }
         }
         self.run.close(&mut cx.executor());
+        Ok(None)
+    }
+
+    /// The row of a query that has one.
+    pub(crate) fn only_row(&mut self, cx: &mut Cx<'_, '_>) -> Result<Read, Failure> {
+        Ok(match self.read(cx)? {
+            Some(progress) => Read::Goes(progress),
+            None => {
+                stdx::require!(self.first.is_some(), "a SELECT without FROM has no row");
+                Read::Row(self.first.take().unwrap_or_default())
+            }
+        })
+    }
+
+    /// Reads the row, and sets the variables, which are those of INTO.
+    pub(crate) fn step(
+        &mut self,
+        into: &[(String, SqlType)],
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<Progress, Failure> {
+        if let Some(progress) = self.read(cx)? {
+            return Ok(progress);
+        }
         let Some(row) = self.first.take() else {
             let text = "No data - zero rows fetched, selected, or processed";
             cx.core.client.diagnostics.warn(1329, text.to_owned());

@@ -7,8 +7,8 @@
 
 use catalogue::DdlRequest;
 use planner::plan::{
-    ChangeVerb, Diagnosed, InsertConflict, NamedStatement, Plan, SetTarget, Show, TableMaintenance,
-    TransactionStatement,
+    ChangeVerb, Diagnosed, InsertConflict, NamedStatement, Plan, Prepared, SetItem, SetTarget, Show,
+    TableMaintenance, TransactionStatement,
 };
 
 /// MySQL's kinds, by name.
@@ -235,8 +235,12 @@ impl Default for StatementCounts {
 
 impl StatementCounts {
     /// A statement begins.
-    pub(crate) fn count(&mut self, plan: &Plan) {
-        if let Some(count) = kind_of(plan).and_then(|kind| self.0.get_mut(kind)) {
+    pub(crate) fn count(&mut self, prepared: &Prepared) {
+        let kind = match prepared.sets.as_slice() {
+            [] => kind_of(&prepared.plan),
+            sets => Some(kind_of_set(sets)),
+        };
+        if let Some(count) = kind.and_then(|kind| self.0.get_mut(kind)) {
             *count += 1;
         }
     }
@@ -286,8 +290,7 @@ fn kind_of(plan: &Plan) -> Option<usize> {
             TransactionStatement::RollbackTo(_) => kind!("rollback_to_savepoint"),
             TransactionStatement::Release(_) => kind!("release_savepoint"),
         },
-        Plan::Set(items) if items.iter().all(|item| item.target == SetTarget::Nothing) => kind!("do"),
-        Plan::Set(_) => kind!("set_option"),
+        Plan::Set(items) => kind_of_set(items),
         Plan::SetRole(_) => kind!("set_role"),
         Plan::Use(_) => kind!("change_db"),
         Plan::Show(show) => return kind_of_show(&show.what),
@@ -301,6 +304,11 @@ fn kind_of(plan: &Plan) -> Option<usize> {
         Plan::Shutdown => kind!("shutdown"),
         Plan::Nothing { .. } => return None,
     })
+}
+
+fn kind_of_set(items: &[SetItem]) -> usize {
+    let is_do = items.iter().all(|item| item.target == SetTarget::Nothing);
+    if is_do { kind!("do") } else { kind!("set_option") }
 }
 
 fn kind_of_ddl(request: &DdlRequest) -> usize {

@@ -64,10 +64,8 @@ pub(crate) struct SessionVariables {
 
     /// How much a statement may give or repeat.
     pub(crate) limits: Limits,
-    /// transaction_read_only.
-    pub(crate) is_read_only: bool,
-    /// The same for the next transaction only: SET TRANSACTION READ ONLY.
-    pub(crate) next_is_read_only: Option<bool>,
+    /// Whether transactions may change nothing.
+    pub(crate) read_only: ReadOnly,
     /// latsdb_stale_reads: where no view can follow any more, rows of this node are read though others may have changed
     /// them.
     pub(crate) reads_stale: bool,
@@ -106,6 +104,24 @@ pub(crate) struct Timeouts {
     pub(crate) write_s: u32,
     /// max_execution_time; 0 is for ever.
     pub(crate) execution_ms_max: u32,
+}
+
+/// Whether transactions may change nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ReadOnly {
+    /// transaction_read_only.
+    pub(crate) session: bool,
+    /// SET TRANSACTION READ ONLY or READ WRITE: of the next transaction only.
+    pub(crate) next: Option<bool>,
+}
+
+impl ReadOnly {
+    /// Whether a transaction that begins is read only: as it asks for itself, else as was set for the next one, else as
+    /// the session is.
+    pub(crate) fn take(&mut self, asked: Option<bool>) -> bool {
+        let next = self.next.take();
+        asked.or(next).unwrap_or(self.session)
+    }
 }
 
 impl Timeouts {
@@ -174,8 +190,7 @@ impl Default for SessionVariables {
                 joining: Joining::Chosen,
                 batch_rows: 256,
             },
-            is_read_only: false,
-            next_is_read_only: None,
+            read_only: ReadOnly::default(),
             reads_stale: false,
             awaits_durable: false,
             timestamp: None,
@@ -359,15 +374,8 @@ impl SessionVariables {
     /// SET TRANSACTION READ ONLY or READ WRITE; the default is the session's.
     pub(crate) fn set_next_read_only(&mut self, value: Option<&Value>) -> Result<(), SqlError> {
         let wrong = || SqlError::new(1232, "Incorrect argument type to variable 'transaction_read_only'");
-        self.next_is_read_only = value.map(|value| bool_of(value).ok_or_else(wrong)).transpose()?;
+        self.read_only.next = value.map(|value| bool_of(value).ok_or_else(wrong)).transpose()?;
         Ok(())
-    }
-
-    /// Whether a transaction that begins is read only: as it asks for itself, else as was set for the next one, else as
-    /// the session is.
-    pub(crate) fn take_read_only(&mut self, asked: Option<bool>) -> bool {
-        let next = self.next_is_read_only.take();
-        asked.or(next).unwrap_or(self.is_read_only)
     }
 
     /// Seconds east of UTC.
@@ -593,7 +601,7 @@ impl SessionVariables {
             "cte_max_recursion_depth" => self.limits.recursion_depth = narrow(integer()),
             "join_buffer_size" => self.limits.batch_rows = batch_rows(integer()),
             "sql_select_limit" => self.limits.select = u64::try_from(integer()).unwrap_or(u64::MAX),
-            "transaction_read_only" | "tx_read_only" => self.is_read_only = bool_of(value) == Some(true),
+            "transaction_read_only" | "tx_read_only" => self.read_only.session = bool_of(value) == Some(true),
             "durability" => self.awaits_durable = shown(value) != "memory" && !self.is_diskless(),
             "latsdb_stale_reads" => self.reads_stale = bool_of(value) == Some(true),
             "optimizer_switch" => self.limits.joining = joining(&shown(value)),

@@ -222,6 +222,24 @@ impl Binder<'_> {
         Ok(table)
     }
 
+    /// The query whose only row has these values: a SELECT without FROM.
+    pub(super) fn row_of(
+        &mut self,
+        projection: Vec<Expression>,
+        scope: &Scope,
+    ) -> Result<(SelectPlan, Vec<ResultColumn>), SqlError> {
+        let body = Body {
+            table_order: TableOrder::Free,
+            projection,
+            columns: Vec::new(),
+            grouping: None,
+            windows: None,
+            having: None,
+            order_by: Vec::new(),
+        };
+        self.joined_plan((Draft::One, scope), Vec::new(), body, Limit::default(), false)
+    }
+
     /// Items, GROUP BY, HAVING and ORDER BY.
     pub(super) fn body(
         &mut self,

@@ -5,6 +5,7 @@ use super::scope::Scope;
 use super::{Binder, Bound, Clause, NamedTable, computed_column};
 use crate::plan::{Plan, SetItem, SetTarget, Show, ShowPlan, TableMaintenance};
 use crate::statement::{SetStatementItem, ShowStatement, TableName, TableReference};
+use expression::{ColumnSlot, Expression};
 use protocol::SqlError;
 use protocol::program::LockMode;
 use sqlparser::ast::{Expr, Value as AstValue};
@@ -16,6 +17,7 @@ use types::{
 impl Binder<'_> {
     pub(crate) fn set(&mut self, items: &[SetStatementItem]) -> Result<Bound, SqlError> {
         let scope = Scope::default();
+        self.subqueries = Some(Vec::new());
         let mut bound = Vec::with_capacity(items.len());
         let mut assigned = Vec::new();
         for item in items {
@@ -31,7 +33,32 @@ impl Binder<'_> {
             };
             bound.push(SetItem { target: item.target.clone(), value });
         }
+        if self.subqueries.as_ref().is_some_and(|subqueries| !subqueries.is_empty()) {
+            return self.set_by_query(bound, &scope);
+        }
         Ok(Bound::without_rows(Plan::Set(bound)))
+    }
+
+    /// SET with subqueries: its values are the items of a SELECT without FROM, and its variables are set to the row.
+    fn set_by_query(&mut self, items: Vec<SetItem>, scope: &Scope) -> Result<Bound, SqlError> {
+        let mut projection: Vec<Expression> = Vec::with_capacity(items.len());
+        let mut sets = Vec::with_capacity(items.len());
+        for SetItem { target, value } in items {
+            let value = match value {
+                Some(value) => {
+                    let slot = u16::try_from(projection.len())
+                        .map_err(|_| SqlError::new(1117, "Too many columns"))?;
+                    let column = Expression::column(ColumnSlot(slot), value.sql_type.clone(), value.nullable);
+                    projection.push(value);
+                    Some(column.localised())
+                }
+                None => None,
+            };
+            sets.push(SetItem { target, value });
+        }
+        self.variables.sets = sets;
+        let (plan, columns) = self.row_of(projection, scope)?;
+        Ok(Bound { plan: Plan::Select(Box::new(plan)), columns })
     }
 
     /// Each table once, in the stronger of its modes. Tables that are made when read need no lock.

@@ -11,7 +11,7 @@ use super::{Binder, VolatilePlace};
 use crate::lexer::{Lexer, Symbol, TokenKind, user_variable_name};
 use crate::modes::TextModes;
 use crate::normalize::text_parameter_type;
-use crate::plan::ResultColumn;
+use crate::plan::{ResultColumn, SetItem};
 use crate::statement::SelectStatement;
 use expression::{Expression, common_type};
 use protocol::SqlError;
@@ -28,6 +28,8 @@ pub(crate) struct Variables {
     assigned: Vec<AssignedVariable>,
     /// INTO: names and the types of their values.
     pub(super) into: Vec<(String, SqlType)>,
+    /// SET with subqueries: the assignments, whose values are expressions over the query's row.
+    pub(super) sets: Vec<SetItem>,
     /// Assignments in expressions.
     pub(super) assignments: usize,
     /// How often expressions name them.

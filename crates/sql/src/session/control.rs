@@ -1,4 +1,5 @@
-//! Statements that are done at once: SET, USE, and transaction control while no slot takes part (`transactions`).
+//! Statements that are done at once: SET without subqueries, USE, and transaction control while no slot takes part
+//! (`transactions`).
 //!
 //! SET is all or nothing: all values are evaluated and checked on a copy of the variables first. Its changes for the
 //! whole cluster are a DDL job, after which the copy is taken over.
@@ -11,7 +12,7 @@ use crate::statement::Statement;
 use crate::variables::{SessionVariables, UserVariables, checked_isolation};
 use catalogue::{VariableChange, VariableSetting};
 use executor::{Completion, Diagnostics, warnings_of};
-use expression::NoColumns;
+use expression::{Columns, NoColumns};
 use planner::plan::{Plan, SetItem, SetTarget};
 use planner::{character_set_deprecation, collation_deprecation};
 use protocol::signal::FullStop;
@@ -46,11 +47,12 @@ pub(super) struct Assigned {
 }
 
 impl SessionCore {
-    /// Evaluates and checks the items of a SET.
+    /// Evaluates and checks the items of a SET over the row of its query.
     pub(super) fn assigned(
         &self,
         module: &ModuleState,
         items: &[SetItem],
+        row: &dyn Columns,
         statement: &Statement,
     ) -> Result<Assigned, SqlError> {
         let mut assigned = Assigned {
@@ -66,7 +68,7 @@ impl SessionCore {
             let value = match &item.value {
                 None => None,
                 Some(expression) => {
-                    let value = expression.evaluate(&NoColumns, &context);
+                    let value = expression.evaluate(row, &context);
                     Some(value.map_err(|error| SqlError::new(error.code, error.message))?)
                 }
             };
@@ -226,16 +228,21 @@ impl Session {
         items: &[SetItem],
         statement: &Statement,
     ) -> Option<Result<Completion, SqlError>> {
-        let assigned = match self.core.assigned(env.module, items, statement) {
+        let assigned = match self.core.assigned(env.module, items, &NoColumns, statement) {
             Ok(assigned) => assigned,
             Err(error) if is_asleep(&error) => return None,
             Err(error) => return Some(Err(error)),
         };
-        let is_switched_on = assigned.variables.autocommit && !self.core.variables.autocommit;
-        if !assigned.changes.is_empty() || is_switched_on && self.core.client.transaction.has_participants() {
+        if self.must_commit_before(&assigned) {
             return None;
         }
         Some(self.assign(env, assigned).map(|()| Completion::default()))
+    }
+
+    /// Whether a SET commits what is open: it changes what all sessions see, or autocommit is switched on.
+    pub(super) fn must_commit_before(&self, assigned: &Assigned) -> bool {
+        let is_switched_on = assigned.variables.autocommit && !self.core.variables.autocommit;
+        !assigned.changes.is_empty() || is_switched_on && self.core.client.transaction.has_participants()
     }
 
     /// Takes over what a SET has made.

@@ -85,6 +85,8 @@ pub(super) enum TextSource {
 enum Execution {
     Select(Box<ResultSet>),
     SelectInto(Box<SelectInto>),
+    /// The query of a SET or DO with subqueries.
+    SetQuery(Box<SelectInto>),
     Analyze(Box<Analyze>),
     Insert(Box<InsertRun>),
     Modify(Box<ModifyRun>),
@@ -146,6 +148,8 @@ enum Stage {
 enum AfterCommit {
     Reply(Completion),
     Execute,
+    /// The variables of a SET with subqueries are set.
+    Set(Box<Assigned>),
 }
 
 /// A statement that runs.
@@ -157,7 +161,7 @@ pub(super) struct Running {
     attempts: u32,
     /// In which the last attempt began.
     view: ViewNumber,
-    /// The session's values after a SET that changes the cluster's variables.
+    /// The session's values after a SET that changes the cluster's variables, while its job runs.
     assigned: Option<Box<Assigned>>,
     /// How often it has drawn AUTO_INCREMENT values.
     draws: u32,
@@ -317,7 +321,7 @@ impl Session {
         format: RowFormat,
         source: TextSource,
     ) {
-        env.module.statement_counts.count(&cached.prepared.plan);
+        env.module.statement_counts.count(&cached.prepared);
         if let Plan::Named(statement) = &cached.prepared.plan {
             return self.named_statement(env, statement);
         }
@@ -378,7 +382,9 @@ impl Session {
     /// Until when a SELECT may run: max_execution_time.
     fn watch_execution(&self, env: &mut Environment<'_>, statement: &Statement) -> Option<Instant> {
         let time = self.core.variables.timeouts.execution_ms_max;
-        if time == 0 || !matches!(statement.cached.prepared.plan, Plan::Select(_)) {
+        let prepared = &statement.cached.prepared;
+        let is_select = matches!(prepared.plan, Plan::Select(_)) && prepared.sets.is_empty();
+        if time == 0 || !is_select {
             return None;
         }
         let until = env.now.monotonic + Duration::from_millis(time.into());

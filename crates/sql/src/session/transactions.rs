@@ -55,7 +55,7 @@ impl Session {
             }
             TransactionStatement::Savepoint(name) => {
                 if !variables.autocommit && !transaction.is_open() {
-                    transaction.begin(variables.take_read_only(None));
+                    transaction.begin(variables.read_only.take(None));
                 }
                 if transaction.is_open() && !transaction.set_savepoint(name) {
                     let text =
@@ -149,7 +149,7 @@ impl Session {
     /// BEGIN, when what was open before is committed and tables are unlocked. Nothing for other statements.
     pub(super) fn begin_after_commit(&mut self, statement: &TransactionStatement) {
         if let TransactionStatement::Begin { read_only } = statement {
-            let is_read_only = self.core.variables.take_read_only(*read_only);
+            let is_read_only = self.core.variables.read_only.take(*read_only);
             self.core.client.transaction.begin(is_read_only);
         }
     }
@@ -162,13 +162,13 @@ impl Session {
         let transaction = &mut self.core.client.transaction;
         let variables = &mut self.core.variables;
         if (changes || reads_table) && !variables.autocommit && !transaction.is_open() {
-            transaction.begin(variables.take_read_only(None));
+            transaction.begin(variables.read_only.take(None));
         }
         let is_read_only = match transaction.is_open() {
             true => transaction.is_read_only(),
             // The statement is a transaction.
-            false if changes || reads_table => variables.take_read_only(None),
-            false => variables.is_read_only,
+            false if changes || reads_table => variables.read_only.take(None),
+            false => variables.read_only.session,
         };
         let changes_stored = plan.changed().any(|table| !table.id.is_temporary());
         let is_ddl = matches!(plan, Plan::Ddl(_) | Plan::Temporary(_));

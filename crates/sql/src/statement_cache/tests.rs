@@ -20,6 +20,7 @@ fn chosen_by(version: u64, bands: Vec<Band>) -> Arc<CachedStatement> {
         session_values: Vec::new(),
         assigned: Vec::new(),
         into: Vec::new(),
+        sets: Vec::new(),
         analyzes: false,
         is_volatile: false,
         columns: Arc::new(Vec::new()),

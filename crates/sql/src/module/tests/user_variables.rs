@@ -5,6 +5,7 @@ use super::{affected, errno, read_in, texts};
 use mysql_protocol::client::Response;
 use protocol::Signal;
 use protocol::program::{OperationResult, ReadOutput};
+use protocol::signal::CommitOutcome;
 use types::{Epoch, Value};
 
 fn shown(harness: &mut Harness, client: usize, text: &str) -> Vec<String> {
@@ -173,4 +174,80 @@ fn prepared_statements_assign_and_use_variables() {
     assert_eq!(affected(harness.ask(client, "DEALLOCATE PREPARE count")), 0);
     assert_eq!(errno(harness.ask(client, "EXECUTE count USING @step")), 1243);
     assert_eq!(errno(harness.ask(client, "EXECUTE into_a")), 1210);
+}
+
+#[test]
+fn set_and_do_take_values_of_subqueries() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.ask(client, "SET sql_mode = 'STRICT_TRANS_TABLES', sql_select_limit = 0");
+    // Rust's sqlx and SeaORM send this when they connect.
+    let connected = "SET sql_mode=(SELECT CONCAT(@@sql_mode, ',PIPES_AS_CONCAT,NO_ENGINE_SUBSTITUTION')),\
+                     time_zone='+00:00',NAMES utf8mb4 COLLATE utf8mb4_unicode_ci;";
+    assert_eq!(affected(harness.ask(client, connected)), 0);
+    harness.ask(client, "SET sql_select_limit = DEFAULT, @d = (SELECT 1)");
+    assert_eq!(
+        shown(&mut harness, client, "SELECT @@sql_mode, 'a' || 'b', @@time_zone, @@collation_connection"),
+        ["PIPES_AS_CONCAT,STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION,ab,+00:00,utf8mb4_unicode_ci"]
+    );
+    let several = "SET @a = (SELECT MAX(n) FROM (VALUES ROW(3), ROW(2)) t (n)) + 1, @b = 2 IN (SELECT 2), \
+                   SESSION wait_timeout = DEFAULT, @c = (SELECT 1 FROM DUAL WHERE 1 = 0), @d = 'plain'";
+    assert_eq!(affected(harness.ask(client, several)), 0);
+    assert_eq!(shown(&mut harness, client, "SELECT @a, @b, @c, @d"), ["4,1,NULL,plain"]);
+    assert_eq!(affected(harness.ask(client, "DO (SELECT 1), @a := 5, EXISTS (SELECT 1)")), 0);
+    assert_eq!(affected(harness.ask(client, "PREPARE s FROM 'SET @b = (SELECT ? + 1)'")), 0);
+    assert_eq!(affected(harness.ask(client, "EXECUTE s USING @a")), 0);
+    assert_eq!(shown(&mut harness, client, "SELECT @a, @b"), ["5,6"]);
+    // A failure sets nothing.
+    for (statement, code) in [
+        ("SET @a = 1, @b = (SELECT 1 UNION SELECT 2)", 1242),
+        ("DO (SELECT 1 UNION SELECT 2)", 1242),
+        ("SET @a = (SELECT 1, 2)", 1241),
+        ("SET @a = (SELECT 1), no_such_variable = (SELECT 1)", 1193),
+        ("SET @a = (SELECT 1), sql_mode = (SELECT 'gone')", 1231),
+        ("SET @a = (SELECT v FROM test.gone)", 1146),
+        ("SET GLOBAL wait_timeout = (SELECT 'seven')", 1232),
+    ] {
+        assert_eq!(errno(harness.ask(client, statement)), code, "{statement}");
+    }
+    assert_eq!(shown(&mut harness, client, "SELECT @a, @b"), ["5,6"]);
+    let counted = shown(&mut harness, client, "SHOW STATUS LIKE 'Com\\_do'");
+    assert_eq!(counted, ["Com_do,2"]);
+}
+
+#[test]
+fn a_subquery_of_set_reads_tables() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    let of_table = |harness: &mut Harness, statement: &str| {
+        harness.query(client, statement);
+        let read = read_in(harness.only_signal());
+        harness.read_done(&read, &[vec![Value::Int(12)]]);
+    };
+    of_table(&mut harness, "SET @a = (SELECT v FROM test.t WHERE id = 1) + 1, @b = 2");
+    assert_eq!(affected(harness.response(client)), 0);
+    assert_eq!(shown(&mut harness, client, "SELECT @a, @b"), ["13,2"]);
+    of_table(&mut harness, "DO (SELECT v FROM test.t WHERE id = 1)");
+    assert_eq!(affected(harness.response(client)), 0);
+    // A value for the whole cluster: the lock of the catalogue is asked for when it is known.
+    of_table(&mut harness, "SET GLOBAL wait_timeout = (SELECT v FROM test.t WHERE id = 1)");
+    assert!(matches!(harness.signals().as_slice(), [Signal::Read(read)] if read.lock.is_some()));
+    assert!(harness.no_response(client));
+}
+
+#[test]
+fn autocommit_that_a_subquery_switches_on_commits() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.ask(client, "SET autocommit = 0");
+    harness.query(client, "INSERT INTO test.t VALUES (1, 10)");
+    let write = super::write_in(harness.only_signal());
+    harness.written_in(&write, vec![OperationResult::Inserted], 1);
+    assert_eq!(affected(harness.response(client)), 1);
+    harness.query(client, "SET autocommit = (SELECT 1), @a = 3");
+    let Signal::CommitOne(commit) = harness.only_signal() else { panic!("it commits") };
+    assert!(harness.no_response(client));
+    harness.committed(commit.request, CommitOutcome::Committed(Epoch(2)));
+    assert_eq!(affected(harness.response(client)), 0);
+    assert_eq!(shown(&mut harness, client, "SELECT @@autocommit, @a"), ["1,3"]);
 }

@@ -41,6 +41,7 @@ impl Session {
         match then {
             AfterCommit::Reply(completion) => self.finish(env, running, &completion),
             AfterCommit::Execute => self.start(env, running),
+            AfterCommit::Set(assigned) => self.set_after_commit(env, running, assigned),
         }
     }
 

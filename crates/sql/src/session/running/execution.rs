@@ -8,9 +8,9 @@ use crate::environment::Environment;
 use crate::locks::lock_tables::LockTablesRun;
 use crate::locks::user_locks::{Called, UserLockRun};
 use crate::row_counts::LocalCounts;
-use crate::select_into::SelectInto;
+use crate::select_into::{Read, SelectInto};
 use crate::session::Session;
-use crate::session::control::is_asleep;
+use crate::session::control::{Assigned, is_asleep};
 use crate::session::kill::KillRun;
 use crate::session::transactions::{Before, lost_primary};
 use crate::show::VirtualReader;
@@ -22,12 +22,14 @@ use executor::insert::InsertRun;
 use executor::modify::ModifyRun;
 use executor::select::{Operator, SelectRun, lend};
 use executor::{Completion, Failure, Progress, Retry, lock_wait_timeout};
-use expression::Woken;
+use expression::{NoColumns, Woken};
 use planner::plan::{
     ChangePlan, ChangeVerb, InsertPlan, Plan, SelectPlan, SessionValue, TransactionStatement,
 };
+use protocol::SqlError;
 use std::sync::Arc;
 use stdx::Duration;
+use types::Value;
 
 impl Session {
     /// Makes the calls of GET_LOCK and its kin from this session value on: their values are parameters.
@@ -162,6 +164,7 @@ impl Session {
         let statement = &running.statement;
         let counters = &mut env.module.counters;
         match &statement.cached.prepared.plan {
+            Plan::Select(_) if !statement.cached.prepared.sets.is_empty() => {}
             Plan::Select(_) => counters.selects += 1,
             Plan::Insert(_) => counters.inserts += 1,
             Plan::Update(_) => counters.updates += 1,
@@ -172,7 +175,7 @@ impl Session {
         }
         if let Plan::Set(items) = &statement.cached.prepared.plan {
             // The commit of an open transaction, for which it had to wait, is done.
-            let mut assigned = match self.core.assigned(env.module, items, statement) {
+            let assigned = match self.core.assigned(env.module, items, &NoColumns, statement) {
                 Err(error) if is_asleep(&error) => return Ok(Execution::Set),
                 assigned => assigned?,
             };
@@ -180,9 +183,7 @@ impl Session {
                 self.assign(env, assigned)?;
                 return Ok(Execution::Nothing(Completion::default()));
             }
-            let request = DdlRequest::SetVariables(std::mem::take(&mut assigned.changes));
-            running.assigned = Some(Box::new(assigned));
-            return Ok(Execution::Ddl(Box::new(DdlRun::new(Some(&request)))));
+            return Ok(change_for_all(running, Box::new(assigned)));
         }
         if matches!(statement.cached.prepared.plan, Plan::Temporary(_)) {
             // Names may mean other tables from now on.
@@ -199,6 +200,9 @@ impl Session {
         Ok(match &prepared.plan {
             Plan::Select(plan) if prepared.analyzes => {
                 Execution::Analyze(Box::new(Analyze::new(plan, &mut cx)?))
+            }
+            Plan::Select(plan) if !prepared.sets.is_empty() => {
+                Execution::SetQuery(Box::new(SelectInto::new(SelectRun::inner(plan, &mut cx.executor())?)))
             }
             Plan::Select(plan) if !prepared.into.is_empty() => {
                 Execution::SelectInto(Box::new(SelectInto::new(SelectRun::new(plan, &mut cx.executor())?)))
@@ -282,6 +286,17 @@ impl Session {
         let progress = match &mut execution {
             Execution::Select(run) => run.step(&statement.cached, statement.format, &mut cx),
             Execution::SelectInto(run) => run.step(&statement.cached.prepared.into, &mut cx),
+            Execution::SetQuery(run) => match run.only_row(&mut cx) {
+                Ok(Read::Row(row)) => match self.set_to_row(env, running, &row) {
+                    Ok(None) => Ok(Progress::Done(Completion::default())),
+                    Ok(Some(assigned)) => {
+                        return self.begin_commit(env, running, AfterCommit::Set(assigned));
+                    }
+                    Err(error) => Err(Failure::Error(error)),
+                },
+                Ok(Read::Goes(progress)) => Ok(progress),
+                Err(failure) => Err(failure),
+            },
             Execution::Analyze(run) => match run.step(select_plan(statement), &mut cx) {
                 Ok(Analyzed::Runs(progress)) => Ok(progress),
                 Ok(Analyzed::Row(run)) => {
@@ -334,6 +349,39 @@ impl Session {
         }
     }
 
+    /// Sets the variables of a SET to the row of its query. If they are the whole cluster's, or autocommit is switched
+    /// on, the open transaction must be committed first: the values are given back.
+    fn set_to_row(
+        &mut self,
+        env: &mut Environment<'_>,
+        running: &Running,
+        row: &[Value],
+    ) -> Result<Option<Box<Assigned>>, SqlError> {
+        let statement = &running.statement;
+        let assigned = self.core.assigned(env.module, &statement.cached.prepared.sets, &row, statement)?;
+        if self.must_commit_before(&assigned) {
+            return Ok(Some(Box::new(assigned)));
+        }
+        self.assign(env, assigned).map(|()| None)
+    }
+
+    /// Sets the variables of a SET for which a transaction had to be committed.
+    pub(super) fn set_after_commit(
+        &mut self,
+        env: &mut Environment<'_>,
+        running: &mut Running,
+        assigned: Box<Assigned>,
+    ) -> Option<Step> {
+        if !assigned.changes.is_empty() {
+            running.stage = Some(Stage::Execute(change_for_all(running, assigned)));
+            return None;
+        }
+        match self.assign(env, *assigned) {
+            Ok(()) => self.finish(env, running, &Completion::default()),
+            Err(error) => self.report(env, &error),
+        }
+    }
+
     /// A SLEEP has begun: the session is woken when it is over.
     fn fall_asleep(
         &mut self,
@@ -363,6 +411,13 @@ impl Session {
         }
         true
     }
+}
+
+/// Changes what a SET changes for the whole cluster; the session's own values follow.
+fn change_for_all(running: &mut Running, mut assigned: Box<Assigned>) -> Execution {
+    let request = DdlRequest::SetVariables(std::mem::take(&mut assigned.changes));
+    running.assigned = Some(assigned);
+    Execution::Ddl(Box::new(DdlRun::new(Some(&request))))
 }
 
 /// The plan of a running SELECT.
