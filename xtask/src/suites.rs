@@ -3,8 +3,8 @@
 //! A [`Suite`] is data: where its package comes from, what it needs around it, how it is started, and how its output is
 //! read. The package registries have the tests, in the version that is pinned here or in the files beside the list;
 //! this repository has none. Failures are compared with `tests/suites/NAME.txt`: one line a failing test, its name and
-//! the reason, one of [`REASONS`]. The list is exact: a failure that it does not name fails the command. So does a named
-//! test that does not run, or that passes, unless its reason is chance.
+//! the reason, one of [`REASONS`]. The list is exact: a failure that it does not name fails the command. So does a
+//! named test that does not run, or that passes, unless its reason is chance.
 //!
 //! Beside them stand checks of our own with what other programs send: [`CHECKS`].
 //!
