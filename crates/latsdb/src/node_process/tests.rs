@@ -77,7 +77,7 @@ fn clients_leave_descriptors_to_links() {
         node.mysql.expect("it serves clients").max_connections
     };
     assert_eq!((fitting(u64::MAX), fitting(100_000)), (1_000, 1_000));
-    assert!((500..900).contains(&fitting(1_024)), "{}", fitting(1_024));
+    assert!((300..600).contains(&fitting(1_024)), "{}", fitting(1_024));
     assert_eq!(fitting(10), 1);
 }
 
