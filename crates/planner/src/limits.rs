@@ -100,8 +100,10 @@ pub(crate) fn check(text: &str, limits: &TextLimits, modes: TextModes) -> Result
             } else {
                 path.symbol(symbol);
             }
-            if symbol == Symbol::Comma {
-                exceeds("clause_item_count_max", path.item(), limits.clause_item_count_max)?;
+            if symbol == Symbol::Comma
+                && let Some(items) = path.item()
+            {
+                exceeds("clause_item_count_max", items, limits.clause_item_count_max)?;
             }
             if symbol == Symbol::Comma && path.levels.len() == 1 {
                 items = items.map(|items| items + 1);
@@ -173,13 +175,12 @@ impl Path {
         }
     }
 
-    /// Another item of the clause that is open; gives how many there are.
-    fn item(&mut self) -> usize {
-        let items = self.levels.last_mut().and_then(|level| level.items.as_mut());
-        items.map_or(0, |items| {
-            *items += 1;
-            *items
-        })
+    /// Another item of the clause that is open; gives how many there are, if they are counted.
+    #[inline]
+    fn item(&mut self) -> Option<usize> {
+        let items = self.levels.last_mut()?.items.as_mut()?;
+        *items += 1;
+        Some(*items)
     }
 
     /// A new list item begins: what it contains hangs from the list, not from the item before.

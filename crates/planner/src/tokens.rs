@@ -25,8 +25,7 @@ pub(crate) fn parser_tokens(text: &str, modes: TextModes) -> Result<(Vec<TokenWi
     loop {
         let raw = lexer.next_token().map_err(|error| syntax_error(text, error.offset))?;
         if raw.kind == TokenKind::End {
-            let tokens = with_locks_of_one_table(with_table_statements(tokens));
-            return Ok((with_trimmed_spaces(tokens), markers));
+            return Ok((with_locks_of_one_table(with_table_statements(tokens)), markers));
         }
         if raw.is(Symbol::Semicolon) {
             is_ended = true;
@@ -54,8 +53,18 @@ pub(crate) fn parser_tokens(text: &str, modes: TextModes) -> Result<(Vec<TokenWi
         {
             token = word("FLOAT");
         }
+        if raw.is_word(text, "FROM") && trims_spaces(&tokens) {
+            let space = Token::SingleQuotedString(" ".to_owned());
+            tokens.push(TokenWithSpan::new(space, span(raw)));
+        }
         tokens.push(TokenWithSpan::new(token, span(raw)));
     }
+}
+
+/// `TRIM(BOTH FROM x)` is `TRIM(BOTH ' ' FROM x)`: the parser crate wants the text that is trimmed.
+fn trims_spaces(before: &[TokenWithSpan]) -> bool {
+    let [.., parenthesis, side] = before else { return false };
+    parenthesis.token == Token::LParen && is_one_of(side, &["BOTH", "LEADING", "TRAILING"])
 }
 
 /// `TABLE t` where a query may stand is `SELECT * FROM t`; nothing but the clauses of a whole query may follow.
@@ -106,28 +115,6 @@ fn with_locks_of_one_table(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             written.extend([&behind[..3], *name, wait].concat());
         }
         position += end + wait.len();
-    }
-    written
-}
-
-/// `TRIM(BOTH FROM x)` is `TRIM(BOTH ' ' FROM x)`: the parser crate wants the text that is trimmed.
-fn with_trimmed_spaces(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
-    let is_trim = |three: &[TokenWithSpan]| {
-        three[0].token == Token::LParen
-            && is_one_of(&three[1], &["BOTH", "LEADING", "TRAILING"])
-            && is_one_of(&three[2], &["FROM"])
-    };
-    if !tokens.windows(3).any(is_trim) {
-        return tokens;
-    }
-    let mut written = Vec::with_capacity(tokens.len() + 8);
-    for (position, token) in tokens.iter().enumerate() {
-        written.push(token.clone());
-        let around = position.checked_sub(1).and_then(|first| tokens.get(first..first + 3));
-        if around.is_some_and(is_trim) {
-            let space = Token::SingleQuotedString(" ".to_owned());
-            written.push(TokenWithSpan::new(space, token.span));
-        }
     }
     written
 }
