@@ -130,7 +130,7 @@ public class Metadata {
     }
 
     private void ofTheServer(boolean isCatalog) {
-        String[] databases = {"information_schema", "latsdb", DATABASE, "mysql", "ndbinfo", "performance_schema", "sys"};
+        String[] databases = {"information_schema", DATABASE, "mysql", "ndbinfo", "performance_schema", "sys"};
         check("getCatalogs", DatabaseMetaData::getCatalogs, "TABLE_CAT", isCatalog ? databases : new String[0]);
         check("getSchemas", DatabaseMetaData::getSchemas, "TABLE_SCHEM", isCatalog ? new String[0] : databases);
         check("getSchemas of a name", m -> m.getSchemas(null, "meta%"), "TABLE_SCHEM",
