@@ -73,7 +73,7 @@ pub struct Counted {
     pub statements: u64,
     /// Transactions that were rolled back and drawn anew.
     pub retried: u64,
-    /// Of transactions, in microseconds.
+    /// How long transactions took, in microseconds.
     pub latencies: Histogram<u64>,
 }
 

@@ -27,7 +27,7 @@ const GROUPS_OF_PAD: usize = 5;
 pub struct Tables {
     pub database: String,
     pub count: u32,
-    /// Of each.
+    /// Rows of each table.
     pub rows: u64,
 }
 
@@ -156,7 +156,7 @@ impl Mix {
 #[derive(Debug)]
 pub struct Inputs {
     prng: Prng,
-    /// Of a table.
+    /// Rows of each table.
     rows: u64,
     /// The table and the id that the last DELETE named.
     deleted: (u32, u64),

@@ -148,9 +148,9 @@ pub struct Options {
     pub workloads: Vec<Workload>,
     pub clients: Vec<u32>,
     pub rounds: u32,
-    /// Of each measurement.
+    /// How long each measurement lasts.
     pub time: Duration,
-    /// Of each of four tables.
+    /// Rows of each of the four tables.
     pub rows: u64,
     /// Gets clusters and results.
     pub folder: PathBuf,

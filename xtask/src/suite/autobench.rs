@@ -43,9 +43,10 @@ pub(super) fn step(workspace: &Workspace) -> Result<Passed, Failure> {
     let live = folder.join("sysbench_results/oltp_rw_1_0.res");
     fs::remove_file(&live).map_err(Failure::while_doing(live.display()))?;
     let mut working = Server::start(&mut bench(&["--keep-tables"]), "latsdb bench run", &log)?;
+    let deadline = Instant::now() + CLIENT_LIMIT;
     while fs::read_to_string(&live).unwrap_or_default().is_empty() {
-        if working.has_ended() {
-            return Err(working.failure("it ended"));
+        if working.has_ended() || Instant::now() >= deadline {
+            return Err(working.failure("no second was measured"));
         }
         thread::sleep(Duration::from_millis(50));
     }
