@@ -169,12 +169,21 @@ impl Loader {
     /// Takes its entries of a part of the log.
     pub fn load_log(&mut self, slice: &LogSlice) -> Result<(), RegionFull> {
         let (shares, ldm) = (self.shares, self.ldm);
-        let mut own = slice.entries().filter(|(_, entry)| shares.ldm_of(entry.slot) == ldm);
-        own.try_for_each(|(position, entry)| self.take(position, &entry))
+        self.take(slice.entries().filter(|(_, entry)| shares.ldm_of(entry.slot) == ldm).collect())
+    }
+
+    /// Takes entries, with the positions of their blocks: each fragment's in the order of their keys, and those of one
+    /// key in the order that they have. A transaction's rows are logged the last one first; keys that descend would
+    /// leave the leaves of the primary ordered index half empty.
+    pub fn take(&mut self, mut entries: Vec<(Position, Entry<'_>)>) -> Result<(), RegionFull> {
+        entries.sort_by(|(_, left), (_, right)| {
+            (left.table, left.slot, left.key).cmp(&(right.table, right.slot, right.key))
+        });
+        entries.iter().try_for_each(|(position, entry)| self.take_entry(*position, entry))
     }
 
     /// Takes an entry of the block at a position.
-    pub fn take(&mut self, position: Position, entry: &Entry<'_>) -> Result<(), RegionFull> {
+    fn take_entry(&mut self, position: Position, entry: &Entry<'_>) -> Result<(), RegionFull> {
         if !self.counts(entry.table) {
             return Ok(());
         }

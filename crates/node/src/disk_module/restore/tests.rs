@@ -19,7 +19,7 @@ fn loader() -> Loader {
 
 fn give(loader: &mut Loader, table: TableId, slot: SlotId, epoch: u64, key: &[u8], row: Option<&[u8]>) {
     let entry = Entry { slot, table, epoch: Epoch(epoch), key, row };
-    loader.take(Position(1), &entry).expect("memory");
+    loader.take(vec![(Position(1), entry)]).expect("memory");
 }
 
 /// A cluster's first rows, and a table with an index on its second column. `give` gets tables, epochs, keys and rows.
