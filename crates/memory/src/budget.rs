@@ -3,11 +3,14 @@
 //! A charge first uses the region's own reserve, then shared memory as far as its priority reaches. The priority is
 //! looked up from the region's share of shared memory after the charge (`Region::shares`).
 //!
+//! DataMemory may borrow a little of shared memory for a restart ([`DATA_MEMORY_BORROWED_PERCENT`]): the rows of a full
+//! node must have room when they come back, even where they then lie less densely than before.
+//!
 //! Some of DataMemory in use is on its way back: unlinked, waiting until no reader can see it, or part of a table that
 //! is being dropped. Owners announce it ([`MemoryManager::announce`]), so that a request which finds DataMemory full
 //! knows whether waiting helps.
 //!
-//! Invariants, after every call: `used[r] <= maximum[r]`. `shared_used` is the sum over all regions of what they use
+//! Invariants, after every call: `used[r] <= maximum[r]`, but for what DataMemory borrows. `shared_used` is the sum over all regions of what they use
 //! above their own reserve. `shared_used <= shared`. Thus the sum of all uses never exceeds the total.
 //!
 //! Deliberately not here: queues of those who wait for a fixed region; they belong to the owners of redo and undo
@@ -17,7 +20,8 @@ use crate::exclusive::Exclusive;
 use crate::heap::Heap;
 use crate::pages::{PAGE_BYTES, PagePool, Prepare};
 use crate::region::{
-    CLIENT_LARGE_PERCENT, DATA_MEMORY_NORMAL_PERCENT, HIGH_ONLY_PERCENT, HIGHEST_ONLY_PERCENT,
+    CLIENT_LARGE_PERCENT, DATA_MEMORY_BORROWED_PERCENT, DATA_MEMORY_NORMAL_PERCENT, HIGH_ONLY_PERCENT,
+    HIGHEST_ONLY_PERCENT,
 };
 use crate::{MemoryConfig, Priority, Region, quiescence};
 use std::sync::Arc;
@@ -51,7 +55,9 @@ pub enum Urgency {
     Normal,
     /// A client that holds little: may use the last quarter of ClientMemory.
     Little,
-    /// Restart, replication from a primary, reorganisation, giving memory back: may use the last 5 %.
+    /// Rows that a primary replicates: may use the last 5 % of DataMemory.
+    Replica,
+    /// Restart, reorganisation, giving memory back: may use the last 5 % of DataMemory, and borrow of shared memory.
     Restart,
 }
 
@@ -117,6 +123,10 @@ impl SharedLimits {
     /// The priority of a request that brings a region to `share` bytes of shared memory; `None` if it may not have so
     /// much.
     fn priority(&self, region: Region, share: u64) -> Option<Priority> {
+        if region == Region::DataMemory {
+            // What a restart borrows; the maximum bounds it.
+            return Some(Priority::Low);
+        }
         let shares = region.shares();
         let (last, _) = shares.last()?;
         // A whole share includes the emergency part.
@@ -193,6 +203,9 @@ impl MemoryManager {
         let config = *self.config.region(region);
         let maximum = match (region, urgency) {
             (Region::DataMemory, Urgency::Normal | Urgency::Little) => normal_part(config.maximum),
+            (Region::DataMemory, Urgency::Restart) => {
+                config.maximum + config.maximum / 100 * DATA_MEMORY_BORROWED_PERCENT
+            }
             (Region::ClientMemory, Urgency::Normal) => config.maximum / 100 * CLIENT_LARGE_PERCENT,
             _ => config.maximum,
         };

@@ -72,6 +72,8 @@ pub const HIGH_ONLY_PERCENT: u64 = 10;
 pub const EMERGENCY_RESERVE_PERCENT: u64 = 50;
 /// DataMemory fills so far in normal work; the rest is for restart, reorganisation and adding nodes.
 pub const DATA_MEMORY_NORMAL_PERCENT: u64 = 95;
+/// A restart may take so much beyond DataMemory out of shared memory, at low priority.
+pub const DATA_MEMORY_BORROWED_PERCENT: u64 = 8;
 /// Above its reserve TransactionMemory has high priority for so much of shared memory.
 pub const TRANSACTION_HIGH_PERCENT: u64 = 50;
 /// Above its reserve ReplicationMemory has high priority for so much of shared memory.

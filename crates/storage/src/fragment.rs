@@ -277,7 +277,7 @@ impl Fragment {
 
     /// Takes a row that is copied to this member while it joins. Its entries in the indexes `later` come by
     /// [`Fragment::add_copied_entry`], in the order of their keys, so that those indexes are filled densely. May use
-    /// the last 5 % of DataMemory.
+    /// as much of DataMemory as a restart.
     pub fn stage_copied(
         &mut self,
         key: &[u8],
@@ -302,21 +302,26 @@ impl Fragment {
         added
     }
 
-    /// Deletes and the catalogue's rows may use the last 5 % of DataMemory, so that rows and tables can be removed when
-    /// memory is full.
+    /// Deletes and the catalogue's rows may use as much of DataMemory as a restart, so that rows and tables can be
+    /// removed when memory is full.
     fn urgency_of(&self, row: Option<&[u8]>) -> Urgency {
         let is_system = self.owner().definition.table().kind == TableKind::System;
         if row.is_none() || is_system { Urgency::Restart } else { Urgency::Normal }
     }
 
-    /// Takes a row of a prepare at a backup: stages and prepares it at once. May use the last 5 % of DataMemory.
+    /// Takes a row of a prepare at a backup: stages and prepares it at once. May use the last 5 % of DataMemory, and for
+    /// deletes and the catalogue's rows as much as a restart.
     pub fn apply_prepared(
         &mut self,
         key: &[u8],
         transaction: TransactionId,
         row: Option<&[u8]>,
     ) -> Result<RowHandle, RegionFull> {
-        let handle = self.put(key, transaction, Below::Any, row, (Urgency::Restart, &[]))?;
+        let urgency = match self.urgency_of(row) {
+            Urgency::Normal => Urgency::Replica,
+            urgency => urgency,
+        };
+        let handle = self.put(key, transaction, Below::Any, row, (urgency, &[]))?;
         self.prepare(handle, transaction);
         Ok(handle)
     }

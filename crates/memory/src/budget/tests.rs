@@ -63,6 +63,35 @@ fn every_region_reaches_as_far_as_the_design_says() {
 }
 
 #[test]
+fn a_restart_may_borrow_of_shared_memory() {
+    let reach = |urgency| {
+        let memory = MemoryManager::new(config());
+        let mut taken = 0;
+        while memory.try_charge_with(Region::DataMemory, MIB, urgency).is_ok() {
+            taken += 1;
+        }
+        (memory, taken)
+    };
+    assert_eq!(reach(Urgency::Normal).1, 285);
+    assert_eq!(reach(Urgency::Replica).1, 300);
+    let (memory, taken) = reach(Urgency::Restart);
+    assert_eq!(taken, 324, "8 % more than DataMemory");
+    // The others have less of what is shared, and statements no more DataMemory.
+    let mut query = 0;
+    while memory.try_charge_with(Region::QueryMemory, MIB, Urgency::Normal).is_ok() {
+        query += 1;
+    }
+    assert_eq!(query, 540 - 24);
+    memory.release(Region::DataMemory, 35 * MIB);
+    let refused = Err(RegionFull { region: Region::DataMemory });
+    assert_eq!(memory.try_charge_with(Region::DataMemory, MIB, Urgency::Normal), refused);
+    assert!(memory.try_charge_with(Region::DataMemory, MIB, Urgency::Replica).is_ok());
+    memory.release(Region::DataMemory, 290 * MIB);
+    memory.release(Region::QueryMemory, query * MIB);
+    assert_eq!(memory.used_in_all(), 0);
+}
+
+#[test]
 fn shares_rise_and_priorities_fall() {
     for region in Region::ALL {
         let shares = region.shares();

@@ -26,8 +26,8 @@ use types::{Epoch, IndexId};
 
 impl Fragment {
     /// Puts a committed row in the place of one of at most the same epoch, or deletes that; does nothing if there is
-    /// one of a higher epoch. Secondary indexes get no entries: the fragment was made without any. May use the last 5 %
-    /// of DataMemory.
+    /// one of a higher epoch. Secondary indexes get no entries: the fragment was made without any. May use as
+    /// much of DataMemory as a restart.
     pub fn load(&mut self, key: &[u8], epoch: Epoch, row: Option<&[u8]>) -> Result<(), RegionFull> {
         let is_unread = self.is_unread();
         let (core, owner) = self.parts();
@@ -85,7 +85,7 @@ impl Fragment {
     }
 
     /// As [`Fragment::backfill`], but it adds the entries in the order of their keys, so that neighbours come one after
-    /// the other. May use the last 5 % of DataMemory.
+    /// the other. May use as much of DataMemory as a restart.
     pub fn load_index(
         &mut self,
         index: IndexId,

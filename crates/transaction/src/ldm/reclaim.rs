@@ -5,7 +5,7 @@
 //! fragments do so by themselves only while they are written. So each fragment that was changed is *visited*
 //! afterwards: after [`FIRST_VISIT`], then after twice as long, and so on, [`VISITS`] times in all, each visit in
 //! slices. A write for which DataMemory is full is refused only if no memory is announced to come back, or none did in
-//! [`WAIT_MAX`]. Deletes need not wait: they may use the last 5 %.
+//! [`WAIT_MAX`]. Deletes need not wait: they may use as much as a restart.
 //!
 //! Invariants: unlinked memory waits no longer for a visit than for its readers, however idle its slot is. A request
 //! waits for memory or for a lock, never for both. When visits come depends on changes alone, not on when readers let

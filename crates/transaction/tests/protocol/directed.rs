@@ -301,7 +301,7 @@ fn a_publication_that_ends_in_a_later_view_names_no_place() {
     all.install_at(&[1, 2, 3]);
     all.run_but(is_slice);
     // Another one has the same place in the new stream; node 2 has applied it, node 3 has no room.
-    all.fill_memory(3, Urgency::Restart);
+    all.fill_memory(3, Urgency::Replica);
     let other = all.ids[SLICES];
     let large = all.put(other, 1 << 20);
     let request = all.alone(2, large);
@@ -471,7 +471,7 @@ fn take_over_beside_a_full_joiner(mut all: Nodes, row: i64) {
     all.let_join(3);
     all.begin_again(3);
     all.install_at(&[2, 3]);
-    all.fill_memory_but(3, Urgency::Restart, SOME_PAGES);
+    all.fill_memory_but(3, Urgency::Replica, SOME_PAGES);
     all.settle();
     all.run();
     all.leave_out(3, 2);
@@ -524,7 +524,7 @@ fn a_joiner_without_memory_stops_no_commit() {
     all.install_at(&[1, 2, 3]);
     all.settle();
     all.run();
-    all.fill_memory_but(3, Urgency::Restart, SOME_PAGES);
+    all.fill_memory_but(3, Urgency::Replica, SOME_PAGES);
     let request = all.alone(1, all.put(row, LARGE_ROW));
     assert_eq!(all.ask(1, request), [], "it waits for a view without node 3");
     assert_eq!(all.ended.get(&3), Some(&EXIT_CANNOT_JOIN));

@@ -552,7 +552,7 @@ fn a_line_is_claimed_when_it_is_open() {
 fn an_owed_abort_is_told_by_the_primary_when_all_have_recorded_it() {
     let mut all = Nodes::new(3);
     let [row] = all.row_ids();
-    all.fill_memory(3, Urgency::Restart);
+    all.fill_memory(3, Urgency::Replica);
     let staged = WriteRequest { operations: vec![all.put(row, 1 << 20)], ..all.write(1, &[]) };
     assert!(is_written(&all.ask(1, write(staged)), 1));
     let commit = all.commit(1, 1);

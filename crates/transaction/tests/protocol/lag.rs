@@ -57,7 +57,7 @@ fn a_primary_that_undoes_before_it_hands_over_is_not_late() {
 /// Node 3 has no room for what transaction 1 commits; nodes 1 and 2 have.
 fn refused_by_the_third() -> Nodes {
     let mut all = Nodes::new(3);
-    all.fill_memory(3, Urgency::Restart);
+    all.fill_memory(3, Urgency::Replica);
     let small = all.ids[..MANY].iter().map(|id| all.put(*id, 10));
     let operations: Vec<WriteOperation> = small.chain([all.put(all.ids[MANY], 1 << 20)]).collect();
     let staged = WriteRequest { operations, ..all.write(1, &[]) };

@@ -326,7 +326,7 @@ impl Script {
             "settle" => {
                 self.all.settle();
             }
-            "full" => self.all.fill_memory(node(), Urgency::Restart),
+            "full" => self.all.fill_memory(node(), Urgency::Replica),
             "expired" => self.all.lease_until(node(), Instant(0)),
             "granted" => self.all.lease_until(node(), Instant::FAR_FUTURE),
             "pass" => self.pass(Duration::from_millis(u64::from(node()))),

@@ -13,8 +13,8 @@
 //! - The hash index has as many buckets as the number of rows asks for, or more where rows were deleted.
 //! - Memory that is freed on the way is used again by the next rows, so pages have no holes. At most the last page of
 //!   each size of pieces and thread has room left. Those are what is not proved; so are writes that come meanwhile,
-//!   which split full leaves. Both are paid out of the last 5 % of DataMemory, which are for restarts: statements at
-//!   the primary could not use them.
+//!   which split full leaves. Both are paid out of what only a restart may use (`memory::budget`): statements at the
+//!   primary could not use it.
 //!
 //! **Ranges.** A member that came back with rows gets the rows above its base, with all entries. The piece says of
 //! which range they are, and what the range has else (`difference`). The ranges of a slot have no gaps: each begins
