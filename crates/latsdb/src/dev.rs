@@ -29,9 +29,11 @@ use crate::terminal::{self, Failure};
 use node::config::NodeConfig;
 use plan::Plan;
 use protocol::NodeRole;
+use rustix::process::Signal;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -262,6 +264,11 @@ impl Cluster {
                 // A cluster that starts from its disks may want a node to begin once more.
                 Happening::Ended(index, status) if Ending::of(status) == Ending::Again => {
                     self.plan_restart(index, status);
+                }
+                // Whoever killed it, nothing is wrong with the cluster.
+                Happening::Ended(index, status) if status.signal() == Some(Signal::KILL.as_raw()) => {
+                    self.plan_restart(index, status);
+                    self.tell_end(index, status, "; it is started again");
                 }
                 Happening::Ended(index, status) => {
                     self.tell_end(index, status, "");
@@ -524,7 +531,9 @@ impl Cluster {
         }
         let management = self.plan.config.nodes_of(NodeRole::Management).next();
         let management = management.map_or_else(String::new, |node| {
-            format!("latsdb mgm -c {}:{} -e show", node.host, node.management_port.unwrap_or_default())
+            // An IPv6 address has colons of its own.
+            let host = if node.host.contains(':') { format!("[{}]", node.host) } else { node.host.clone() };
+            format!("latsdb mgm -c {host}:{} -e show", node.management_port.unwrap_or_default())
         });
         let mut others = Vec::new();
         if ports.len() > 1 {

@@ -17,7 +17,7 @@ mod status;
 
 use crate::command_line::ClientOptions;
 use crate::terminal::{self, Failure};
-use node::management::{NOT_AUTHORIZED, PROGRESS_PREFIX};
+use node::management::{LINE_SIZE_MAX, NOT_AUTHORIZED, PROGRESS_PREFIX};
 use protocol::transport::is_mysql_greeting;
 use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, ErrorKind, IsTerminal, Read, Write};
@@ -110,6 +110,10 @@ impl ManagementClient {
     }
 
     fn exchange_within(&mut self, request: &str, timeout: Duration) -> io::Result<Vec<String>> {
+        if request.len() > LINE_SIZE_MAX {
+            let why = format!("a command has at most {LINE_SIZE_MAX} bytes, this one has {}", request.len());
+            return Err(io::Error::new(ErrorKind::InvalidInput, why));
+        }
         let mut line = request.to_owned();
         line.push('\n');
         let stream = self.connection.get_mut();
@@ -280,6 +284,12 @@ pub(crate) fn run(options: &ClientOptions) -> Result<ExitCode, Failure> {
 /// `latsdb check`.
 pub(crate) fn check(access: &Access) -> Result<ExitCode, Failure> {
     let mut client = access.connect()?;
+    // A check may take an hour. Whether a management node answers at all is known sooner.
+    let status = client.request("get status");
+    let lines = status.map_err(|error| Failure::new(format!("management node: {error}")))?;
+    if status::Status::parse(&lines).is_none() && refusal(&lines).is_none() {
+        return Err(Failure::new(format!("{} does not answer as a management node does", client.place)));
+    }
     Ok(if ask(&mut client, "check")? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
