@@ -86,6 +86,8 @@ pub struct Sorter {
     limit: usize,
     buffer: RowBuffer,
     entries: Vec<Entry>,
+    /// The prefix of the last row within the limit, once so many rows are known: rows above it are of no use.
+    bound: Option<u64>,
     /// While it goes on, the entries are there.
     sorting: Option<Sorting>,
     charged: usize,
@@ -101,6 +103,7 @@ impl Sorter {
             limit,
             buffer: RowBuffer::default(),
             entries: Vec::new(),
+            bound: None,
             sorting: None,
             charged: 0,
             text_work: TextWork::default(),
@@ -118,7 +121,7 @@ impl Sorter {
         let is_due = self.sorting.is_some() || self.entries.len() >= self.limit.saturating_mul(2).max(1024);
         let is_cut = !is_due || self.cut(cx.env.budget);
         if is_due && is_cut {
-            self.compact();
+            self.keep_the_first();
         }
         self.charge(cx)?;
         Ok(is_cut)
@@ -252,13 +255,15 @@ impl Sorter {
         false
     }
 
-    /// Gives up the rows that no entry points to.
-    fn compact(&mut self) {
+    /// Gives up the rows that no entry points to, and those to come that are behind them.
+    fn keep_the_first(&mut self) {
         let mut kept = RowBuffer::default();
         for entry in &mut self.entries {
             entry.at = kept.push(self.buffer.values(entry.at));
         }
         self.buffer = kept;
+        let last = self.limit.checked_sub(1).and_then(|last| self.entries.get(last));
+        self.bound = last.and_then(|last| last.prefix);
     }
 
     /// All rows have come: they are given in order, or none are if that takes another slice.
@@ -280,6 +285,11 @@ impl RowSink for Sorter {
             let prefix = order_prefix(values.get(column.position)?, &column.sql_type)?;
             Some(if column.descending { !prefix } else { prefix })
         });
+        if let (Some(prefix), Some(bound)) = (prefix, self.bound)
+            && prefix > bound
+        {
+            return;
+        }
         let at = self.buffer.push(values.iter().copied());
         self.entries.push(Entry { prefix, at });
     }
@@ -403,10 +413,14 @@ mod tests {
             add(&mut sorter, &[Value::Int(number), Value::text("x")]);
             if number % 7 == 0 {
                 while !sorter.cut(&mut Budget::of(3)) {}
-                sorter.compact();
+                sorter.keep_the_first();
                 assert!(sorter.buffer.len() <= 3);
             }
         }
+        // What is behind them is not even kept.
+        let before = sorter.buffer.len();
+        add(&mut sorter, &[Value::Int(50), Value::text("x")]);
+        assert_eq!(sorter.buffer.len(), before);
         let first: Vec<Value> = finish(sorter).into_iter().map(|mut row| row.swap_remove(0)).collect();
         assert_eq!(first, vec![Value::Int(0), Value::Int(1), Value::Int(2)]);
     }
@@ -458,7 +472,7 @@ mod tests {
                         add(&mut sorter, row);
                         if limit.is_some() && sorter.entries.len() > 60 {
                             while !sorter.cut(&mut Budget::of(3)) {}
-                            sorter.compact();
+                            sorter.keep_the_first();
                         }
                     }
                     assert_eq!(finish(sorter), expected, "{collation:?} {descending} {equals:?} {limit:?}");

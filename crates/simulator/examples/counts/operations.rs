@@ -153,6 +153,8 @@ impl Bench {
             ("scan_sum", "SELECT SUM(k), MIN(k), MAX(k) FROM t", 1),
             ("scan_filter", "SELECT id FROM t WHERE k < 1000 AND c LIKE '0000000100%'", 1),
             ("scan_groups", "SELECT k % 10, COUNT(*), SUM(k) FROM t GROUP BY k % 10", 10),
+            ("scan_values", "SELECT k, COUNT(*) AS n FROM t GROUP BY k ORDER BY n DESC, k LIMIT 5", 5),
+            ("scan_distinct", "SELECT COUNT(DISTINCT k) FROM t", 1),
         ];
         for (name, text, rows) in scans {
             let statement = self.prepare(text);
