@@ -6,6 +6,9 @@
 //! bytes, not pages. Pieces above [`SMALL_BYTES_MAX`] are allocations of their own, charged by the byte; a piece of
 //! exactly a page is a page.
 //!
+//! Where no page can be had, a piece gets a slot of a larger class: rows of one size were deleted, and rows of another
+//! size come.
+//!
 //! Classes: steps of 8 bytes up to 256, of 16 up to 512, then whatever fits k times into a page.
 //!
 //! Invariants: a page with no slot in use goes back to the pool. One such page per heap is kept, against thrashing. A
@@ -106,7 +109,7 @@ fn large_layout(bytes: usize) -> Option<Layout> {
     Layout::from_size_align(bytes, LARGE_ALIGN).ok()
 }
 
-/// Bytes that a piece of `bytes` really takes.
+/// Bytes that a piece of `bytes` really takes, but where memory is full: there it may have a larger slot.
 #[must_use]
 #[inline]
 pub fn footprint(bytes: usize) -> usize {
@@ -143,6 +146,12 @@ impl Classes {
         }
         // SAFETY: the slot lies within the page.
         Some(unsafe { page.cast::<u8>().add(offset as usize) })
+    }
+
+    /// A free slot of a larger class, the smallest one.
+    #[cold]
+    fn take_larger(&mut self, class: usize) -> Option<NonNull<u8>> {
+        (class + 1..CLASS_COUNT).find_map(|larger| self.take(larger))
     }
 
     fn unlink(&mut self, class: usize, page: NonNull<PageHeader>) {
@@ -252,11 +261,13 @@ impl Heap {
             }
             let page = match classes.spare.take() {
                 Some(page) => page,
-                None => {
-                    let page = memory.pages().allocate(memory, self.region, urgency)?;
-                    classes.pages += 1;
-                    page
-                }
+                None => match memory.pages().allocate(memory, self.region, urgency) {
+                    Ok(page) => {
+                        classes.pages += 1;
+                        page
+                    }
+                    Err(full) => return classes.take_larger(class).ok_or(full),
+                },
             };
             classes.open_page(class, page);
             classes.take(class).ok_or(RegionFull { region: self.region })

@@ -86,3 +86,30 @@ fn the_last_part_is_for_restart_and_refusals_leave_no_trace() {
     heap.trim(&memory);
     assert_eq!(memory.used(Region::DataMemory), 0);
 }
+
+#[test]
+fn slots_of_large_pieces_serve_small_ones_where_memory_is_full() {
+    let memory = memory(4);
+    let heap = memory.heap(1);
+    let mut pieces = Vec::new();
+    while let Ok(piece) = heap.allocate(&memory, 4_000, Urgency::Normal) {
+        pieces.push((piece, 4_000));
+    }
+    assert!(heap.allocate(&memory, 200, Urgency::Normal).is_err());
+    // One of each page: no page becomes free.
+    let step = PAGE_BYTES / 4_000;
+    let freed: Vec<_> = (0..pieces.len() / step).rev().map(|page| pieces.remove(page * step)).collect();
+    let count = freed.len();
+    // SAFETY: all came from this heap with these sizes and are not used again.
+    unsafe { heap.free_all(&memory, freed.into_iter()) };
+    let used = memory.used(Region::DataMemory);
+    let small: Vec<_> =
+        (0..count).map(|_| heap.allocate(&memory, 200, Urgency::Normal).expect("a free slot")).collect();
+    assert_eq!(memory.used(Region::DataMemory), used);
+    assert!(heap.allocate(&memory, 200, Urgency::Normal).is_err());
+    pieces.extend(small.into_iter().map(|piece| (piece, 200)));
+    // SAFETY: all came from this heap with these sizes and are not used again.
+    unsafe { heap.free_all(&memory, pieces.into_iter()) };
+    heap.trim(&memory);
+    assert_eq!(memory.used(Region::DataMemory), 0);
+}
