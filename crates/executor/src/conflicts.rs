@@ -33,7 +33,7 @@ use planner::plan::InsertConflict;
 use protocol::SqlError;
 use protocol::program::{LockMode, Refusal, UpdateProgram};
 use query::{Evaluated, TableAccessInfo, evaluate_insert_conflict};
-use types::ValueRef;
+use types::{ColumnIndex, ValueRef};
 
 /// The fate of the row.
 #[derive(Debug)]
@@ -44,11 +44,11 @@ pub enum RowOutcome {
     /// REPLACE: how many rows were deleted for it.
     Replaced(u64),
     Updated {
-        /// The AUTO_INCREMENT value of the row that was updated.
+        /// The value of the row that was updated: see [`ConflictRun::start`].
         id: Option<u64>,
     },
     Unchanged {
-        /// The AUTO_INCREMENT value of the row that stays.
+        /// The value of the row that stays.
         id: Option<u64>,
     },
 }
@@ -99,20 +99,22 @@ pub struct ConflictRun {
     drawn_key: Option<u64>,
     /// The stored row that becomes `row`; None: `row` is new.
     old: Option<Box<[u8]>>,
+    /// The column whose value the outcome tells.
+    id_column: Option<ColumnIndex>,
     stage: Stage,
 }
 
 impl ConflictRun {
-    /// Locks a new row's keys.
+    /// Locks a new row's keys. If another row is changed instead, the outcome tells its value of `id_column`.
     pub fn start(
         number: usize,
         row: Box<[u8]>,
-        drawn_key: Option<u64>,
+        (drawn_key, id_column): (Option<u64>, Option<ColumnIndex>),
         (info, indexes): (&TableAccessInfo, &HiddenIndexes),
         cx: &mut Cx<'_>,
     ) -> Result<Self, Failure> {
         let stage = Self::probe(&row, info, indexes, cx)?;
-        Ok(Self { number, row, drawn_key, old: None, stage })
+        Ok(Self { number, row, drawn_key, old: None, id_column, stage })
     }
 
     /// Locks the keys that a locked row is to have.
@@ -124,7 +126,8 @@ impl ConflictRun {
         cx: &mut Cx<'_>,
     ) -> Result<Self, Failure> {
         let stage = Self::probe(&change.new, info, indexes, cx)?;
-        Ok(Self { number, row: change.new, drawn_key: None, old: Some(change.old), stage })
+        let id_column = info.definition.auto_increment;
+        Ok(Self { number, row: change.new, drawn_key: None, old: Some(change.old), id_column, stage })
     }
 
     fn probe(
@@ -170,7 +173,9 @@ impl ConflictRun {
                     rows.extend(others);
                     match self.decide((&conflicts, &rows), set, (conflict, update), (info, indexes), cx)? {
                         Decision::Probe(change) => {
-                            *self = Self::start_change(self.number, change, info, indexes, cx)?;
+                            let id_column = self.id_column;
+                            let change = Self::start_change(self.number, change, info, indexes, cx)?;
+                            *self = Self { id_column, ..change };
                         }
                         Decision::Write(outcome) => {
                             set.send(false, cx)?;
@@ -294,12 +299,12 @@ impl ConflictRun {
                         Decision::Probe(Change { old: old.into(), new: new.into() })
                     }
                     Evaluated::Changed(new) => {
-                        let id = id_of(info, &new);
+                        let id = self.id_of(info, &new);
                         add_change(set, info, indexes, (&old, new.into()), self.number);
                         Decision::Write(RowOutcome::Updated { id })
                     }
                     Evaluated::Unchanged | Evaluated::NotMatched => {
-                        Decision::Write(RowOutcome::Unchanged { id: id_of(info, &old) })
+                        Decision::Write(RowOutcome::Unchanged { id: self.id_of(info, &old) })
                     }
                 })
             }
@@ -324,15 +329,15 @@ impl ConflictRun {
             return RowOutcome::Ignored(duplicate_error(info, indexes, other.entry, &self.row, zone));
         }
         add_change(set, info, indexes, (old, self.row.clone()), self.number);
-        RowOutcome::Updated { id: id_of(info, &self.row) }
+        RowOutcome::Updated { id: self.id_of(info, &self.row) }
     }
-}
 
-/// A row's AUTO_INCREMENT value.
-fn id_of(info: &TableAccessInfo, row: &[u8]) -> Option<u64> {
-    match info.layout.column(row, info.definition.auto_increment?) {
-        ValueRef::Int(id) => u64::try_from(id).ok(),
-        ValueRef::UInt(id) => Some(id),
-        _ => None,
+    /// The value that the outcome tells of a row.
+    fn id_of(&self, info: &TableAccessInfo, row: &[u8]) -> Option<u64> {
+        match info.layout.column(row, self.id_column?) {
+            ValueRef::Int(id) => u64::try_from(id).ok(),
+            ValueRef::UInt(id) => Some(id),
+            _ => None,
+        }
     }
 }

@@ -107,6 +107,8 @@ pub struct InsertRun {
     first_generated: Option<u64>,
     /// The last value that was given, or that an updated row has.
     last_explicit: Option<u64>,
+    /// What ON DUPLICATE KEY UPDATE gave LAST_INSERT_ID(expression) last.
+    assigned_id: Option<u64>,
     /// The fault of the row behind the chunk: it is told when the rows before it are not refused.
     broken_row: Option<Failure>,
 }
@@ -166,8 +168,9 @@ impl InsertRun {
             }
             InsertConflict::Fail | InsertConflict::Ignore | InsertConflict::Replace => (None, false),
         };
-        let is_resolved_here =
-            changes_key || (!indexes.is_empty() && !matches!(plan.conflict, InsertConflict::Fail));
+        let is_resolved_here = changes_key
+            || plan.id_column.is_some()
+            || (!indexes.is_empty() && !matches!(plan.conflict, InsertConflict::Fail));
         let gathered = plan.source.as_ref().map(|source| Gathered {
             types: source.projection.iter().map(|item| item.sql_type.clone()).collect(),
             rows: RowBuffer::default(),
@@ -206,6 +209,7 @@ impl InsertRun {
             generated: None,
             first_generated: None,
             last_explicit: None,
+            assigned_id: None,
             broken_row: None,
         })
     }
@@ -246,7 +250,7 @@ impl InsertRun {
                     let parts = (&*self.info, &self.indexes);
                     match run.poll(&mut self.set, &plan.conflict, self.row_update.as_deref(), parts, cx)? {
                         None => return Ok(Progress::Wait),
-                        Some(outcome) => self.on_resolved(outcome, cx),
+                        Some(outcome) => self.on_resolved(plan, outcome, cx),
                     }
                 }
             }
@@ -519,12 +523,19 @@ impl InsertRun {
         self.generated = row.generated;
         self.row_update = row.update;
         let drawn_key = self.drawn_key(row.generated);
-        let run = ConflictRun::start(number, row.bytes, drawn_key, (&self.info, &self.indexes), cx)?;
+        let id_column = plan.id_column.or(self.info.definition.auto_increment);
+        let keys = (drawn_key, id_column);
+        let run = ConflictRun::start(number, row.bytes, keys, (&self.info, &self.indexes), cx)?;
         self.stage = Stage::Resolve(Box::new(run));
         Ok(())
     }
 
-    fn on_resolved(&mut self, outcome: RowOutcome, cx: &mut Cx<'_>) {
+    fn on_resolved(&mut self, plan: &InsertPlan, outcome: RowOutcome, cx: &mut Cx<'_>) {
+        if let RowOutcome::Updated { id } | RowOutcome::Unchanged { id } = &outcome
+            && plan.id_column.is_some()
+        {
+            self.assigned_id = Some(id.unwrap_or(0));
+        }
         match outcome {
             RowOutcome::Inserted => {
                 self.affected += 1;
@@ -554,8 +565,8 @@ impl InsertRun {
     }
 
     fn completion(&mut self, plan: &InsertPlan, cx: &mut Cx<'_>) -> Completion {
-        if let Some(first) = self.first_generated {
-            cx.client.last_insert_id = first;
+        if let Some(id) = self.first_generated.or(self.assigned_id) {
+            cx.client.last_insert_id = id;
         }
         let (records, warnings) = (self.row_count(plan), cx.client.diagnostics.count());
         let duplicates = self.duplicates;
@@ -568,7 +579,8 @@ impl InsertRun {
         let last_explicit = self.last_explicit.filter(|_| self.affected > 0);
         Completion {
             affected_rows: self.affected,
-            last_insert_id: self.first_generated.or(last_explicit).unwrap_or(0),
+            last_insert_id: self.first_generated.or(self.assigned_id).or(last_explicit).unwrap_or(0),
+            has_drawn_id: self.first_generated.is_some(),
             info,
             ..Completion::default()
         }

@@ -35,6 +35,8 @@ pub struct Completion {
     pub is_result_set: bool,
     pub affected_rows: u64,
     pub last_insert_id: u64,
+    /// That was drawn for a row: what LAST_INSERT_ID(expression) gave goes behind it.
+    pub has_drawn_id: bool,
     pub info: String,
     /// Rows sent, for ROW_COUNT and FOUND_ROWS.
     pub row_count: u64,

@@ -42,6 +42,7 @@ mod with;
 
 pub use grant::role_names;
 pub(crate) use session::result_table;
+pub use variables::LAST_INSERT_ID;
 
 use super::statement::{FlushOption, Statement, TableName};
 use super::view_text::Names;

@@ -67,7 +67,7 @@ mod view_text;
 #[cfg(test)]
 mod tests;
 
-pub use bind::role_names;
+pub use bind::{LAST_INSERT_ID, role_names};
 pub use character_sets::named_collation;
 pub use character_sets::{character_set_deprecation, collation_deprecation};
 pub use encoding::{foreign_text, invalid, statement_text};

@@ -488,6 +488,7 @@ impl FillPlan {
             rows: Vec::new(),
             source: Some(Box::new(source)),
             conflict,
+            id_column: None,
             view_check: None,
         }
     }
@@ -839,6 +840,8 @@ pub struct InsertPlan {
     pub source: Option<Box<SelectPlan>>,
     /// IGNORE, REPLACE, ON DUPLICATE KEY UPDATE.
     pub conflict: InsertConflict,
+    /// ON DUPLICATE KEY UPDATE assigns it LAST_INSERT_ID(expression).
+    pub id_column: Option<ColumnIndex>,
     /// WITH CHECK OPTION of the view that it inserts through.
     pub view_check: Option<ViewCondition>,
 }

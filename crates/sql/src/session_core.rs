@@ -23,7 +23,7 @@ use crate::variables::{Scope, SessionVariables, UserVariables};
 use executor::diagnostics::Level;
 use executor::transaction_client::TransactionClient;
 use executor::{Client, Options};
-use expression::{Context, Settings};
+use expression::{AssignedVariables, Context, Settings};
 use mysql_protocol::result::{EndPacket, OkPacket};
 use mysql_protocol::{Capabilities, ErrorPacket, PacketWriter, StatusFlags};
 use planner::plan::SessionValue;
@@ -178,6 +178,11 @@ impl SessionCore {
             SessionValue::Outer | SessionValue::UserLock(_) => Some(Value::Null),
             SessionValue::FoundRows => Some(Value::Int(i64::try_from(self.found_rows).unwrap_or(i64::MAX))),
         }
+    }
+
+    /// The variables of these names, for a statement that assigns them.
+    pub(crate) fn assigned_variables(&self, names: &[String]) -> AssignedVariables {
+        self.user_variables.of(names, self.client.last_insert_id)
     }
 
     /// USE.

@@ -4,15 +4,25 @@ use super::expression::{Place, hex_for_column};
 use super::inserted_columns::with_named;
 use super::scope::{Scope, ScopeTable, same_name};
 use super::value_queries::rows_as_query;
+use super::variables::ID_TYPE;
 use super::view_change::{Changed, Verb};
 use super::{Binder, Bound, Clause, ColumnUse, InsertedQuery, VolatilePlace, has_computed_default};
 use crate::plan::{ColumnAssignment, InsertConflict, InsertPlan, Plan, SelectPlan};
 use crate::statement::{Assignment, ColumnName, InsertKind, InsertStatement, ValueOrDefault};
 use expression::Expression;
 use protocol::SqlError;
-use sqlparser::ast::{Expr, Query};
+use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Query};
 use std::sync::Arc;
-use types::{ColumnIndex, TableDefinition};
+use types::{ColumnIndex, SqlType, TableDefinition};
+
+/// The treatment of a row whose key exists.
+struct OnConflict {
+    conflict: InsertConflict,
+    /// The columns of the query that it names.
+    named: Vec<(Expr, Expression)>,
+    /// The column that is assigned `LAST_INSERT_ID(expression)`.
+    id_column: Option<ColumnIndex>,
+}
 
 impl Binder<'_> {
     pub(crate) fn insert(&mut self, insert: &InsertStatement) -> Result<Bound, SqlError> {
@@ -42,7 +52,8 @@ impl Binder<'_> {
         };
         let rows = if given.is_some() { &[][..] } else { insert.rows.as_slice() };
         let query = insert.source.as_ref().or(given.as_ref());
-        let (conflict, named) = self.conflict(insert, query.map(AsRef::as_ref), &scope)?;
+        let OnConflict { conflict, named, id_column } =
+            self.conflict(insert, query.map(AsRef::as_ref), &scope)?;
         let source = match query {
             Some(query) => {
                 columns.iter().try_for_each(|column| check_not_generated(*column, &table))?;
@@ -68,24 +79,24 @@ impl Binder<'_> {
             return Err(SqlError::new(1136, "Column count doesn't match value count at row 1"));
         }
         let view_check = changed.view.and_then(|view| view.check);
-        let plan = InsertPlan { table, columns, rows: bound_rows, source, conflict, view_check };
+        let plan = InsertPlan { table, columns, rows: bound_rows, source, conflict, id_column, view_check };
         Ok(Bound::without_rows(Plan::Insert(Box::new(plan))))
     }
 
-    /// The treatment of a row whose key exists, and the columns of the query that it names.
+    /// The treatment of a row whose key exists.
     fn conflict(
         &mut self,
         insert: &InsertStatement,
         query: Option<&Query>,
         scope: &Scope,
-    ) -> Result<(InsertConflict, Vec<(Expr, Expression)>), SqlError> {
+    ) -> Result<OnConflict, SqlError> {
         if insert.on_duplicate.is_empty() {
             let conflict = match insert.kind {
                 InsertKind::Insert => InsertConflict::Fail,
                 InsertKind::Ignore => InsertConflict::Ignore,
                 InsertKind::Replace => InsertConflict::Replace,
             };
-            return Ok((conflict, Vec::new()));
+            return Ok(OnConflict { conflict, named: Vec::new(), id_column: None });
         }
         let place = std::mem::replace(&mut self.volatile.place, VolatilePlace::Rows);
         let first_slot = u16::try_from(2 * scope.slot_count()).unwrap_or(u16::MAX);
@@ -94,11 +105,12 @@ impl Binder<'_> {
         let assignments = self.on_duplicate(insert, scope.clone());
         self.volatile.place = place;
         let named = self.inserted.take().map_or_else(Vec::new, |inserted| inserted.named);
+        let (assignments, id_column) = assignments?;
         let conflict = match insert.kind {
-            InsertKind::Ignore => InsertConflict::UpdateIgnoring(assignments?),
-            InsertKind::Insert | InsertKind::Replace => InsertConflict::Update(assignments?),
+            InsertKind::Ignore => InsertConflict::UpdateIgnoring(assignments),
+            InsertKind::Insert | InsertKind::Replace => InsertConflict::Update(assignments),
         };
-        Ok((conflict, named))
+        Ok(OnConflict { conflict, named, id_column })
     }
 
     /// The query of INSERT … SELECT, with columns behind its items that ON DUPLICATE KEY UPDATE names.
@@ -200,13 +212,16 @@ impl Binder<'_> {
         self.expression(expr, place).map(Some)
     }
 
-    /// Assignments see the old row, and the new one behind it.
+    /// Assignments see the old row, and the new one behind it. The column is the one that is assigned
+    /// `LAST_INSERT_ID(expression)`.
     fn on_duplicate(
         &mut self,
         insert: &InsertStatement,
         mut scope: Scope,
-    ) -> Result<Vec<ColumnAssignment>, SqlError> {
-        let Some(table) = scope.table().map(|table| table.definition.clone()) else { return Ok(Vec::new()) };
+    ) -> Result<(Vec<ColumnAssignment>, Option<ColumnIndex>), SqlError> {
+        let Some(table) = scope.table().map(|table| table.definition.clone()) else {
+            return Ok((Vec::new(), None));
+        };
         let first_slot = u16::try_from(table.columns.len()).unwrap_or(u16::MAX);
         if let Some(alias) = &insert.row_alias {
             if !alias.columns.is_empty() && alias.columns.len() != table.visible_columns().count() {
@@ -229,17 +244,39 @@ impl Binder<'_> {
             });
         }
         let mut assignments = Vec::with_capacity(insert.on_duplicate.len());
+        let mut id_column = None;
         for Assignment { column, value } in &insert.on_duplicate {
             let column = self.own_column(column, &table, &insert.table.name)?;
             self.uses.updated.insert(column);
             let mut place = Place::new(&scope, Clause::FieldList);
             place.new_row = Some(first_slot);
-            let value = self.stored_value(value, column, &table, &mut place)?;
+            let value = match last_insert_id_of(value) {
+                Some(id) if matches!(table.column_at(column).sql_type, SqlType::Integer { .. }) => {
+                    check_not_generated(column, &table)?;
+                    id_column = Some(column);
+                    let id = self.expression(id, &mut place)?;
+                    Some(self.typed(Expression::cast(id, ID_TYPE))?)
+                }
+                _ => self.stored_value(value, column, &table, &mut place)?,
+            };
             if !table.column_at(column).is_generated() {
                 assignments.push(ColumnAssignment { column, value });
             }
         }
-        Ok(assignments)
+        Ok((assignments, id_column))
+    }
+}
+
+/// The argument of a value that is `LAST_INSERT_ID(expression)`.
+fn last_insert_id_of(value: &ValueOrDefault) -> Option<&Expr> {
+    let ValueOrDefault::Value(value) = value else { return None };
+    let Expr::Function(call) = &**value else { return None };
+    let FunctionArguments::List(list) = &call.args else { return None };
+    let is_called =
+        matches!(call.name.0.as_slice(), [name] if name.to_string().eq_ignore_ascii_case("LAST_INSERT_ID"));
+    match list.args.as_slice() {
+        [FunctionArg::Unnamed(FunctionArgExpr::Expr(id))] if is_called => Some(id),
+        _ => None,
     }
 }
 

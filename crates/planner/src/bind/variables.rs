@@ -5,10 +5,13 @@
 //! variable may be read before it is assigned. So the statement is bound again as long as an assignment turns out not
 //! to fit the type that reads were bound with.
 //!
+//! `LAST_INSERT_ID(expression)` is an assignment, too: of a variable with a name that no user variable has. In such a
+//! statement `LAST_INSERT_ID()` reads it.
+//!
 //! Deliberately not here: variables that are only read, which are parameters.
 
 use super::{Binder, VolatilePlace};
-use crate::lexer::{Lexer, Symbol, TokenKind, user_variable_name};
+use crate::lexer::{Lexer, Symbol, Token, TokenKind, user_variable_name};
 use crate::modes::TextModes;
 use crate::normalize::text_parameter_type;
 use crate::plan::{ResultColumn, SetItem};
@@ -19,6 +22,10 @@ use types::{IntegerWidth, SqlType};
 
 /// How often a statement is bound at most to find the types of its variables.
 pub(super) const ROUNDS_MAX: usize = 4;
+/// The name of what `LAST_INSERT_ID(expression)` assigns. Those of user variables are in lower case.
+pub const LAST_INSERT_ID: &str = "LAST_INSERT_ID()";
+/// Its type.
+pub(super) const ID_TYPE: SqlType = SqlType::Integer { width: IntegerWidth::Big, unsigned: true };
 /// The most digits of a DECIMAL.
 const DECIMAL_DIGITS_MAX: u8 = 65;
 
@@ -53,13 +60,19 @@ impl Variables {
         let mut lexer = Lexer::new(text, modes);
         let mut assigned: Vec<AssignedVariable> = Vec::new();
         let (mut depth, mut is_first) = (0_usize, false);
-        let mut variable = None;
+        let (mut variable, mut call) = (None, Call::None);
         while let Ok(token) = lexer.next_token() {
             if token.kind == TokenKind::End {
                 break;
             }
-            if token.is(Symbol::Assign)
-                && let Some(name) = variable.take()
+            let name = match call {
+                Call::Named if token.is(Symbol::LeftParenthesis) => None,
+                Call::Opened if !token.is(Symbol::RightParenthesis) => Some(LAST_INSERT_ID.to_owned()),
+                _ if token.is(Symbol::Assign) => variable.take(),
+                _ => None,
+            };
+            call = call.followed_by(&token, text);
+            if let Some(name) = name
                 && !assigned.iter().any(|known| known.name == name)
             {
                 assigned.push(AssignedVariable { name, known: None, found: None });
@@ -96,6 +109,24 @@ impl Variables {
 
     fn number(&self, name: &str) -> Option<usize> {
         self.assigned.iter().position(|variable| variable.name == name)
+    }
+}
+
+/// How much of `LAST_INSERT_ID(` the tokens before were.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Call {
+    None,
+    Named,
+    Opened,
+}
+
+impl Call {
+    fn followed_by(self, token: &Token, text: &str) -> Self {
+        match self {
+            Self::Named if token.is(Symbol::LeftParenthesis) => Self::Opened,
+            _ if token.is_word(text, "LAST_INSERT_ID") => Self::Named,
+            _ => Self::None,
+        }
     }
 }
 
@@ -152,6 +183,30 @@ impl Binder<'_> {
         let assigned = Expression::assign_variable(number_of(number), value);
         self.variables.assigned[number].find(&assigned.sql_type);
         Ok(assigned)
+    }
+
+    /// `LAST_INSERT_ID(value)`.
+    pub(super) fn assign_last_insert_id(&mut self, value: Expression) -> Result<Expression, SqlError> {
+        let number = self.variables.number(LAST_INSERT_ID);
+        let (VolatilePlace::Session | VolatilePlace::Restless, Some(number)) = (self.volatile.place, number)
+        else {
+            return Err(SqlError::unsupported("LAST_INSERT_ID(expression) here"));
+        };
+        self.count_variable_use()?;
+        let value = self.typed(Expression::cast(value, ID_TYPE))?;
+        self.variables.assigned[number].find(&ID_TYPE);
+        Ok(Expression::assign_variable(number_of(number), value))
+    }
+
+    /// `LAST_INSERT_ID()` in a statement that gives it a value; None: in another one.
+    pub(super) fn assigned_last_insert_id(&mut self) -> Result<Option<Expression>, SqlError> {
+        let Some(number) = self.variables.number(LAST_INSERT_ID) else { return Ok(None) };
+        if self.volatile.place == VolatilePlace::Rows {
+            return Ok(None);
+        }
+        self.count_variable_use()?;
+        self.variables.assigned[number].find(&ID_TYPE);
+        Ok(Some(Expression::variable(number_of(number), ID_TYPE)))
     }
 
     fn count_variable_use(&mut self) -> Result<(), SqlError> {

@@ -9,6 +9,7 @@ mod changes;
 mod character_sets;
 mod clients;
 mod ddl;
+mod drivers;
 mod durable;
 mod explain;
 mod handover;

@@ -57,6 +57,7 @@ use executor::select::SelectRun;
 use executor::{Completion, Retry, table_ref};
 use expression::Woken;
 use mysql_protocol::result::RowFormat;
+use planner::LAST_INSERT_ID;
 use planner::plan::{Plan, SessionValue, Show, Source};
 use protocol::program::TableRef;
 use protocol::signal::RequestId;
@@ -344,10 +345,10 @@ impl Session {
         let done = if calls_user_locks { None } else { self.control(env, &statement) };
         match done {
             Some(Ok(completion)) => {
-                self.keep_assigned(&statement);
                 self.reply_completion(env, &completion, &statement);
             }
             Some(Err(error)) => {
+                self.keep_at_end(&statement);
                 self.end_with_error(env, &error);
             }
             None => {
@@ -407,7 +408,7 @@ impl Session {
         let is_volatile = cached.prepared.is_volatile;
         let volatile = is_volatile.then(|| {
             let volatile = env.module.volatile(env.now, variables.modes.is_strict);
-            Box::new(volatile.with_variables(self.core.user_variables.of(&cached.prepared.assigned)))
+            Box::new(volatile.with_variables(self.core.assigned_variables(&cached.prepared.assigned)))
         });
         let table = if is_volatile { cached.prepared.plan.table().map(Arc::clone) } else { None };
         let mut run = executor::Statement {
@@ -429,14 +430,31 @@ impl Session {
         Statement { cached, format, run }
     }
 
-    /// Keeps the user variables that a statement has assigned, even if it failed.
-    fn keep_assigned(&mut self, statement: &Statement) {
-        let Some(volatile) = &statement.run.volatile else { return };
+    /// Keeps the user variables that a statement has assigned, even if it failed; the value that it gave
+    /// LAST_INSERT_ID(expression).
+    fn keep_assigned(&mut self, statement: &Statement) -> Option<u64> {
+        let volatile = statement.run.volatile.as_ref()?;
+        let mut last_insert_id = None;
         for (number, variable) in volatile.variables().take_assigned() {
-            if let Some(name) = statement.cached.prepared.assigned.get(number) {
+            match statement.cached.prepared.assigned.get(number) {
+                Some(name) if name == LAST_INSERT_ID => {
+                    let is_number = if let Value::UInt(id) = variable.value { Some(id) } else { None };
+                    last_insert_id = Some(is_number.unwrap_or(0));
+                }
                 // They were weighed when they were assigned.
-                let _ = self.core.user_variables.set(name, variable.value, variable.sql_type);
+                Some(name) => {
+                    let _ = self.core.user_variables.set(name, variable.value, variable.sql_type);
+                }
+                None => {}
             }
+        }
+        last_insert_id
+    }
+
+    /// The same when the statement has ended.
+    fn keep_at_end(&mut self, statement: &Statement) {
+        if let Some(id) = self.keep_assigned(statement) {
+            self.core.client.last_insert_id = id;
         }
     }
 
@@ -458,7 +476,7 @@ impl Session {
                     return;
                 }
                 Step::Finished => {
-                    self.keep_assigned(&running.statement);
+                    self.keep_at_end(&running.statement);
                     self.core.client.end_statement();
                     if self.holding.bytes() > LARGE_HOLDING {
                         self.account_or_reject(env);
@@ -512,6 +530,10 @@ impl Session {
         completion: &Completion,
         statement: &Statement,
     ) {
+        let given_id = self.keep_assigned(statement).filter(|_| !completion.has_drawn_id);
+        if let Some(id) = given_id {
+            self.core.client.last_insert_id = id;
+        }
         if completion.is_result_set {
             self.core.row_count = -1;
             self.core.found_rows = completion.row_count;
@@ -520,8 +542,10 @@ impl Session {
         }
         self.core.row_count = i64::try_from(completion.affected_rows).unwrap_or(i64::MAX);
         let last_insert_id = match &statement.cached.prepared.plan {
-            Plan::Insert(_) | Plan::Ddl(_) | Plan::Temporary(_) => completion.last_insert_id,
-            _ => 0,
+            Plan::Insert(_) | Plan::Ddl(_) | Plan::Temporary(_) => {
+                given_id.unwrap_or(completion.last_insert_id)
+            }
+            _ => given_id.unwrap_or(0),
         };
         self.core.reply_ok(env, completion.affected_rows, last_insert_id, &completion.info);
     }

@@ -12,9 +12,10 @@
 mod tests;
 
 use expression::{AssignedVariables, Context, Expression, NoColumns, UserVariable};
+use planner::LAST_INSERT_ID;
 use protocol::SqlError;
 use std::collections::BTreeMap;
-use types::{BlobSize, Collation, SqlType, Value};
+use types::{BlobSize, Collation, IntegerWidth, SqlType, Value};
 
 /// Bytes of all variables of a session.
 const SIZE_MAX: usize = 1 << 20;
@@ -35,9 +36,13 @@ impl UserVariables {
         self.values.get(name)
     }
 
-    /// Those of these names, for a statement that assigns them.
-    pub(crate) fn of(&self, names: &[String]) -> AssignedVariables {
+    /// Those of these names, for a statement that assigns them; LAST_INSERT_ID() is one of them.
+    pub(crate) fn of(&self, names: &[String], last_insert_id: u64) -> AssignedVariables {
         let variable = |name: &String| {
+            if name == LAST_INSERT_ID {
+                let sql_type = SqlType::Integer { width: IntegerWidth::Big, unsigned: true };
+                return Some(UserVariable { value: Value::UInt(last_insert_id), sql_type });
+            }
             let (value, sql_type) = self.get(name)?.clone();
             Some(UserVariable { value, sql_type })
         };

@@ -144,6 +144,11 @@ impl Binder<'_> {
     ) -> Result<Option<Expression>, SqlError> {
         Ok(Some(match (name, arguments) {
             ("VERSION", []) => Expression::version(self.context.surroundings.version()),
+            ("LAST_INSERT_ID", []) => return self.assigned_last_insert_id(),
+            ("LAST_INSERT_ID", [value]) => {
+                let value = self.bound(value, place)?;
+                self.assign_last_insert_id(value)?
+            }
             ("ROW_COUNT", []) => self.session_value(SessionValue::RowCount, "row_count")?,
             ("FOUND_ROWS", []) => self.session_value(SessionValue::FoundRows, "found_rows")?,
             ("CURRENT_ROLE", []) => self.session_value(SessionValue::CurrentRole, "current_role")?,

@@ -1,0 +1,88 @@
+//! What drivers and tools ask for besides plain SQL.
+
+use super::harness::Harness;
+use super::texts;
+use mysql_protocol::client::Response;
+
+/// A response in short: rows, affected rows and the id of an OK packet, or the error.
+fn shown(response: Response) -> String {
+    match response {
+        Response::Ok(completion) => {
+            format!("{} id {}", completion.affected_rows, completion.last_insert_id)
+        }
+        Response::Error(error) => format!("error {}", error.errno),
+        rows => texts(rows)
+            .into_iter()
+            .map(|row| row.join(",").replace("Null", "NULL"))
+            .collect::<Vec<_>>()
+            .join(" "),
+    }
+}
+
+/// Sends statements, and compares what becomes of each.
+fn run(statements: &[(&str, &str)]) {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    assert_eq!(shown(harness.ask(client, "USE test")), "0 id 0");
+    for (statement, expected) in statements {
+        assert_eq!(shown(harness.ask(client, statement)), *expected, "{statement}");
+    }
+    assert!(harness.signals().is_empty(), "nothing of this asks anybody");
+}
+
+#[test]
+fn last_insert_id_takes_a_value() {
+    run(&[
+        ("CREATE TEMPORARY TABLE sequence (id BIGINT NOT NULL)", "0 id 0"),
+        ("INSERT INTO sequence VALUES (10)", "1 id 0"),
+        ("UPDATE sequence SET id = LAST_INSERT_ID(id + 1)", "1 id 11"),
+        ("SELECT LAST_INSERT_ID()", "11"),
+        ("UPDATE sequence SET id = LAST_INSERT_ID(id + 1) WHERE id = 5", "0 id 0"),
+        ("SELECT LAST_INSERT_ID(), @@last_insert_id, @@identity", "11,11,11"),
+        ("SELECT LAST_INSERT_ID(), LAST_INSERT_ID(7), LAST_INSERT_ID()", "11,7,7"),
+        ("SELECT LAST_INSERT_ID()", "7"),
+        ("DO LAST_INSERT_ID(8)", "0 id 8"),
+        ("SET @a = LAST_INSERT_ID('9')", "0 id 9"),
+        ("SELECT @a, LAST_INSERT_ID()", "9,9"),
+        ("SELECT LAST_INSERT_ID(NULL)", "NULL"),
+        ("SELECT LAST_INSERT_ID()", "0"),
+        ("SELECT LAST_INSERT_ID(4), EXP(LAST_INSERT_ID() * 1000)", "error 1690"),
+        ("SELECT LAST_INSERT_ID()", "4"),
+        ("SHOW WARNINGS", ""),
+        ("SELECT LAST_INSERT_ID(1, 2)", "error 1582"),
+        ("INSERT INTO sequence VALUES (LAST_INSERT_ID(30))", "1 id 30"),
+        ("DELETE FROM sequence WHERE id = LAST_INSERT_ID(30)", "1 id 30"),
+        ("SELECT id, LAST_INSERT_ID() FROM sequence", "11,30"),
+    ]);
+}
+
+#[test]
+fn an_update_for_a_duplicate_tells_the_id_of_its_row() {
+    run(&[
+        (
+            "CREATE TEMPORARY TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, u INT, n INT, UNIQUE KEY (u))",
+            "0 id 0",
+        ),
+        ("INSERT INTO t (u, n) VALUES (10, 0), (20, 0), (30, 0)", "3 id 1"),
+        (
+            "INSERT INTO t (u) VALUES (20) ON DUPLICATE KEY UPDATE id = LAST_INSERT_ID(id), n = n + 1",
+            "2 id 2",
+        ),
+        ("SELECT LAST_INSERT_ID()", "2"),
+        // The row stays as it is.
+        ("INSERT INTO t (u) VALUES (30) ON DUPLICATE KEY UPDATE id = last_insert_id(id)", "0 id 3"),
+        ("SELECT LAST_INSERT_ID()", "3"),
+        ("INSERT INTO t (u) VALUES (40) ON DUPLICATE KEY UPDATE id = LAST_INSERT_ID(id)", "1 id 6"),
+        ("SELECT LAST_INSERT_ID()", "6"),
+        ("INSERT INTO t (u) VALUES (10) ON DUPLICATE KEY UPDATE n = LAST_INSERT_ID(n + 99)", "2 id 99"),
+        ("SELECT LAST_INSERT_ID(), n FROM t WHERE u = 10", "99,99"),
+        // A value that was drawn goes before one that was given.
+        ("INSERT INTO t (u) VALUES (LAST_INSERT_ID(500))", "1 id 8"),
+        ("SELECT LAST_INSERT_ID(), u FROM t WHERE id = 8", "8,500"),
+        ("INSERT INTO t (u) VALUES (10) ON DUPLICATE KEY UPDATE n = 1 + LAST_INSERT_ID(5)", "error 1235"),
+        ("CREATE TEMPORARY TABLE p (id INT PRIMARY KEY, n INT)", "0 id 0"),
+        ("INSERT INTO p VALUES (1, 1) ON DUPLICATE KEY UPDATE n = LAST_INSERT_ID(n + 1)", "1 id 0"),
+        ("INSERT INTO p VALUES (1, 1) ON DUPLICATE KEY UPDATE n = LAST_INSERT_ID(n + 1)", "2 id 2"),
+        ("SELECT n, LAST_INSERT_ID() FROM p", "2,2"),
+    ]);
+}
