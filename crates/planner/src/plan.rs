@@ -27,6 +27,7 @@
 //! bound to ([`Prepared::fits`]). Slots check a table's version, too.
 
 mod relation;
+mod safe_updates;
 mod window;
 
 pub use relation::{

@@ -69,6 +69,8 @@ pub(crate) struct SessionVariables {
     /// latsdb_stale_reads: where no view can follow any more, rows of this node are read though others may have changed
     /// them.
     pub(crate) reads_stale: bool,
+    /// sql_safe_updates: UPDATE and DELETE name a key or have LIMIT.
+    pub(crate) updates_safely: bool,
     /// durability: commits are answered when they are durable.
     pub(crate) awaits_durable: bool,
     /// A fixed `timestamp`, microseconds since 1970.
@@ -192,6 +194,7 @@ impl Default for SessionVariables {
             },
             read_only: ReadOnly::default(),
             reads_stale: false,
+            updates_safely: false,
             awaits_durable: false,
             timestamp: None,
             collation: Collation::Utf8mb40900AiCi,
@@ -603,6 +606,7 @@ impl SessionVariables {
             "sql_select_limit" => self.limits.select = u64::try_from(integer()).unwrap_or(u64::MAX),
             "transaction_read_only" | "tx_read_only" => self.read_only.session = bool_of(value) == Some(true),
             "durability" => self.awaits_durable = shown(value) != "memory" && !self.is_diskless(),
+            "sql_safe_updates" => self.updates_safely = bool_of(value) == Some(true),
             "latsdb_stale_reads" => self.reads_stale = bool_of(value) == Some(true),
             "optimizer_switch" => self.limits.joining = joining(&shown(value)),
             "sql_mode" => self.modes = Modes::of(&shown(value)),

@@ -111,6 +111,10 @@ impl Session {
             }
             self.core.locks.check(plan)?;
         }
+        if self.core.variables.updates_safely && plan.is_unsafe_change() {
+            let why = "You are using safe update mode and you tried to update a table without a WHERE that uses a KEY column. ";
+            return Err(SqlError::new(1175, why));
+        }
         Ok(())
     }
 

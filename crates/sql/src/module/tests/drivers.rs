@@ -57,6 +57,35 @@ fn last_insert_id_takes_a_value() {
 }
 
 #[test]
+fn safe_updates_need_a_key_or_a_limit() {
+    run(&[
+        ("CREATE TEMPORARY TABLE t (id INT PRIMARY KEY, k INT, n INT, KEY (k))", "0 id 0"),
+        ("INSERT INTO t VALUES (1, 10, 0), (2, 20, 0), (3, 30, 0)", "3 id 0"),
+        ("SET sql_safe_updates = 1, sql_select_limit = 1000, max_join_size = 1000000", "0 id 0"),
+        ("UPDATE t SET n = 1", "error 1175"),
+        ("UPDATE t SET n = 1 WHERE n = 0", "error 1175"),
+        ("UPDATE t SET n = 1 WHERE n = 0 ORDER BY id", "error 1175"),
+        ("UPDATE t SET n = 1 WHERE k + 0 = 10", "error 1175"),
+        ("UPDATE t SET n = (SELECT 1) WHERE n = 0", "error 1175"),
+        ("DELETE FROM t", "error 1175"),
+        ("DELETE FROM t WHERE n IN (SELECT 0)", "error 1175"),
+        ("UPDATE t a JOIN t b ON a.n = b.k SET a.n = 2", "error 1175"),
+        ("DELETE a FROM t a, t b WHERE b.id = 1 AND a.n > b.n", "error 1175"),
+        ("SELECT COUNT(*) FROM t WHERE n = 0", "3"),
+        ("UPDATE t SET n = 1 WHERE id = 1", "1 id 0"),
+        ("UPDATE t SET n = 2 WHERE k > 20 AND n = 0", "1 id 0"),
+        ("UPDATE t SET n = 3 WHERE n = 0 LIMIT 1", "1 id 0"),
+        ("UPDATE t SET n = 4 WHERE NULL", "0 id 0"),
+        ("UPDATE t SET n = (SELECT 5) WHERE id = 1", "1 id 0"),
+        ("UPDATE t a JOIN (SELECT 1 AS x) b ON a.id = b.x SET a.n = 6", "1 id 0"),
+        ("SELECT n FROM t ORDER BY id", "6 3 2"),
+        ("DELETE FROM t LIMIT 1", "1 id 0"),
+        ("SET sql_safe_updates = 0", "0 id 0"),
+        ("DELETE FROM t", "2 id 0"),
+    ]);
+}
+
+#[test]
 fn an_update_for_a_duplicate_tells_the_id_of_its_row() {
     run(&[
         (
