@@ -4,8 +4,9 @@
 //! The printed text parses back to the same definition (ids aside). Indexes on their way in or out and hidden columns
 //! are not shown. Defaults of TIMESTAMP columns are shown in UTC, as they are stored.
 //!
-//! Deliberately not here: display widths (`int(11)`) but for `tinyint(1)` and ZEROFILL, as in MySQL 8;
-//! `AUTO_INCREMENT=n`, which is not part of a definition.
+//! `AUTO_INCREMENT=n` is not part of a definition: the caller says which value it knows to come next.
+//!
+//! Deliberately not here: display widths (`int(11)`) but for `tinyint(1)` and ZEROFILL, as in MySQL 8.
 
 use std::fmt::Write;
 use types::{
@@ -16,16 +17,20 @@ use types::{
 /// The storage engine's name, as SHOW CREATE TABLE and SHOW ENGINES print it.
 pub const ENGINE: &str = "LatsDB";
 
-/// The CREATE TABLE statement of a table.
+/// The CREATE TABLE statement of a table. `next_id` is the next AUTO_INCREMENT value, if it is known.
 #[must_use]
-pub fn show_create_table(table: &TableDefinition) -> String {
+pub fn show_create_table(table: &TableDefinition, next_id: Option<u64>) -> String {
     let columns = table.visible_columns().map(|(_, column)| column_text(table, column));
     let keys = table.public_indexes().map(|index| key_text(table, index));
     let checks = table.checks.iter().map(check_text);
     let lines: Vec<String> = columns.chain(keys).chain(checks).map(|line| format!("  {line}")).collect();
     let kind = if table.id.is_temporary() { "TEMPORARY TABLE" } else { "TABLE" };
     let mut text = format!("CREATE {kind} {} (\n{}\n)", quoted_name(&table.name), lines.join(",\n"));
-    push(&mut text, format_args!(" ENGINE={ENGINE} DEFAULT CHARSET={}", table.collation.character_set()));
+    push(&mut text, format_args!(" ENGINE={ENGINE}"));
+    if let Some(next) = next_id.filter(|next| *next > 1 && table.auto_increment.is_some()) {
+        push(&mut text, format_args!(" AUTO_INCREMENT={next}"));
+    }
+    push(&mut text, format_args!(" DEFAULT CHARSET={}", table.collation.character_set()));
     if let Some(collation) = shown_collation(table.collation) {
         push(&mut text, format_args!(" COLLATE={collation}"));
     }

@@ -108,7 +108,7 @@ fn shown_ddl(ddl: &DdlPlan) -> String {
             let columns: Vec<String> = fill.columns.iter().map(|column| column.0.to_string()).collect();
             let query = explain::tree(&Plan::Select(Box::new(fill.source.clone())));
             let conflict = &fill.conflict;
-            let text = catalogue::show_create_table(&table);
+            let text = catalogue::show_create_table(&table, None);
             format!("{text}\n{conflict:?} into {}\n{query}", columns.join(" "))
         }
         (request, _) => {

@@ -59,7 +59,7 @@ use planner::plan::VirtualTable;
 use protocol::module::TlsSession;
 use protocol::signal::InfoTable;
 use pruning::Pruning;
-use types::{PrivilegeSet, Schema, UserName, Value};
+use types::{PrivilegeSet, Schema, TableDefinition, UserName, Value};
 use virtual_tables::{Origin, Registry, Respondents, Shape};
 
 /// The facts of a session that may be shown.
@@ -93,6 +93,8 @@ pub(crate) struct ShowContext<'a> {
     pub(crate) diagnostics: &'a [Diagnostic<'a>],
     /// About how many rows tables have, as far as this node knows. See `row_counts`.
     pub(crate) statistics: &'a dyn Statistics,
+    /// The AUTO_INCREMENT value that this node would draw next for a table; None: it has drawn none.
+    pub(crate) next_id: &'a dyn Fn(&TableDefinition) -> Option<u64>,
 }
 
 /// The values of SHOW STATUS; counts are since the node started.

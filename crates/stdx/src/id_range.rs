@@ -31,6 +31,13 @@ impl IdRange {
         }
     }
 
+    /// The next id and the end of the range, which are equal when it is used up; None: it never had any.
+    pub fn span(&self) -> Option<(u64, u64)> {
+        let next = self.next.load(Ordering::Acquire);
+        let end = self.end.load(Ordering::Acquire);
+        (end > 0).then_some((next, end))
+    }
+
     /// The range becomes `first .. first + count`. False if another thread is refilling: then these values are skipped.
     pub fn refill(&self, first: u64, count: u64) -> bool {
         if self.refilling.swap(true, Ordering::AcqRel) {

@@ -1097,7 +1097,7 @@ fn random_statements_keep_rows_and_schema_together() {
             }
             highest = highest.max(newest);
             for table in world.schema.tables().values().filter(|table| table.kind == types::TableKind::User) {
-                let text = crate::show_create_table(table);
+                let text = crate::show_create_table(table, None);
                 assert!(text.starts_with("CREATE TABLE `"), "{text}");
                 let sequence =
                     world.rows.contains_key(&(system::SEQUENCES, world.system.sequence_key(table.id)));
@@ -1159,7 +1159,7 @@ fn damaged_bytes_never_panic() {
             for table in schema.tables().values() {
                 let _ =
                     (types::RowLayout::of_table(table), types::KeyEncoder::new(table, table.primary_key()));
-                let _ = crate::show_create_table(table);
+                let _ = crate::show_create_table(table, None);
             }
         }
         let mut builder = SchemaBuilder::new(&world.system, world.version());

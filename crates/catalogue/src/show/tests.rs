@@ -120,7 +120,7 @@ CREATE TABLE `odd``name` (
   UNIQUE KEY `code` (`code`),
   KEY `by_name` (`name`(10),`n` DESC)
 ) ENGINE=LatsDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci COMMENT='all \"kinds\"'";
-    assert_eq!(show_create_table(&definition(columns, keys, options)), expected);
+    assert_eq!(show_create_table(&definition(columns, keys, options), None), expected);
 }
 
 #[test]
@@ -148,7 +148,10 @@ fn numbers_are_shown_with_the_digits_that_mysql_8_shows() {
         let columns = vec![ColumnSpec { format, ..ColumnSpec::new("a", sql_type) }];
         let table = definition(columns, vec![], TableOptions::default());
         assert_eq!(column_type_text(&table.columns[0]), expected);
-        assert!(show_create_table(&table).contains(&format!("`a` {expected} DEFAULT NULL")), "{expected}");
+        assert!(
+            show_create_table(&table, None).contains(&format!("`a` {expected} DEFAULT NULL")),
+            "{expected}"
+        );
     }
     let column = ColumnSpec {
         format: NumberFormat { unsigned: true, zerofill: true, ..floating(7, 2) },
@@ -166,7 +169,7 @@ fn a_table_without_a_primary_key_shows_none() {
 CREATE TABLE `odd``name` (
   `a` year DEFAULT NULL
 ) ENGINE=LatsDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci";
-    assert_eq!(show_create_table(&definition(columns, vec![], TableOptions::default())), expected);
+    assert_eq!(show_create_table(&definition(columns, vec![], TableOptions::default()), None), expected);
 }
 
 #[test]

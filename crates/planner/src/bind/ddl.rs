@@ -189,7 +189,7 @@ impl Binder<'_> {
         if_not_exists: bool,
         like: &TableDefinition,
     ) -> Result<CreateTable, SqlError> {
-        let text = catalogue::show_create_table(like);
+        let text = catalogue::show_create_table(like, None);
         let parsed = crate::parse::parse(&text, self.context.limits, TextModes::default())?;
         let Statement::Ddl(ddl) = parsed.statement else { return Err(no_definition(like)) };
         let DdlStatement::CreateTable(mut create) = *ddl else { return Err(no_definition(like)) };

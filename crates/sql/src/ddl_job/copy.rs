@@ -16,7 +16,8 @@
 //! row must have the same bytes, and in the end there must be as many rows as before: two rows that became one are a
 //! duplicate (1062).
 //!
-//! **AUTO_INCREMENT** goes on above what the old table has drawn, and above every value that was copied.
+//! **AUTO_INCREMENT** goes on above what the old table has drawn, and above every value that was copied. Values that
+//! this node has reserved last, and not drawn, are used by the new table; those that others have left are passed over.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -384,7 +385,10 @@ impl CopyRun {
     fn poll_draw(&mut self, request: RequestId, cx: &mut Cx<'_>) -> Result<Option<Progress>, Failure> {
         let Some(reply) = cx.client.inbox.take(request) else { return Ok(self.wait(Stage::Draw(request))) };
         let (first, _) = range_of(reply)?;
-        self.highest = self.highest.max(first.saturating_sub(1));
+        // Where this node has reserved last, nobody has drawn what is left of its range.
+        let own = self.from.auto_increment.span().filter(|(_, end)| *end == first);
+        let next = own.map_or(first, |(next, _)| next);
+        self.highest = self.highest.max(next.saturating_sub(1));
         self.stage = Stage::Raise(ask(self.task.to.id, self.highest, cx));
         Ok(None)
     }

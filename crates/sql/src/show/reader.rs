@@ -13,6 +13,7 @@ use super::virtual_tables::{Respondents, Shape};
 use super::{Diagnostic, Level, ShowContext, Status, VirtualRows, columns_of, rows, shape_of, statement};
 use crate::row_counts::LocalCounts;
 use crate::statement::Cx;
+use executor::Client;
 use executor::inbox::{Reply, RequestKind};
 use executor::select::{Operator, RowSource};
 use executor::temporary::TemporaryTables;
@@ -20,10 +21,11 @@ use executor::{Failure, Pull, Row, row_size};
 use planner::plan::{Show, ShowPlan, VirtualRead};
 use protocol::signal::{INFO_ROWS_MAX, InfoTable, RequestId};
 use protocol::{Address, Signal};
+use query::NodeMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stdx::{Duration, Instant};
-use types::{NodeId, Privileges, Value};
+use types::{NodeId, Privileges, TableDefinition, Value};
 
 /// How long to wait for nodes.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -290,7 +292,19 @@ fn with_show_context<T>(cx: &Cx<'_, '_>, use_it: impl FnOnce(&ShowContext<'_>) -
         status: &status,
         diagnostics: &diagnostics,
         statistics: &LocalCounts::new(map, &cx.core.client),
+        next_id: &|table| next_id(table, map, &cx.core.client),
     })
+}
+
+/// The AUTO_INCREMENT value that this node would draw next.
+fn next_id(table: &TableDefinition, map: &NodeMap, client: &Client) -> Option<u64> {
+    table.auto_increment?;
+    let own = client.transaction.own();
+    let range = match table.id.is_temporary() {
+        true => &own?.info(table.id)?.auto_increment,
+        false => &map.table(table.id)?.auto_increment,
+    };
+    range.span().map(|(next, _)| next)
 }
 
 fn diagnostic(condition: &executor::diagnostics::Condition) -> Diagnostic<'_> {

@@ -181,9 +181,11 @@ impl ShownTable<'_> {
         values.push(optional_number(
             context.statistics.row_count(self.definition).filter(|_| self.is_stored()),
         ));
-        // Average row length, sizes of data and indexes, AUTO_INCREMENT, times: no node knows them for the whole
-        // cluster.
-        values.extend(std::iter::repeat_n(Value::Null, 9));
+        // Average row length, sizes of data and indexes, times: no node knows them for the whole cluster. Of
+        // AUTO_INCREMENT each node knows what it would draw next, if it has drawn any value since it started.
+        values.extend(std::iter::repeat_n(Value::Null, 5));
+        values.push(optional_number((context.next_id)(self.definition)));
+        values.extend(std::iter::repeat_n(Value::Null, 3));
         values.extend([
             text(self.definition.collation.name()),
             Value::Null,

@@ -95,7 +95,7 @@ pub(crate) fn show(
         }
         Show::CreateTable { database, table } => {
             let table = known_table(context, database, table)?.definition;
-            let shown = catalogue::show_create_table(table);
+            let shown = catalogue::show_create_table(table, (context.next_id)(table));
             let has_ansi_quotes = context.variables.modes.text.ansi_quotes;
             vec![vec![
                 text(&table.name),

@@ -185,6 +185,7 @@ fn with_context<R>(use_it: impl FnOnce(&ShowContext<'_>) -> R) -> R {
         status: &status,
         diagnostics: &diagnostics,
         statistics: &Counts,
+        next_id: &|table| table.auto_increment.map(|_| 10),
     };
     use_it(&context)
 }

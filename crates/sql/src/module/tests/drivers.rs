@@ -57,6 +57,24 @@ fn last_insert_id_takes_a_value() {
 }
 
 #[test]
+fn the_next_id_is_shown_and_set() {
+    let shown = |options: &str| {
+        format!(
+            "t,CREATE TEMPORARY TABLE `t` (\n  `id` int NOT NULL AUTO_INCREMENT,\n  PRIMARY KEY (`id`)\n) ENGINE=LatsDB{options} DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci"
+        )
+    };
+    run(&[
+        ("CREATE TEMPORARY TABLE t (id INT AUTO_INCREMENT PRIMARY KEY)", "0 id 0"),
+        ("SHOW CREATE TABLE t", &shown("")),
+        ("INSERT INTO t VALUES (NULL), (NULL)", "2 id 1"),
+        ("SHOW CREATE TABLE t", &shown(" AUTO_INCREMENT=3")),
+        ("ALTER TABLE t AUTO_INCREMENT = 10", "2 id 0"),
+        ("SHOW CREATE TABLE t", &shown(" AUTO_INCREMENT=10")),
+        ("INSERT INTO t VALUES (NULL)", "1 id 10"),
+    ]);
+}
+
+#[test]
 fn safe_updates_need_a_key_or_a_limit() {
     run(&[
         ("CREATE TEMPORARY TABLE t (id INT PRIMARY KEY, k INT, n INT, KEY (k))", "0 id 0"),
