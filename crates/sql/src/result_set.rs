@@ -1,9 +1,10 @@
 //! A result that is on its way to the client: its column definitions, then its rows.
 //!
-//! Rows go from the operators straight into the connection's send buffer.
+//! Rows go from the operators straight into the connection's send buffer. Those of a cursor are kept instead.
 //!
 //! Invariant: nothing is sent before the first row or the end is known, so an early error is a plain error packet.
 
+use crate::cursor::Cursor;
 use crate::results::{RowWriter, TranscodingWriter};
 use crate::statement::Cx;
 use crate::statement_cache::CachedStatement;
@@ -23,6 +24,8 @@ pub(crate) struct ResultSet {
     row_count: u64,
     /// Rows that were found and not sent, where they are counted.
     unsent: u64,
+    /// They are kept here, and nothing is sent.
+    cursor: Option<Cursor>,
 }
 
 /// Counts rows that nobody wants.
@@ -44,7 +47,17 @@ const COUNTED_AT_ONCE: u64 = 1_024;
 impl ResultSet {
     pub(crate) fn new(run: SelectRun) -> Self {
         let unsent = if run.counts_found { run.window.skip } else { 0 };
-        Self { run, is_header_sent: false, row_count: 0, unsent }
+        Self { run, is_header_sent: false, row_count: 0, unsent, cursor: None }
+    }
+
+    /// Keeps the rows for a cursor.
+    pub(crate) fn keep(&mut self) {
+        self.cursor = Some(Cursor::default());
+    }
+
+    /// The rows that were kept.
+    pub(crate) fn take_cursor(&mut self) -> Option<Cursor> {
+        self.cursor.take()
     }
 
     /// True once the client has got a part of the result.
@@ -59,6 +72,9 @@ impl ResultSet {
         format: RowFormat,
         cx: &mut Cx<'_, '_>,
     ) -> Result<Progress, Failure> {
+        if self.cursor.is_some() {
+            return self.step_kept(cached, format, cx);
+        }
         let connection = cx.core.connection;
         loop {
             if cx.env.is_congested(connection) {
@@ -74,15 +90,61 @@ impl ResultSet {
                 Pump::Rows => {}
                 Pump::Wait => return Ok(Progress::Wait),
                 Pump::Spent => return Ok(Progress::Spent),
-                Pump::End => {
-                    let not_skipped = if self.run.counts_found { self.run.window.skip } else { 0 };
-                    return Ok(Progress::Done(Completion {
-                        is_result_set: true,
-                        row_count: self.row_count + self.unsent.saturating_sub(not_skipped),
-                        ..Completion::default()
-                    }));
-                }
+                Pump::End => return Ok(Progress::Done(self.completion())),
             }
+        }
+    }
+
+    fn completion(&self) -> Completion {
+        let not_skipped = if self.run.counts_found { self.run.window.skip } else { 0 };
+        let row_count = self.row_count + self.unsent.saturating_sub(not_skipped);
+        Completion { is_result_set: true, row_count, ..Completion::default() }
+    }
+
+    /// The same where rows are kept: the client neither waits for them nor holds them up.
+    fn step_kept(
+        &mut self,
+        cached: &CachedStatement,
+        format: RowFormat,
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<Progress, Failure> {
+        loop {
+            let mut buffer = Vec::new();
+            let mut scratch = std::mem::take(&mut cx.env.module.scratch.reply);
+            let mut writer = self.writer(cached, format, cx, (&mut buffer, &mut scratch));
+            let pump = self.pump(cached, cx, &mut writer);
+            let (written, window) = (writer.count, Window { skip: writer.skip, count: writer.left });
+            self.run.window = window;
+            self.row_count += written;
+            cx.env.module.scratch.reply = scratch;
+            let pump = pump?;
+            let size = self.cursor.as_mut().map_or(0, |cursor| cursor.keep(buffer));
+            cx.core.client.memory.charge(size)?;
+            match pump {
+                Pump::Rows => {}
+                Pump::Wait => return Ok(Progress::Wait),
+                Pump::Spent => return Ok(Progress::Spent),
+                Pump::End => return Ok(Progress::Done(self.completion())),
+            }
+        }
+    }
+
+    fn writer<'a>(
+        &self,
+        cached: &'a CachedStatement,
+        format: RowFormat,
+        cx: &Cx<'_, '_>,
+        (buffer, scratch): (&'a mut Vec<u8>, &'a mut Vec<u8>),
+    ) -> RowWriter<'a> {
+        RowWriter {
+            packets: PacketWriter::new(buffer, 0),
+            format,
+            columns: &cached.prepared.columns,
+            time_zone: cx.statement.settings.time_zone_offset_seconds,
+            scratch,
+            count: 0,
+            skip: self.run.window.skip,
+            left: self.run.window.count,
         }
     }
 

@@ -45,6 +45,7 @@ mod transactions;
 
 pub(crate) use login::ROUNDS_PER_SLICE;
 
+use crate::cursor::Cursor;
 use crate::environment::Environment;
 use crate::requester::Requester;
 use crate::session_core::SessionCore;
@@ -100,6 +101,10 @@ pub(crate) struct Session {
     statements: PreparedStatements,
     /// The statements of PREPARE, by name in lower case.
     named_statements: NamedStatements,
+    /// The prepared statement that begins, if a cursor is to be opened for it.
+    cursor_of: Option<u32>,
+    /// The cursor of the statement that ends.
+    opened: Option<(u32, Cursor)>,
     running: Option<Box<Running>>,
     /// Statements of a COM_QUERY that were not begun.
     queue: VecDeque<String>,
@@ -132,6 +137,8 @@ impl Session {
             is_paused: false,
             statements: PreparedStatements::default(),
             named_statements: NamedStatements::default(),
+            cursor_of: None,
+            opened: None,
             running: None,
             queue: VecDeque::new(),
             normalized: Normalized::default(),

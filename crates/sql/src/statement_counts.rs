@@ -255,6 +255,11 @@ impl StatementCounts {
         self.0[kind!("stmt_close")] += 1;
     }
 
+    /// Rows of a cursor are fetched.
+    pub(crate) fn count_fetch(&mut self) {
+        self.0[kind!("stmt_fetch")] += 1;
+    }
+
     /// Name and count of each kind. Point selects and executions of prepared statements are counted elsewhere.
     pub(crate) fn rows(&self, point_selects: u64, executions: u64) -> Vec<(String, u64)> {
         let row = |(place, name): (usize, &&str)| {

@@ -45,9 +45,8 @@ impl Session {
             Command::StatementSendLongData { statement_id, parameter, data } => {
                 self.on_long_data(env, statement_id, parameter, data);
             }
-            Command::StatementFetch { statement_id, .. } => {
-                let message = format!("The statement ({statement_id}) has no open cursor.");
-                self.core.reply_error(env, &SqlError::new(1421, message));
+            Command::StatementFetch { statement_id, row_count } => {
+                self.on_fetch(env, statement_id, row_count);
             }
             Command::Ping => self.core.reply_ok(env, 0, 0, ""),
             Command::Quit => self.close(env),

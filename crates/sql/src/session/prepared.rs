@@ -9,15 +9,17 @@
 
 use super::Session;
 use super::running::TextSource;
+use crate::cursor::{Cursor, Fetched};
 use crate::environment::Environment;
 use crate::results;
 use crate::row_counts::LocalCounts;
 use crate::session_core::SessionCore;
 use crate::statement_cache::{CachedStatement, NEVER, checked_for};
-use mysql_protocol::result::{RowFormat, StatementPrepared};
+use mysql_protocol::command;
+use mysql_protocol::result::{EndPacket, RowFormat, StatementPrepared};
 use mysql_protocol::{
     ColumnDefinition, ColumnFlags, ColumnType, CommandError, Execute, LongData, ParameterType,
-    ParameterTypes, ParameterValue,
+    ParameterTypes, ParameterValue, StatusFlags,
 };
 use planner::normalize::text_parameter_type;
 use protocol::SqlError;
@@ -34,6 +36,8 @@ pub(super) struct PreparedStatement {
     parameter_count: u16,
     types: ParameterTypes,
     long_data: LongData,
+    /// The rows of its last execution, if it opened a cursor.
+    cursor: Option<Cursor>,
     bound: Option<Arc<CachedStatement>>,
     bound_types: Vec<ParameterType>,
     /// The schema that `bound` is known to fit; `NEVER` if it was chosen by row counts.
@@ -92,18 +96,24 @@ impl PreparedStatements {
 
     /// Changes what was sent ahead of a statement's execution; false if there is no such statement.
     fn change_long_data(&mut self, id: u32, change: impl FnOnce(&mut LongData)) -> bool {
-        let Some(statement) = self.by_id.get_mut(&id) else { return false };
-        self.size -= statement.long_data.size();
-        change(&mut statement.long_data);
-        self.size += statement.long_data.size();
-        true
+        self.change(id, |statement| change(&mut statement.long_data)).is_some()
+    }
+
+    /// Changes what is kept of a statement, if there is one.
+    fn change<T>(&mut self, id: u32, change: impl FnOnce(&mut PreparedStatement) -> T) -> Option<T> {
+        let statement = self.by_id.get_mut(&id)?;
+        self.size -= statement.size();
+        let changed = change(statement);
+        self.size += statement.size();
+        Some(changed)
     }
 }
 
 impl PreparedStatement {
     fn size(&self) -> usize {
         let parameters = usize::from(self.parameter_count) * PARAMETER_SIZE;
-        STATEMENT_SIZE + self.text.len() + parameters + self.long_data.size()
+        let kept = self.cursor.as_ref().map_or(0, Cursor::size);
+        STATEMENT_SIZE + self.text.len() + parameters + self.long_data.size() + kept
     }
 }
 
@@ -241,6 +251,7 @@ impl Session {
             parameter_count,
             types: ParameterTypes::new(),
             long_data: LongData::new(),
+            cursor: None,
             bound: None,
             bound_types: Vec::new(),
             bound_schema: SchemaVersion(0),
@@ -276,7 +287,11 @@ impl Session {
     }
 
     pub(super) fn on_statement_reset(&mut self, env: &mut Environment<'_>, id: u32) {
-        if !self.statements.change_long_data(id, LongData::clear) {
+        let reset = |statement: &mut PreparedStatement| {
+            statement.long_data.clear();
+            statement.cursor = None;
+        };
+        if self.statements.change(id, reset).is_none() {
             return self.end_with_error(env, &unknown_statement(id, "mysqld_stmt_reset"));
         }
         self.core.reply_ok(env, 0, 0, "");
@@ -297,6 +312,52 @@ impl Session {
         self.execute_with(env, execute, |_, _| Ok(()));
     }
 
+    /// COM_STMT_FETCH: the next rows of a cursor. It is closed when it has told that there are no more.
+    pub(super) fn on_fetch(&mut self, env: &mut Environment<'_>, id: u32, row_count: u32) {
+        env.module.statement_counts.count_fetch();
+        let Some(mut cursor) = self.statements.change(id, |statement| statement.cursor.take()) else {
+            return self.end_with_error(env, &unknown_statement(id, "mysqld_stmt_fetch"));
+        };
+        let Some(rows) = &mut cursor else {
+            let message = format!("The statement ({id}) has no open cursor.");
+            return self.end_with_error(env, &SqlError::new(1421, message));
+        };
+        let mut fetched = Fetched::All;
+        self.core.reply(env, |writer, core| {
+            fetched = rows.fetch(row_count, writer);
+            let mark = match fetched {
+                Fetched::All => StatusFlags::CURSOR_EXISTS,
+                Fetched::End => StatusFlags::LAST_ROW_SENT,
+            };
+            let end = core.end_packet();
+            writer.end_of_rows(core.capabilities, EndPacket { status: end.status | mark, ..end });
+        });
+        let cursor = cursor.filter(|_| fetched == Fetched::All);
+        self.statements.change(id, |statement| statement.cursor = cursor);
+        self.account_or_reject(env);
+    }
+
+    /// The statement has run: its rows wait until they are fetched.
+    pub(super) fn open_cursor(
+        &mut self,
+        env: &mut Environment<'_>,
+        id: u32,
+        cursor: Cursor,
+        cached: &CachedStatement,
+    ) {
+        self.statements.change(id, |statement| statement.cursor = Some(cursor));
+        if let Err(error) = self.account(env) {
+            self.statements.change(id, |statement| statement.cursor = None);
+            return self.end_with_error(env, &error);
+        }
+        self.core.reply(env, |writer, core| {
+            writer.append_frames(&cached.column_frames);
+            let end = core.end_packet();
+            let status = end.status | StatusFlags::CURSOR_EXISTS;
+            writer.end_of_rows(core.capabilities, EndPacket { status, ..end });
+        });
+    }
+
     /// COM_STMT_EXECUTE; `read` brings each value into UTF-8.
     #[inline]
     pub(super) fn execute_with(
@@ -312,6 +373,9 @@ impl Session {
         };
         let long_data = std::mem::take(&mut statement.long_data);
         self.statements.size -= long_data.size();
+        if let Some(cursor) = statement.cursor.take() {
+            self.statements.size -= cursor.size();
+        }
         let mut values = std::mem::take(&mut self.normalized.parameters);
         values.clear();
         let bound = statement.bind(&mut self.core, env, execute, (&long_data, read), &mut values);
@@ -325,6 +389,12 @@ impl Session {
             }
             Ok(cached) => {
                 let source = TextSource::Prepared(Arc::clone(&statement.text));
+                if execute.cursor == command::Cursor::ReadOnly {
+                    self.cursor_of = Some(id);
+                    self.begin(env, cached, values, RowFormat::Binary, source);
+                    self.cursor_of = None;
+                    return;
+                }
                 if self.try_point(env, &cached, &values, RowFormat::Binary) {
                     self.normalized.parameters = values;
                     return;

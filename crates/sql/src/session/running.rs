@@ -180,6 +180,8 @@ pub(super) struct Running {
     asks_durable: bool,
     /// A table that it wants to change is being copied: until when it waits.
     closed_until: Option<Instant>,
+    /// The prepared statement that a cursor is opened for.
+    cursor_of: Option<u32>,
     /// KILL QUERY came while its commit was on its way: the question to the participant whether it can be undone.
     stop: Option<RequestId>,
 }
@@ -367,6 +369,7 @@ impl Session {
                     is_killed: false,
                     is_outdated: false,
                     closed_until: None,
+                    cursor_of: self.cursor_of.take(),
                     stop: None,
                 };
                 let is_large = running.text().len() >= LARGE_TEXT;
@@ -476,6 +479,7 @@ impl Session {
                     return;
                 }
                 Step::Finished => {
+                    self.opened = None;
                     self.keep_at_end(&running.statement);
                     self.core.client.end_statement();
                     if self.holding.bytes() > LARGE_HOLDING {
@@ -537,6 +541,9 @@ impl Session {
         if completion.is_result_set {
             self.core.row_count = -1;
             self.core.found_rows = completion.row_count;
+            if let Some((id, cursor)) = self.opened.take() {
+                return self.open_cursor(env, id, cursor, &statement.cached);
+            }
             self.core.reply(env, |writer, core| writer.end_of_rows(core.capabilities, core.end_packet()));
             return;
         }

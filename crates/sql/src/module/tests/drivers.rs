@@ -2,7 +2,9 @@
 
 use super::harness::Harness;
 use super::texts;
-use mysql_protocol::client::Response;
+use mysql_protocol::client::{Response, ResultSet};
+use mysql_protocol::command::Cursor;
+use mysql_protocol::{ParameterValue, StatusFlags};
 
 /// A response in short: rows, affected rows and the id of an OK packet, or the error.
 fn shown(response: Response) -> String {
@@ -132,4 +134,101 @@ fn an_update_for_a_duplicate_tells_the_id_of_its_row() {
         ("INSERT INTO p VALUES (1, 1) ON DUPLICATE KEY UPDATE n = LAST_INSERT_ID(n + 1)", "2 id 2"),
         ("SELECT n, LAST_INSERT_ID() FROM p", "2,2"),
     ]);
+}
+
+/// The texts of a result, and whether the cursor is open and has told its end.
+fn fetched(harness: &mut Harness, client: usize) -> (Vec<String>, bool, bool) {
+    match harness.response(client) {
+        Response::ResultSet(ResultSet { status, rows, .. }) => {
+            let rows = rows.into_iter().map(|row| format!("{:?}", row[0])).collect();
+            let has = |flag| status.contains(flag);
+            (rows, has(StatusFlags::CURSOR_EXISTS), has(StatusFlags::LAST_ROW_SENT))
+        }
+        other => panic!("rows were expected: {other:?}"),
+    }
+}
+
+#[test]
+fn rows_of_a_cursor_are_fetched_as_they_are_wanted() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    let before = harness.client_memory();
+    harness.client(client).prepare(b"SELECT n FROM (VALUES ROW(1), ROW(2), ROW(3)) AS t (n) WHERE n > ?");
+    let Response::Prepared(prepared) = harness.response(client) else { panic!("it is prepared") };
+    let id = prepared.statement_id;
+    let execute = |harness: &mut Harness, above: i64, cursor: Cursor| {
+        harness.client(client).execute(id, &[ParameterValue::Int(above)], cursor);
+    };
+    let fetch = |harness: &mut Harness, count: u32| harness.client(client).fetch(id, count);
+    fetch(&mut harness, 1);
+    assert_eq!(shown(harness.response(client)), "error 1421");
+    execute(&mut harness, 0, Cursor::ReadOnly);
+    assert_eq!(fetched(&mut harness, client), (vec![], true, false));
+    fetch(&mut harness, 2);
+    assert_eq!(fetched(&mut harness, client), (vec!["Int(1)".into(), "Int(2)".into()], true, false));
+    // Other statements do not end it.
+    assert_eq!(shown(harness.ask(client, "SELECT 5")), "5");
+    fetch(&mut harness, 2);
+    assert_eq!(fetched(&mut harness, client), (vec!["Int(3)".into()], false, true));
+    fetch(&mut harness, 2);
+    assert_eq!(shown(harness.response(client)), "error 1421");
+    // An execution, a reset and the end of the statement close it.
+    execute(&mut harness, 1, Cursor::ReadOnly);
+    assert_eq!(fetched(&mut harness, client), (vec![], true, false));
+    execute(&mut harness, 2, Cursor::None);
+    assert_eq!(fetched(&mut harness, client), (vec!["Int(3)".into()], false, false));
+    fetch(&mut harness, 1);
+    assert_eq!(shown(harness.response(client)), "error 1421");
+    execute(&mut harness, 1, Cursor::ReadOnly);
+    assert_eq!(fetched(&mut harness, client), (vec![], true, false));
+    harness.client(client).reset_statement(id);
+    assert_eq!(shown(harness.response(client)), "0 id 0");
+    fetch(&mut harness, 1);
+    assert_eq!(shown(harness.response(client)), "error 1421");
+    execute(&mut harness, 1, Cursor::ReadOnly);
+    assert_eq!(fetched(&mut harness, client), (vec![], true, false));
+    harness.client(client).close_statement(id);
+    fetch(&mut harness, 1);
+    assert_eq!(shown(harness.response(client)), "error 1243");
+    // What gives no rows has no cursor.
+    harness.client(client).prepare(b"SET @a = ?");
+    let Response::Prepared(prepared) = harness.response(client) else { panic!("it is prepared") };
+    harness.client(client).execute(prepared.statement_id, &[ParameterValue::Int(1)], Cursor::ReadOnly);
+    assert_eq!(shown(harness.response(client)), "0 id 0");
+    assert_eq!(shown(harness.ask(client, "SELECT @a")), "1");
+    assert!(harness.client_memory() <= before + 4 * memory::PAGE_BYTES as u64);
+}
+
+#[test]
+fn rows_of_a_cursor_are_charged_until_they_are_fetched() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    let before = harness.client_memory();
+    harness.client(client).prepare(b"SELECT REPEAT('x', 1000000 + n) FROM (VALUES ROW(1), ROW(2)) AS t (n)");
+    let Response::Prepared(prepared) = harness.response(client) else { panic!("it is prepared") };
+    let id = prepared.statement_id;
+    harness.client(client).execute(id, &[], Cursor::ReadOnly);
+    assert_eq!(fetched(&mut harness, client).0.len(), 0);
+    let held = harness.client_memory() - before;
+    assert!(held > 1_900_000, "{held}");
+    assert!(harness.query_memory() <= 4 * memory::PAGE_BYTES as u64);
+    harness.client(client).fetch(id, 10);
+    assert_eq!(fetched(&mut harness, client).0.len(), 2);
+    assert!(harness.client_memory() <= before + 4 * memory::PAGE_BYTES as u64);
+    // There is no room for all that many statements keep.
+    let refused = (0..100).find_map(|number: u64| {
+        let text = format!("SELECT REPEAT('x', 1000000 + n), {number} FROM (VALUES ROW(1), ROW(2)) AS t (n)");
+        harness.client(client).prepare(text.as_bytes());
+        let Response::Prepared(prepared) = harness.response(client) else { panic!("it is prepared") };
+        harness.client(client).execute(prepared.statement_id, &[], Cursor::ReadOnly);
+        match harness.response(client) {
+            Response::Error(error) => Some((error.errno, prepared.statement_id)),
+            _ => None,
+        }
+    });
+    let (errno, last) = refused.unwrap();
+    assert_eq!(errno, 1041);
+    harness.client(client).fetch(last, 1);
+    assert_eq!(shown(harness.response(client)), "error 1421");
+    assert_eq!(shown(harness.ask(client, "SELECT 1")), "1");
 }

@@ -129,7 +129,10 @@ impl Session {
             self.core.client.transaction.ask_durable();
         }
         match self.execution_of(env, running) {
-            Ok(execution) => {
+            Ok(mut execution) => {
+                if let (Some(_), Execution::Select(run)) = (running.cursor_of, &mut execution) {
+                    run.keep();
+                }
                 running.stage = Some(Stage::Execute(execution));
                 None
             }
@@ -325,6 +328,9 @@ impl Session {
                 Some(Step::Spent)
             }
             Ok(Progress::Done(completion)) => {
+                if let (Some(id), Execution::Select(run)) = (running.cursor_of, &mut execution) {
+                    self.opened = run.take_cursor().map(|cursor| (id, cursor));
+                }
                 running.asks_durable |= matches!(execution, Execution::Ddl(_));
                 if let Some(assigned) = running.assigned.take()
                     && let Err(error) = self.assign(env, *assigned)
