@@ -99,6 +99,9 @@ pub struct RowBuilder {
     is_hidden_id_drawn: bool,
     strictness: Strictness,
     zero_draws: bool,
+    /// NULL where none may be is the implicit default, with a warning: with IGNORE, and without a STRICT mode in a
+    /// statement that may give several rows.
+    replaces_null: bool,
 }
 
 impl RowBuilder {
@@ -121,6 +124,11 @@ impl RowBuilder {
             is_hidden_id_drawn,
             strictness,
             zero_draws,
+            replaces_null: match strictness {
+                Strictness::Strict => false,
+                Strictness::Lenient => plan.rows.len() > 1 || plan.source.is_some(),
+                Strictness::Ignore => true,
+            },
         }
     }
 
@@ -288,7 +296,7 @@ impl RowBuilder {
             return Ok(Value::Null);
         }
         let message = || format!("Column '{}' cannot be null", column.name);
-        if self.strictness != Strictness::Ignore {
+        if !self.replaces_null {
             return Err(Failure::Error(SqlError::new(1048, message())));
         }
         context.warnings.push(1048, message);

@@ -118,7 +118,6 @@ const UNSUPPORTED: &[&str] = &[
     "MATCH",
     "NAME_CONST",
     "RANDOM_BYTES",
-    "SOUNDEX",
     "UNCOMPRESS",
     "UNCOMPRESSED_LENGTH",
     "UPDATEXML",

@@ -79,6 +79,7 @@ functions! {
         Collation "COLLATION" 1..=1,
         CharacterSet "CHARSET" 1..=1,
         Coercibility "COERCIBILITY" 1..=1,
+        Soundex "SOUNDEX" 1..=1,
     }
 }
 
@@ -161,6 +162,7 @@ impl TextFunction {
             | Self::RightTrim
             | Self::Replace
             | Self::Reverse
+            | Self::Soundex
             | Self::Ascii
             | Self::Ord
             | Self::Unhex
@@ -231,6 +233,7 @@ impl TextFunction {
             | Self::LeftTrim
             | Self::RightTrim
             | Self::SubstringIndex => Typed::strict(arguments, text_type(first, collation)),
+            Self::Soundex => Typed::strict(arguments, text_type(first.max(4), collation)),
             Self::Left | Self::Right => {
                 let length = literal_count(&arguments, 1).map_or(first, |count| count.min(first));
                 Typed::strict(arguments, text_type(length, collation))
@@ -374,6 +377,7 @@ impl<'a> Call<'a> {
             TextFunction::Reverse => {
                 self.mapped(|text| Cow::Owned(reversed(&text, is_binary_string(self.sql_type))))?
             }
+            TextFunction::Soundex => self.mapped(|text| Cow::Owned(code::soundex(&text)))?,
             TextFunction::Left => self.left()?,
             TextFunction::Right => self.right()?,
             TextFunction::Substring => self.substring()?,
@@ -505,6 +509,7 @@ impl<'a> Call<'a> {
             | TextFunction::Repeat
             | TextFunction::Replace
             | TextFunction::Reverse
+            | TextFunction::Soundex
             | TextFunction::Space
             | TextFunction::Char
             | TextFunction::CharUsing

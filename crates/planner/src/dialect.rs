@@ -174,6 +174,9 @@ impl Dialect for LatsDialect {
         if token.token == Token::Assignment {
             return Some(parse_assignment(parser, left));
         }
+        if is_sounds_like(parser) {
+            return Some(parse_sounds_like(parser, left, level));
+        }
         let Token::Word(word) = &token.token else { return None };
         let operator = match word.keyword {
             Keyword::DIV => sqlparser::ast::BinaryOperator::MyIntegerDivide,
@@ -187,6 +190,27 @@ impl Dialect for LatsDialect {
             right: Box::new(right),
         }))
     }
+}
+
+/// `SOUNDS LIKE`, of which only the second word is reserved.
+fn is_sounds_like(parser: &Parser<'_>) -> bool {
+    let is_sounds = |token: &Token| matches!(token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("SOUNDS"));
+    is_sounds(&parser.peek_token_ref().token)
+        && matches!(&parser.peek_nth_token_ref(1).token, Token::Word(next) if next.keyword == Keyword::LIKE)
+}
+
+/// `a SOUNDS LIKE b` is `SOUNDEX(a) = SOUNDEX(b)`.
+fn parse_sounds_like(parser: &mut Parser<'_>, left: &Expr, level: u8) -> Result<Expr, ParserError> {
+    let name = Ident::with_span(parser.peek_token_ref().span, "SOUNDEX");
+    parser.advance_token();
+    parser.advance_token();
+    let right = parser.parse_subexpr(level)?;
+    let soundex = |argument: Expr| {
+        let args = argument_list(vec![argument]);
+        Box::new(Expr::Function(Function { args, ..call_without_arguments(name.clone()) }))
+    };
+    let (left, right) = (soundex(left.clone()), soundex(right));
+    Ok(Expr::BinaryOp { left, op: sqlparser::ast::BinaryOperator::Eq, right })
 }
 
 /// `@v := value`: the value is as long as an expression can be.
@@ -230,6 +254,7 @@ fn infix_precedence(parser: &Parser<'_>) -> u8 {
                 _ => NONE,
             },
             Keyword::DIV | Keyword::MOD => MULTIPLY,
+            _ if is_sounds_like(parser) => PREDICATE,
             _ => NONE,
         },
         Token::Assignment => ASSIGN,

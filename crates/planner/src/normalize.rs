@@ -276,6 +276,8 @@ impl<'t, 'n> Pass<'t, 'n> {
             }
             Symbol::Comma if self.before == Before::TypeArgument => Before::TypeArgument,
             Symbol::Period => Before::Nothing,
+            // The literal in `{d '2024-02-29'}` has its type from the word before it.
+            Symbol::Other => return Ok(false),
             _ => Before::OperandWanted,
         };
         let is_sign =

@@ -25,7 +25,8 @@ pub(crate) fn parser_tokens(text: &str, modes: TextModes) -> Result<(Vec<TokenWi
     loop {
         let raw = lexer.next_token().map_err(|error| syntax_error(text, error.offset))?;
         if raw.kind == TokenKind::End {
-            return Ok((with_locks_of_one_table(with_table_statements(tokens)), markers));
+            let tokens = with_locks_of_one_table(with_table_statements(without_escapes(tokens)));
+            return Ok((tokens, markers));
         }
         if raw.is(Symbol::Semicolon) {
             is_ended = true;
@@ -45,6 +46,11 @@ pub(crate) fn parser_tokens(text: &str, modes: TextModes) -> Result<(Vec<TokenWi
         }
         if raw.is(Symbol::LeftParenthesis) && lexer.gap() != Gap::None && !modes.ignore_space {
             make_name(tokens.last_mut());
+        } else if raw.is(Symbol::LeftParenthesis)
+            && let Some(token) = tokens.last_mut().filter(|token| is_one_of(token, &["MID"]))
+        {
+            // The parser crate knows FROM and FOR by this name only.
+            token.token = word("SUBSTRING");
         }
         let mut token = parser_token(raw, text, markers, modes)?;
         if modes.real_as_float
@@ -59,6 +65,40 @@ pub(crate) fn parser_tokens(text: &str, modes: TextModes) -> Result<(Vec<TokenWi
         }
         tokens.push(TokenWithSpan::new(token, span(raw)));
     }
+}
+
+/// `{d '2024-02-29'}` is `(DATE '2024-02-29')`; `{fn f(x)}` and `{oj a LEFT JOIN b ON c}` are what is in them.
+fn without_escapes(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    const OPENING: Token = Token::Char('{');
+    const CLOSING: Token = Token::Char('}');
+    if !tokens.iter().any(|token| token.token == OPENING) {
+        return tokens;
+    }
+    let mut written = Vec::with_capacity(tokens.len());
+    let (mut depth, mut position) = (0_usize, 0);
+    while let Some(token) = tokens.get(position) {
+        position += 1;
+        let name = tokens.get(position).filter(|name| matches!(name.token, Token::Word(_)));
+        match (&token.token, name) {
+            (&OPENING, Some(name)) => {
+                depth += 1;
+                position += 1;
+                written.push(TokenWithSpan::new(Token::LParen, token.span));
+                let is_text = |token: &TokenWithSpan| matches!(token.token, Token::SingleQuotedString(_));
+                if tokens.get(position).is_some_and(is_text) {
+                    let kinds = [("d", "DATE"), ("t", "TIME"), ("ts", "TIMESTAMP")];
+                    let kind = kinds.iter().find(|(short, _)| is_one_of(name, &[short]));
+                    written.extend(kind.map(|(_, kind)| TokenWithSpan::new(word(kind), name.span)));
+                }
+            }
+            (&CLOSING, _) if depth > 0 => {
+                depth -= 1;
+                written.push(TokenWithSpan::new(Token::RParen, token.span));
+            }
+            _ => written.push(token.clone()),
+        }
+    }
+    written
 }
 
 /// `TRIM(BOTH FROM x)` is `TRIM(BOTH ' ' FROM x)`: the parser crate wants the text that is trimmed.

@@ -196,3 +196,28 @@ fn grouped(plain: &str) -> String {
     text.push_str(fraction);
     text
 }
+
+/// SOUNDEX: the first letter, then a digit for each sound that is another one than the digit before; vowels have none.
+/// It is not cut, but filled up to four. A letter behind Basic Latin counts as a vowel.
+pub(super) fn soundex(text: &[u8]) -> Vec<u8> {
+    /// Of A to Z.
+    const SOUNDS: &[u8; 26] = b"01230120022455012623010202";
+    let text = String::from_utf8_lossy(text);
+    let is_letter = |letter: &char| letter.is_ascii_alphabetic() || *letter >= '\u{c0}';
+    let sound = |letter: char| match u8::try_from(letter.to_ascii_uppercase()) {
+        Ok(upper @ b'A'..=b'Z') => SOUNDS[usize::from(upper - b'A')],
+        _ => b'0',
+    };
+    let mut letters = text.chars().filter(is_letter);
+    let Some(first) = letters.next() else { return Vec::new() };
+    let mut code = first.to_ascii_uppercase().to_string().into_bytes();
+    let (mut count, mut last) = (1, sound(first));
+    for digit in letters.map(sound) {
+        if digit != b'0' && digit != last {
+            code.push(digit);
+            (count, last) = (count + 1, digit);
+        }
+    }
+    code.extend((count..4).map(|_| b'0'));
+    code
+}

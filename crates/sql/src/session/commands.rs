@@ -12,6 +12,7 @@ use mysql_protocol::command::MultiStatements;
 use mysql_protocol::result::RowFormat;
 use protocol::SqlError;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 impl Session {
     pub(super) fn on_command(&mut self, env: &mut Environment<'_>, payload: &[u8]) {
@@ -160,7 +161,7 @@ impl Session {
     /// COM_FIELD_LIST: what completion in old clients asks for.
     fn on_field_list(&mut self, env: &mut Environment<'_>, table: &[u8], wildcard: &[u8]) {
         let table = String::from_utf8_lossy(table).into_owned();
-        let schema = std::sync::Arc::clone(&env.module.site.map.schema);
+        let schema = Arc::clone(&env.module.site.map.schema);
         let database = self.core.database.clone().unwrap_or_else(|| "".into());
         self.core.renew_rights(env.module);
         let own = self.core.client.transaction.own();
@@ -174,6 +175,7 @@ impl Session {
         }
         let definition = own
             .or_else(|| schema.table(&database, &table).cloned())
+            .or_else(|| schema.view(&database, &table).map(|view| Arc::clone(&view.table)))
             .or_else(|| crate::show::known_tables::definition(&database, &table.to_lowercase()));
         let Some(definition) = definition else {
             let error = SqlError::new(1146, format!("Table '{database}.{table}' doesn't exist"));

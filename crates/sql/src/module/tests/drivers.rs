@@ -232,3 +232,60 @@ fn rows_of_a_cursor_are_charged_until_they_are_fetched() {
     assert_eq!(shown(harness.response(client)), "error 1421");
     assert_eq!(shown(harness.ask(client, "SELECT 1")), "1");
 }
+
+#[test]
+fn escapes_of_odbc_are_read() {
+    run(&[
+        (
+            "SELECT {d '2024-02-29'} + INTERVAL 1 DAY, {t '10:11:12'}, {ts '2024-02-29 10:11:12'}",
+            "2024-03-01,10:11:12,2024-02-29 10:11:12",
+        ),
+        ("SELECT {fn CONCAT('a', {fn UCASE('b')})} AS x, { fn LENGTH ( 'abc' ) }", "aB,3"),
+        (
+            "SELECT a.n, b.n FROM {oj (SELECT 1 AS n) a LEFT OUTER JOIN (SELECT 2 AS n) b ON a.n = b.n}",
+            "1,NULL",
+        ),
+        ("CREATE TEMPORARY TABLE t (d DATE)", "0 id 0"),
+        ("INSERT INTO t VALUES ({d '2024-02-29'}), ({d'2024-03-01'})", "2 id 0"),
+        ("SELECT d FROM t WHERE d = {d '2024-03-01'}", "2024-03-01"),
+        ("SELECT d FROM t WHERE d = {d '2024-02-29'}", "2024-02-29"),
+        ("UPDATE t SET d = {d '2025-01-01'} WHERE d > {d '2024-02-29'}", "1 id 0"),
+        ("DELETE FROM t WHERE d = {d '2025-01-01'}", "1 id 0"),
+        ("SELECT {", "error 1064"),
+        ("SELECT {d '2024-02-29'", "error 1064"),
+        ("SELECT 1 }", "error 1064"),
+        ("SELECT {1}", "error 1064"),
+        ("SELECT {d '2024-02-30'}", "error 1525"),
+    ]);
+}
+
+#[test]
+fn texts_are_cut_and_compared_by_sound() {
+    run(&[
+        ("SELECT MID('abcdef' FROM 2 FOR 3), MID('abcdef' FROM 4), MID('abcdef', 2, 2)", "bcd,def,bc"),
+        (
+            "SELECT SOUNDEX('Hello'), SOUNDEX('Quadratically'), SOUNDEX('12'), SOUNDEX(NULL)",
+            "H400,Q36324,,NULL",
+        ),
+        (
+            "SELECT SOUNDEX(' Tymczak'), SOUNDEX('Pfister'), SOUNDEX('a'), SOUNDEX('Ärger')",
+            "T520,P236,A000,Ä626",
+        ),
+        ("SELECT 'Robert' SOUNDS LIKE 'Rupert', NOT 'a' sounds like 'b', 'a' SOUNDS LIKE NULL", "1,1,NULL"),
+        ("SELECT sounds FROM (SELECT 1 AS sounds) t", "1"),
+    ]);
+}
+
+#[test]
+fn null_becomes_the_default_in_a_lenient_insert_of_several_rows() {
+    run(&[
+        ("CREATE TEMPORARY TABLE t (id INT PRIMARY KEY, n INT NOT NULL, s VARCHAR(9) NOT NULL)", "0 id 0"),
+        ("INSERT INTO t VALUES (1, NULL, 'a'), (2, 2, NULL)", "error 1048"),
+        ("SET sql_mode = ''", "0 id 0"),
+        ("INSERT INTO t VALUES (1, NULL, 'a')", "error 1048"),
+        ("INSERT INTO t VALUES (1, NULL, 'a'), (2, 2, NULL)", "2 id 0"),
+        ("SHOW WARNINGS", "Warning,1048,Column 'n' cannot be null Warning,1048,Column 's' cannot be null"),
+        ("INSERT INTO t SELECT 3, NULL, NULL", "1 id 0"),
+        ("SELECT n, s FROM t ORDER BY id", "0,a 2, 0,"),
+    ]);
+}

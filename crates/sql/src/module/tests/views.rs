@@ -104,3 +104,13 @@ fn clients_are_told_of_views() {
     assert_eq!(shown, [format!("seen,{created} `seen` AS {short},{tail}")]);
     assert_eq!(errno(harness.ask(client, "SHOW CREATE VIEW t")), 1347);
 }
+
+#[test]
+fn the_fields_of_a_view_are_listed() {
+    let (mut harness, client) = harness();
+    assert!(matches!(harness.ask(client, "USE test"), Response::Ok(_)));
+    harness.client(client).field_list(b"seen", b"");
+    let Response::Fields(columns) = harness.response(client) else { panic!("fields") };
+    let names: Vec<&str> = columns.iter().map(|column| &*column.name).collect();
+    assert_eq!(names, ["id", "w"]);
+}
