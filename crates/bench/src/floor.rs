@@ -353,6 +353,7 @@ fn on_command(
         Command::StatementExecute(_)
         | Command::Query { .. }
         | Command::InitDatabase { .. }
+        | Command::Refresh { .. }
         | Command::ProcessInfo
         | Command::ProcessKill { .. }
         | Command::Debug

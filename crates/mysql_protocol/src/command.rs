@@ -15,6 +15,7 @@ pub mod command_byte {
     pub const INIT_DB: u8 = 0x02;
     pub const QUERY: u8 = 0x03;
     pub const FIELD_LIST: u8 = 0x04;
+    pub const REFRESH: u8 = 0x07;
     pub const STATISTICS: u8 = 0x09;
     pub const PROCESS_INFO: u8 = 0x0A;
     pub const PROCESS_KILL: u8 = 0x0C;
@@ -29,6 +30,17 @@ pub mod command_byte {
     pub const SET_OPTION: u8 = 0x1B;
     pub const STMT_FETCH: u8 = 0x1C;
     pub const RESET_CONNECTION: u8 = 0x1F;
+}
+
+/// The bits of COM_REFRESH.
+pub mod refresh {
+    pub const PRIVILEGES: u8 = 1;
+    pub const LOGS: u8 = 1 << 1;
+    pub const TABLES: u8 = 1 << 2;
+    pub const HOSTS: u8 = 1 << 3;
+    pub const STATUS: u8 = 1 << 4;
+    pub const REPLICA: u8 = 1 << 6;
+    pub const MASTER: u8 = 1 << 7;
 }
 
 /// A request. Texts are in the connection's character set.
@@ -47,6 +59,10 @@ pub enum Command<'a> {
     FieldList {
         table: &'a [u8],
         wildcard: &'a [u8],
+    },
+    /// FLUSH: see [`refresh`].
+    Refresh {
+        what: u8,
     },
     Statistics,
     ProcessInfo,
@@ -132,6 +148,7 @@ impl<'a> Command<'a> {
             command_byte::FIELD_LIST => {
                 Self::FieldList { table: reader.nul_or_end_terminated(), wildcard: reader.take_rest() }
             }
+            command_byte::REFRESH => Self::Refresh { what: reader.u8()? },
             command_byte::STATISTICS => Self::Statistics,
             command_byte::PROCESS_INFO => Self::ProcessInfo,
             command_byte::PROCESS_KILL => Self::ProcessKill { connection_id: reader.u32()? },

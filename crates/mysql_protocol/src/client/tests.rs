@@ -184,6 +184,7 @@ impl Server {
             Command::Ping | Command::Debug | Command::ResetConnection | Command::StatementReset { .. } => {
                 writer.ok(&OkPacket::default());
             }
+            Command::Refresh { .. } => writer.error(&CommandError::Unknown(7).packet()),
             Command::ProcessInfo => writer.error(&CommandError::Unknown(10).packet()),
             Command::Quit => self.heard.push("quit".to_owned()),
             Command::StatementClose { statement_id } => self.heard.push(format!("close {statement_id}")),

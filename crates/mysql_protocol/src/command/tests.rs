@@ -30,6 +30,8 @@ fn commands_with_numbers() {
     assert_eq!(parsed(&[0x19, 7, 0, 0, 0]), "StatementClose { statement_id: 7 }");
     assert_eq!(parsed(&[0x1A, 7, 0, 0, 0]), "StatementReset { statement_id: 7 }");
     assert_eq!(parsed(&[0x1C, 7, 0, 0, 0, 9, 0, 0, 0]), "StatementFetch { statement_id: 7, row_count: 9 }");
+    assert_eq!(parsed(&[0x07, 5]), "Refresh { what: 5 }");
+    assert_eq!(parsed(&[0x07]), "Malformed");
     assert_eq!(parsed(&[0x1B, 0, 0]), "SetOption(On)");
     assert_eq!(parsed(&[0x1B, 1, 0]), "SetOption(Off)");
     let long_data = "StatementSendLongData { statement_id: 7, parameter: 2, data: [120] }";

@@ -170,6 +170,14 @@ fn missing_statement(cursor: &Cursor<'_>) -> SqlError {
         "RESIGNAL",
         "HELP",
     ];
+    // A file of the server: secure_file_priv is NULL.
+    if ["LOAD DATA INFILE", "LOAD DATA CONCURRENT INFILE", "LOAD DATA LOW_PRIORITY INFILE"]
+        .iter()
+        .any(|words| cursor.are_words(words))
+    {
+        let why = "The MySQL server is running with the --secure-file-priv option so it cannot execute this statement";
+        return SqlError::new(1290, why);
+    }
     MISSING
         .iter()
         .find(|words| cursor.are_words(words))

@@ -8,7 +8,7 @@ use crate::environment::Environment;
 
 use crate::session::running::TextSource;
 use mysql_protocol::Command;
-use mysql_protocol::command::MultiStatements;
+use mysql_protocol::command::{MultiStatements, refresh};
 use mysql_protocol::result::RowFormat;
 use protocol::SqlError;
 use std::collections::VecDeque;
@@ -54,6 +54,7 @@ impl Session {
             Command::InitDatabase { name } => self.on_init_database(env, name),
             Command::FieldList { table, wildcard } => self.on_field_list(env, table, wildcard),
             Command::Statistics => self.on_statistics(env),
+            Command::Refresh { what } => self.on_refresh(env, what),
             Command::ProcessInfo => self.on_query(env, b"SHOW PROCESSLIST"),
             Command::ProcessKill { connection_id } => self.begin_text(env, &format!("KILL {connection_id}")),
             Command::Debug => self.core.reply(env, |writer, core| writer.eof(core.end_packet())),
@@ -195,6 +196,27 @@ impl Session {
             }
             writer.end_of_rows(core.capabilities, core.end_packet());
         });
+    }
+
+    /// COM_REFRESH: FLUSH of what its bits name, with the privilege and the answer of that.
+    fn on_refresh(&mut self, env: &mut Environment<'_>, what: u8) {
+        const PARTS: [(u8, &str); 5] = [
+            (refresh::PRIVILEGES, "PRIVILEGES"),
+            (refresh::LOGS, "LOGS"),
+            (refresh::TABLES, "TABLES"),
+            (refresh::HOSTS, "HOSTS"),
+            (refresh::STATUS, "STATUS"),
+        ];
+        let is_asked = |bit: u8| what & bit != 0;
+        if is_asked(refresh::MASTER | refresh::REPLICA) {
+            let verb = if is_asked(refresh::MASTER) { "RESET MASTER" } else { "RESET REPLICA" };
+            return self.begin_text(env, verb);
+        }
+        let parts: Vec<&str> =
+            PARTS.iter().filter(|(bit, _)| is_asked(*bit)).map(|(_, part)| *part).collect();
+        // The other bits are of caches that are not there.
+        let parts = if parts.is_empty() { "HOSTS".to_owned() } else { parts.join(", ") };
+        self.begin_text(env, &format!("FLUSH {parts}"));
     }
 
     fn on_statistics(&mut self, env: &mut Environment<'_>) {

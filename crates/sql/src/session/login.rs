@@ -454,6 +454,7 @@ impl Session {
             | Command::Ping
             | Command::Quit
             | Command::Statistics
+            | Command::Refresh { .. }
             | Command::ProcessInfo
             | Command::ProcessKill { .. }
             | Command::Debug

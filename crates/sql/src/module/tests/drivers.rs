@@ -289,3 +289,19 @@ fn null_becomes_the_default_in_a_lenient_insert_of_several_rows() {
         ("SELECT n, s FROM t ORDER BY id", "0,a 2, 0,"),
     ]);
 }
+
+#[test]
+fn a_refresh_is_a_flush() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    let mut answer = |what: u8| {
+        harness.feed(client, &[2, 0, 0, 0, 7, what]);
+        harness.answer(client)[4..].to_vec()
+    };
+    // Privileges; logs, tables, hosts and status; threads.
+    for what in [0x01, 0x1e, 0x20, 0] {
+        assert_eq!(answer(what)[0], 0, "{what}");
+    }
+    assert_eq!(answer(0x40)[0], 0xff);
+    assert_eq!(answer(0x80)[0], 0xff);
+}
