@@ -4,7 +4,7 @@
 //! Read (the query: its rows hold, for each table, the key and what is read of it)
 //!   -> Collect (each table's keys, once) -> Lock (by table and key) -> compare with what was read
 //!        all the same -> done
-//!        otherwise    -> Pause -> Read again
+//!        otherwise    -> Read again, at first at once, then after a Pause
 //! ```
 //! Rows are read as by any SELECT, so others may change them before they are locked. Then the query runs again, with
 //! the locks that are held. In the end it has read the newest row of every table that is locked. Rows of other tables
@@ -46,6 +46,8 @@ pub(crate) struct FoundRows {
     pub(crate) tables: Vec<LockedTable>,
     stage: Stage,
     attempts: u32,
+    /// It has read a second time, without a pause.
+    has_read_again: bool,
     /// A row is not what was read.
     is_stale: bool,
 }
@@ -72,6 +74,8 @@ enum Stage {
     Lock(usize),
     /// With the number of locks that were asked for.
     AwaitLocks(usize, LockBatch, usize),
+    /// The locks that are held may be all that is needed: it reads at once.
+    ReadAgain,
     Pause(Retry),
     Done,
 }
@@ -99,6 +103,7 @@ impl FoundRows {
             tables: locked,
             stage: Stage::Read(Box::new(query)),
             attempts: 0,
+            has_read_again: false,
             is_stale: false,
         })
     }
@@ -149,7 +154,7 @@ impl FoundRows {
                     self.stage = Stage::Pause(retry);
                     return Ok(Some(Progress::Wait));
                 }
-                Stage::Pause(_) => self.read_again(query, cx)?,
+                Stage::Pause(_) | Stage::ReadAgain => self.read_again(query, cx)?,
                 Stage::Done => return Ok(None),
             }
         }
@@ -213,7 +218,10 @@ impl FoundRows {
             table_count = table_count.min(1);
         }
         let Some(run) = self.tables[..table_count].get_mut(number) else {
-            self.stage = if self.is_stale {
+            self.stage = if self.is_stale && !self.has_read_again {
+                self.has_read_again = true;
+                Stage::ReadAgain
+            } else if self.is_stale {
                 Stage::Pause(cx.retry_at(&mut self.attempts, "rows change while they are read")?)
             } else {
                 Stage::Done
