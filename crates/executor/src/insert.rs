@@ -103,14 +103,20 @@ pub struct InsertRun {
     duplicates: u64,
     /// The value drawn for the row that is being resolved.
     generated: Option<u64>,
-    /// The first drawn value of a row that was inserted.
-    first_generated: Option<u64>,
-    /// The last value that was given, or that an updated row has.
-    last_explicit: Option<u64>,
-    /// What ON DUPLICATE KEY UPDATE gave LAST_INSERT_ID(expression) last.
-    assigned_id: Option<u64>,
+    told: ToldIds,
     /// The fault of the row behind the chunk: it is told when the rows before it are not refused.
     broken_row: Option<Failure>,
+}
+
+/// The values that the client may be told, the one that goes first in front.
+#[derive(Default)]
+struct ToldIds {
+    /// The first drawn value of a row that was inserted.
+    first_generated: Option<u64>,
+    /// The last value that ON DUPLICATE KEY UPDATE gave LAST_INSERT_ID(expression).
+    assigned: Option<u64>,
+    /// The last value that was given, or that an updated row has.
+    last_explicit: Option<u64>,
 }
 
 /// The values of an AUTO_INCREMENT column that an INSERT draws.
@@ -207,9 +213,7 @@ impl InsertRun {
             affected: 0,
             duplicates: 0,
             generated: None,
-            first_generated: None,
-            last_explicit: None,
-            assigned_id: None,
+            told: ToldIds::default(),
             broken_row: None,
         })
     }
@@ -352,7 +356,7 @@ impl InsertRun {
             context.warnings.push(error.code, || error.message);
             return Ok(None);
         }
-        self.last_explicit = row.explicit.or(self.last_explicit);
+        self.told.last_explicit = row.explicit.or(self.told.last_explicit);
         let bytes = encode_row(&self.info, &row.values)?;
         Ok(Some(SentRow { bytes, generated: row.generated, update }))
     }
@@ -478,7 +482,7 @@ impl InsertRun {
     fn keep_generated(&mut self, origin: Origin) {
         let position = (origin.row as usize).saturating_sub(self.chunk_start);
         let generated = self.chunk.get(position).and_then(|row| row.generated);
-        self.first_generated = match (self.first_generated, generated) {
+        self.told.first_generated = match (self.told.first_generated, generated) {
             (Some(first), Some(other)) => Some(first.min(other)),
             (first, other) => first.or(other),
         };
@@ -534,12 +538,12 @@ impl InsertRun {
         if let RowOutcome::Updated { id } | RowOutcome::Unchanged { id } = &outcome
             && plan.id_column.is_some()
         {
-            self.assigned_id = Some(id.unwrap_or(0));
+            self.told.assigned = Some(id.unwrap_or(0));
         }
         match outcome {
             RowOutcome::Inserted => {
                 self.affected += 1;
-                self.first_generated = self.first_generated.or(self.generated);
+                self.told.first_generated = self.told.first_generated.or(self.generated);
             }
             RowOutcome::Ignored(error) => {
                 self.duplicates += 1;
@@ -547,16 +551,16 @@ impl InsertRun {
             }
             RowOutcome::Replaced(deleted) => {
                 self.affected += 1 + deleted;
-                self.first_generated = self.first_generated.or(self.generated);
+                self.told.first_generated = self.told.first_generated.or(self.generated);
                 self.duplicates += deleted;
             }
             RowOutcome::Updated { id } => {
-                self.last_explicit = id.or(self.last_explicit);
+                self.told.last_explicit = id.or(self.told.last_explicit);
                 self.affected += 2;
                 self.duplicates += 1;
             }
             RowOutcome::Unchanged { id } => {
-                self.last_explicit = id.or(self.last_explicit);
+                self.told.last_explicit = id.or(self.told.last_explicit);
                 self.affected += found_rows(cx);
                 self.duplicates += 1;
             }
@@ -565,7 +569,7 @@ impl InsertRun {
     }
 
     fn completion(&mut self, plan: &InsertPlan, cx: &mut Cx<'_>) -> Completion {
-        if let Some(id) = self.first_generated.or(self.assigned_id) {
+        if let Some(id) = self.told.first_generated.or(self.told.assigned) {
             cx.client.last_insert_id = id;
         }
         let (records, warnings) = (self.row_count(plan), cx.client.diagnostics.count());
@@ -576,11 +580,11 @@ impl InsertRun {
             String::new()
         };
         // A statement that wrote no row has given none.
-        let last_explicit = self.last_explicit.filter(|_| self.affected > 0);
+        let last_explicit = self.told.last_explicit.filter(|_| self.affected > 0);
         Completion {
             affected_rows: self.affected,
-            last_insert_id: self.first_generated.or(self.assigned_id).or(last_explicit).unwrap_or(0),
-            has_drawn_id: self.first_generated.is_some(),
+            last_insert_id: self.told.first_generated.or(self.told.assigned).or(last_explicit).unwrap_or(0),
+            has_drawn_id: self.told.first_generated.is_some(),
             info,
             ..Completion::default()
         }

@@ -19,7 +19,7 @@ pub(crate) struct Cursor {
     size: usize,
 }
 
-/// What a fetch came to.
+/// The end of a fetch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fetched {
     /// As many rows as were asked for.

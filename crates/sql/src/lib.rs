@@ -14,7 +14,8 @@
 //! | `row_counts` | how many rows tables have, as far as this node knows |
 //! | `statement` | a statement that runs, and what its steps use |
 //! | `locks` | LOCK TABLES, GET_LOCK: what a session locks beside its transaction |
-//! | `results`, `result_set`, `cursor` | rows and column definitions as clients see them; a result that is sent, or kept |
+//! | `results`, `result_set` | rows and column definitions as clients see them; a result that is sent |
+//! | `cursor` | a result that is kept until it is fetched |
 //! | `show`, `variables` | SHOW, information_schema, ndbinfo; system variables |
 //! | `ddl_job` | DDL statements as jobs of the catalogue |
 //!

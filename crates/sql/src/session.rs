@@ -82,6 +82,15 @@ enum Stage {
     Closing,
 }
 
+/// A cursor on its way from the command that asks for it to the statement that keeps it.
+#[derive(Default)]
+struct Opening {
+    /// The prepared statement that begins, if a cursor is to be opened for it.
+    wanted: Option<u32>,
+    /// The cursor of the statement that ends.
+    opened: Option<(u32, Cursor)>,
+}
+
 /// A session.
 pub(crate) struct Session {
     pub(crate) core: SessionCore,
@@ -101,10 +110,7 @@ pub(crate) struct Session {
     statements: PreparedStatements,
     /// The statements of PREPARE, by name in lower case.
     named_statements: NamedStatements,
-    /// The prepared statement that begins, if a cursor is to be opened for it.
-    cursor_of: Option<u32>,
-    /// The cursor of the statement that ends.
-    opened: Option<(u32, Cursor)>,
+    opening: Opening,
     running: Option<Box<Running>>,
     /// Statements of a COM_QUERY that were not begun.
     queue: VecDeque<String>,
@@ -137,8 +143,7 @@ impl Session {
             is_paused: false,
             statements: PreparedStatements::default(),
             named_statements: NamedStatements::default(),
-            cursor_of: None,
-            opened: None,
+            opening: Opening::default(),
             running: None,
             queue: VecDeque::new(),
             normalized: Normalized::default(),

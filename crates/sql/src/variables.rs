@@ -62,15 +62,13 @@ pub(crate) struct SessionVariables {
     /// max_allowed_packet, bytes.
     pub(crate) max_allowed_packet: usize,
 
-    /// How much a statement may give or repeat.
+    /// How much a statement may give, repeat or change.
     pub(crate) limits: Limits,
     /// Whether transactions may change nothing.
     pub(crate) read_only: ReadOnly,
     /// latsdb_stale_reads: where no view can follow any more, rows of this node are read though others may have changed
     /// them.
     pub(crate) reads_stale: bool,
-    /// sql_safe_updates: UPDATE and DELETE name a key or have LIMIT.
-    pub(crate) updates_safely: bool,
     /// durability: commits are answered when they are durable.
     pub(crate) awaits_durable: bool,
     /// A fixed `timestamp`, microseconds since 1970.
@@ -138,7 +136,7 @@ impl Timeouts {
     };
 }
 
-/// How much a statement may give or repeat.
+/// How much a statement may give, repeat or change.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// sql_select_limit.
@@ -149,6 +147,8 @@ pub(crate) struct Limits {
     pub(crate) joining: Joining,
     /// Left rows that a join matches together: a row for each KiB of join_buffer_size.
     pub(crate) batch_rows: usize,
+    /// sql_safe_updates: UPDATE and DELETE name a key or have LIMIT.
+    pub(crate) updates_safely: bool,
 }
 
 /// The modes that sql_mode names.
@@ -191,10 +191,10 @@ impl Default for SessionVariables {
                 recursion_depth: 1_000,
                 joining: Joining::Chosen,
                 batch_rows: 256,
+                updates_safely: false,
             },
             read_only: ReadOnly::default(),
             reads_stale: false,
-            updates_safely: false,
             awaits_durable: false,
             timestamp: None,
             collation: Collation::Utf8mb40900AiCi,
@@ -606,7 +606,7 @@ impl SessionVariables {
             "sql_select_limit" => self.limits.select = u64::try_from(integer()).unwrap_or(u64::MAX),
             "transaction_read_only" | "tx_read_only" => self.read_only.session = bool_of(value) == Some(true),
             "durability" => self.awaits_durable = shown(value) != "memory" && !self.is_diskless(),
-            "sql_safe_updates" => self.updates_safely = bool_of(value) == Some(true),
+            "sql_safe_updates" => self.limits.updates_safely = bool_of(value) == Some(true),
             "latsdb_stale_reads" => self.reads_stale = bool_of(value) == Some(true),
             "optimizer_switch" => self.limits.joining = joining(&shown(value)),
             "sql_mode" => self.modes = Modes::of(&shown(value)),

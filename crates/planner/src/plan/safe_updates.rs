@@ -1,7 +1,8 @@
 //! `sql_safe_updates`: which changes name rows by a key.
 //!
 //! A change is safe if it has LIMIT, or if no table that it changes is read as a whole. A WHERE that can never be true
-//! reads nothing, but one that compares constants may not be known by then. Of several tables a joined one is found by a key if its rows are looked up.
+//! reads nothing, but one that compares constants may not be known by then. Of several tables a joined one is found by
+//! a key if its rows are looked up.
 
 use super::{AccessPath, ChangePlan, Plan, Relation, Source, TableAccess};
 

@@ -390,9 +390,9 @@ impl Session {
             Ok(cached) => {
                 let source = TextSource::Prepared(Arc::clone(&statement.text));
                 if execute.cursor == command::Cursor::ReadOnly {
-                    self.cursor_of = Some(id);
+                    self.opening.wanted = Some(id);
                     self.begin(env, cached, values, RowFormat::Binary, source);
-                    self.cursor_of = None;
+                    self.opening.wanted = None;
                     return;
                 }
                 if self.try_point(env, &cached, &values, RowFormat::Binary) {

@@ -369,7 +369,7 @@ impl Session {
                     is_killed: false,
                     is_outdated: false,
                     closed_until: None,
-                    cursor_of: self.cursor_of.take(),
+                    cursor_of: self.opening.wanted.take(),
                     stop: None,
                 };
                 let is_large = running.text().len() >= LARGE_TEXT;
@@ -479,7 +479,7 @@ impl Session {
                     return;
                 }
                 Step::Finished => {
-                    self.opened = None;
+                    self.opening.opened = None;
                     self.keep_at_end(&running.statement);
                     self.core.client.end_statement();
                     if self.holding.bytes() > LARGE_HOLDING {
@@ -541,7 +541,7 @@ impl Session {
         if completion.is_result_set {
             self.core.row_count = -1;
             self.core.found_rows = completion.row_count;
-            if let Some((id, cursor)) = self.opened.take() {
+            if let Some((id, cursor)) = self.opening.opened.take() {
                 return self.open_cursor(env, id, cursor, &statement.cached);
             }
             self.core.reply(env, |writer, core| writer.end_of_rows(core.capabilities, core.end_packet()));

@@ -111,7 +111,7 @@ impl Session {
             }
             self.core.locks.check(plan)?;
         }
-        if self.core.variables.updates_safely && plan.is_unsafe_change() {
+        if self.core.variables.limits.updates_safely && plan.is_unsafe_change() {
             let why = "You are using safe update mode and you tried to update a table without a WHERE that uses a KEY column. ";
             return Err(SqlError::new(1175, why));
         }

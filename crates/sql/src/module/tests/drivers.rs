@@ -1,4 +1,4 @@
-//! What drivers and tools ask for besides plain SQL.
+//! Things that drivers and tools ask for besides plain SQL.
 
 use super::harness::Harness;
 use super::texts;
@@ -190,7 +190,7 @@ fn rows_of_a_cursor_are_fetched_as_they_are_wanted() {
     harness.client(client).close_statement(id);
     fetch(&mut harness, 1);
     assert_eq!(shown(harness.response(client)), "error 1243");
-    // What gives no rows has no cursor.
+    // A statement without rows has no cursor.
     harness.client(client).prepare(b"SET @a = ?");
     let Response::Prepared(prepared) = harness.response(client) else { panic!("it is prepared") };
     harness.client(client).execute(prepared.statement_id, &[ParameterValue::Int(1)], Cursor::ReadOnly);

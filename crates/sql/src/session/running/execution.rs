@@ -329,7 +329,7 @@ impl Session {
             }
             Ok(Progress::Done(completion)) => {
                 if let (Some(id), Execution::Select(run)) = (running.cursor_of, &mut execution) {
-                    self.opened = run.take_cursor().map(|cursor| (id, cursor));
+                    self.opening.opened = run.take_cursor().map(|cursor| (id, cursor));
                 }
                 running.asks_durable |= matches!(execution, Execution::Ddl(_));
                 if let Some(assigned) = running.assigned.take()
