@@ -21,9 +21,14 @@ SHOWN = {'wide': ['id', 'ti', 'i', 'd', 'v', 'c', 'dt', 'dm', 'y', 'tm'], 'pair'
 
 
 class JoinStatements:
+    # How many conditions of ON have a subquery.
+    on_subqueries = .2
+
     def __init__(self, seed):
         self.random = random.Random(f'joins {seed}')
         self.names = 0
+        # How many subqueries are around what is made.
+        self.depth = 0
         # The columns of relations, by relation.
         self.columns = {table: [name for name, _, _ in columns] for table, columns in TABLES.items()}
         self.compared, self.smalls, self.tellers, self.shown = COMPARED, SMALL, KEYS, SHOWN
@@ -116,6 +121,8 @@ class JoinStatements:
             other, more = self.nested() if self.chance(.1) else self.factor()
             verb = self.pick('JOIN', 'JOIN', 'JOIN', 'STRAIGHT_JOIN', 'LEFT JOIN', 'LEFT JOIN', 'RIGHT JOIN', 'CROSS JOIN', ',')
             on = self.on(relations, more, count > 2)
+            if self.may_ask_in_on():
+                on = self.on_subquery(on, relations, more)
             if verb in ('CROSS JOIN', ','):
                 conditions.append(on)
                 text = f'{text} CROSS JOIN {other}' if verb == 'CROSS JOIN' or not relations[1:] else f'({text}) JOIN {other}'
@@ -128,10 +135,36 @@ class JoinStatements:
             conditions.append(f"{alias}.{self.tellers[table]} {self.pick('=', '=', 'IN')} ({self.literal('n')})")
         return text, relations, conditions
 
+    def may_ask_in_on(self):
+        return not self.depth and self.on_subqueries and self.chance(self.on_subqueries)
+
+    def on_subquery(self, on, left, right):
+        """ON with a subquery, which names one side or both; or the last row of those that belong together."""
+        if self.chance(.3):
+            alias, table = self.random.choice(right)
+            inner, key = self.alias(), self.tellers[table]
+            like = f'{inner}.{self.random.choice(self.smalls[table])} = {self.small(self.random.choice(left))}'
+            item = self.pick(f'MAX({inner}.{key})', f'MIN({inner}.{key})', f'{inner}.{key}')
+            last = '' if '(' in item else f" ORDER BY {inner}.{key} {self.pick('', 'DESC')} LIMIT 1"
+            value = f'{alias}.{key} = (SELECT {item} FROM {table} {inner} WHERE {like}{last})'
+            return self.pick(value, f'{on} AND {value}')
+        made = self.subquery_condition(self.pick(left, right, left + right))
+        return self.pick(f'{on} AND {made}', f'{on} AND {made}', f'({on} OR {made})')
+
+    def inner_from(self):
+        """FROM of a subquery. It has none in ON: MariaDB says 1140 of some aggregates beside such."""
+        self.depth += 1
+        made = self.from_clause(self.pick(1, 1, 1, 2))
+        self.depth -= 1
+        return made
+
     def nested(self):
         """Two tables that are joined in parentheses."""
         (one, left), (other, right) = self.factor(), self.factor()
-        return f"({one} {self.pick('JOIN', 'LEFT JOIN')} {other} ON {self.on(left, right, True)})", left + right
+        on = self.on(left, right, True)
+        if self.may_ask_in_on():
+            on += f' AND {self.subquery_condition(self.pick(left, right, left + right))}'
+        return f"({one} {self.pick('JOIN', 'LEFT JOIN')} {other} ON {on})", left + right
 
     def select(self):
         """The order of the text is kept now and then."""
@@ -146,7 +179,7 @@ class JoinStatements:
 
     def query(self, outer, kind, aggregate=False):
         """A subquery of one column: of this kind, or an aggregate."""
-        text, relations, conditions = self.from_clause(self.pick(1, 1, 1, 2))
+        text, relations, conditions = self.inner_from()
         column = self.column(relations, kind)
         if column is None:
             return self.query(outer, kind, aggregate)

@@ -67,7 +67,7 @@ class MixedStatements(JoinStatements):
 
     def query(self, outer, kind, aggregate=False):
         """A subquery of one column: of this kind, or an aggregate."""
-        text, relations, conditions = self.from_clause(self.pick(1, 1, 1, 2))
+        text, relations, conditions = self.inner_from()
         if self.chance(.8):
             conditions.append(self.condition(relations, outer))
         before, self.is_pure = self.is_pure, aggregate

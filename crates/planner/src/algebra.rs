@@ -240,6 +240,15 @@ impl Draft {
         }
     }
 
+    /// The first slot of all of its tables and queries.
+    pub(crate) fn slots_begin(&self) -> u16 {
+        match self {
+            Draft::One => 0,
+            Draft::Table { first_slot, .. } | Draft::Query { first_slot, .. } => *first_slot,
+            Draft::Join { left, right, .. } => left.slots_begin().min(right.slots_begin()),
+        }
+    }
+
     /// Calls `each` for its first slots and for all expressions over its slots.
     fn shift_all(&mut self, by: u16, each: &mut impl FnMut(&mut Expression)) {
         match self {
@@ -348,15 +357,35 @@ impl Draft {
 
     /// The columns that queries in it read of what stands before them.
     pub(crate) fn outer_columns(&self) -> Vec<Bound> {
+        let bound = |(parameter, column): &(u16, Expression)| Some((*parameter, column.as_column()?));
+        self.outer().into_iter().filter_map(bound).collect()
+    }
+
+    /// The same, with the parameters where they find them.
+    pub(crate) fn outer(&self) -> Vec<&(u16, Expression)> {
         match self {
             Draft::One | Draft::Table { .. } => Vec::new(),
-            Draft::Query { outer, .. } => {
-                let bound = |(parameter, column): &(u16, Expression)| Some((*parameter, column.as_column()?));
-                outer.iter().filter_map(bound).collect()
+            Draft::Query { outer, .. } => outer.iter().collect(),
+            Draft::Join { left, right, .. } => left.outer().into_iter().chain(right.outer()).collect(),
+        }
+    }
+
+    /// The table or query that has this slot.
+    pub(crate) fn leaf(&self, slot: ColumnSlot) -> Option<&Self> {
+        match self {
+            Draft::Join { left, right, .. } => left.leaf(slot).or_else(|| right.leaf(slot)),
+            Draft::One | Draft::Table { .. } | Draft::Query { .. } => {
+                Some(self).filter(|leaf| leaf.has(slot))
             }
-            Draft::Join { left, right, .. } => {
-                left.outer_columns().into_iter().chain(right.outer_columns()).collect()
-            }
+        }
+    }
+
+    /// Whether a query stands in it.
+    pub(crate) fn has_query(&self) -> bool {
+        match self {
+            Draft::One | Draft::Table { .. } => false,
+            Draft::Query { .. } => true,
+            Draft::Join { left, right, .. } => left.has_query() || right.has_query(),
         }
     }
 
@@ -485,7 +514,7 @@ impl Draft {
 }
 
 /// The value of the only row of a SELECT without FROM.
-const ONE_SLOT: ColumnSlot = ColumnSlot(ITEM_SLOTS - 1);
+pub(crate) const ONE_SLOT: ColumnSlot = ColumnSlot(ITEM_SLOTS - 1);
 /// The slot of the number of GROUP BY's values that a row of ROLLUP has.
 pub(crate) const LEVEL_SLOT: u16 = GROUPING_SLOTS - 1;
 /// Slots of GROUPING().
@@ -516,8 +545,13 @@ pub(crate) struct Block {
     pub(crate) count: Option<Expression>,
 }
 
+/// Whether a condition reads the value of a subquery.
+pub(crate) fn reads_subquery(condition: &Expression) -> bool {
+    condition.columns().iter().any(|slot| slot.0 >= SUBQUERY_SLOTS)
+}
+
 /// A query in an expression of a block.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Subquery {
     /// Mark or Single.
     pub(crate) kind: JoinKind,
@@ -538,7 +572,7 @@ pub(crate) struct Subquery {
 /// On which rows a subquery is asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SubqueryPlace {
-    /// Those of FROM, before WHERE.
+    /// Those of FROM, before WHERE; of an inner join's ON, too.
     Where,
     /// Those that WHERE leaves.
     Source,
@@ -562,6 +596,23 @@ impl Subquery {
             .filter(|slot| !own.contains(&slot.0))
             .chain(of_outer)
             .collect()
+    }
+
+    /// One row: a NULL, and its value. The condition is over the row's NULL and the items.
+    pub(crate) fn one_row(&self, condition: Option<Expression>) -> Relation {
+        Relation::Join(Arc::new(Join {
+            kind: self.kind,
+            left: Relation::One,
+            right: Relation::Derived(Arc::clone(&self.derived)),
+            left_width: 1,
+            right_width: self.derived.names.len(),
+            condition,
+            keys: Vec::new(),
+            lookup: None,
+            outer: Vec::new(),
+            rows_max: self.rows_max,
+            apply: None,
+        }))
     }
 
     /// Rows with its value behind them.

@@ -27,6 +27,7 @@ mod joined;
 mod lock;
 mod modify;
 mod named_items;
+mod outer_join;
 mod query;
 mod scope;
 mod select;
@@ -175,6 +176,8 @@ pub(crate) struct JoinState {
     pub(crate) relation_count: usize,
     /// Queries around the one that is bound.
     pub(crate) depth: usize,
+    /// Subqueries in ON of outer joins so far.
+    pub(crate) on_subqueries: usize,
     /// How deep subqueries that have two plans are within one another in that one.
     pub(crate) alternatives: usize,
     /// The tables by whose rows joins were ordered.

@@ -28,7 +28,7 @@ pub(super) struct Change {
     pub(super) scope: Scope,
     /// Positions in the scope of the tables that are changed.
     pub(super) targets: Vec<(usize, Assigned)>,
-    pub(super) selection: Option<Expression>,
+    pub(super) conjuncts: Vec<Expression>,
     pub(super) order_by: Vec<SortKey>,
     pub(super) limit: Limit,
 }
@@ -39,7 +39,7 @@ impl Binder<'_> {
         let before = self.open_with(&change.with.iter().collect::<Vec<_>>())?;
         self.subqueries = Some(Vec::new());
         let from = self.bind_from(&change.from)?;
-        let (draft, scope) = (from.draft, from.scope);
+        let (draft, scope, mut conjuncts) = (from.draft, from.scope, from.late);
         let mut targets: Vec<(usize, Assigned)> = Vec::new();
         for name in change.deleted.iter().flatten() {
             let position = deleted_in(name, &scope)?;
@@ -61,9 +61,10 @@ impl Binder<'_> {
             Some(selection) => Some(self.expression(selection, &mut Place::new(&scope, Clause::Where))?),
             None => None,
         };
+        conjuncts.extend(selection.map(Expression::into_conjuncts).unwrap_or_default());
         let verb = if change.deleted.is_some() { ChangeVerb::Delete } else { ChangeVerb::Update };
         let (ignore, order_by, limit) = (change.ignore, Vec::new(), Limit::default());
-        self.changed(before, Change { verb, ignore, draft, scope, targets, selection, order_by, limit })
+        self.changed(before, Change { verb, ignore, draft, scope, targets, conjuncts, order_by, limit })
     }
 
     /// The table of FROM that an assigned column is of.
@@ -85,7 +86,7 @@ impl Binder<'_> {
 
     /// The plan of a change. It reads the common table expressions behind the first `before`.
     pub(super) fn changed(&mut self, before: usize, change: Change) -> Result<Bound, SqlError> {
-        let Change { verb, ignore, draft, scope, targets, selection, order_by, limit } = change;
+        let Change { verb, ignore, draft, scope, targets, conjuncts, order_by, limit } = change;
         if self.volatile.calls > self.variables.uses {
             return Err(SqlError::unsupported("RAND() and its like in a change of rows that a query finds"));
         }
@@ -123,7 +124,6 @@ impl Binder<'_> {
             having: None,
             order_by,
         };
-        let conjuncts = selection.map(Expression::into_conjuncts).unwrap_or_default();
         let (mut query, _) = self.joined_plan((draft, &scope), conjuncts, body, limit, false)?;
         self.close_with(before, &mut query);
         let plan = ChangePlan { verb, ignore, query, targets: planned };

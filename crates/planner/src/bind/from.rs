@@ -2,13 +2,15 @@
 //!
 //! ON sees the tables of its two operands, LATERAL those before it. USING and NATURAL make one column of two: the left
 //! one, of a RIGHT JOIN the right one. A RIGHT JOIN is a LEFT JOIN of its operands exchanged.
+//!
+//! Subqueries in ON: `outer_join`. The conditions of inner joins that read them are left to WHERE.
 
 use super::expression::Place;
 use super::scope::{Scope, ScopeTable, Visible, ambiguous_column, same_name, unknown_column};
 use super::select::{FromTable, from_table};
 use super::session::{result_column, table_of_columns};
 use super::{Binder, Clause, NamedTable};
-use crate::algebra::{Draft, JoinHint, Parameters};
+use crate::algebra::{Draft, JoinHint, Parameters, reads_subquery};
 use crate::alternatives;
 use crate::bind::expression::object_name;
 use crate::limits;
@@ -18,7 +20,7 @@ use crate::syntax::{syntax_error, syntax_error_at_word};
 use expression::{Comparison, Expression};
 use protocol::SqlError;
 use sqlparser::ast::{
-    JoinConstraint, JoinOperator, ObjectName, Query, TableAlias, TableAliasColumnDef, TableFactor,
+    Expr, JoinConstraint, JoinOperator, ObjectName, Query, TableAlias, TableAliasColumnDef, TableFactor,
     TableWithJoins,
 };
 use std::sync::Arc;
@@ -33,6 +35,15 @@ const SLOT_COUNT_MAX: usize = 1 << 14;
 pub(super) struct Part {
     pub(super) draft: Draft,
     pub(super) scope: Scope,
+    /// Conditions of inner joins that read subqueries: its rows are those for which they are true.
+    pub(super) late: Vec<Expression>,
+}
+
+impl Part {
+    /// A table or query.
+    pub(super) fn of_one(draft: Draft, table: ScopeTable) -> Self {
+        Self { draft, scope: Scope { tables: vec![table], visible: Vec::new() }, late: Vec::new() }
+    }
 }
 
 impl Binder<'_> {
@@ -89,6 +100,7 @@ impl Binder<'_> {
             let is_right = matches!(join.join_operator, JoinOperator::Right(_) | JoinOperator::RightOuter(_));
             // The rows that a RIGHT JOIN keeps cannot depend on those that it may lack.
             let seen = if is_right { before.clone() } else { before.and(&left.scope) };
+            let beside = std::mem::take(&mut self.joins.alternatives);
             let right = self.factor(&join.relation, &seen, next_slot)?;
             let (side, constraint) = match &join.join_operator {
                 JoinOperator::Join(constraint)
@@ -106,7 +118,11 @@ impl Binder<'_> {
             if side != Side::Neither && matches!(constraint, JoinConstraint::None) {
                 return Err(syntax_error(self.text, self.text.len()));
             }
-            left = self.joined(left, right, side, constraint)?;
+            if side == Side::Right {
+                self.joins.alternatives = self.joins.alternatives.max(beside);
+            }
+            left = self.joined(left, right, side, constraint, next_slot)?;
+            self.joins.alternatives = self.joins.alternatives.max(beside);
             if matches!(join.join_operator, JoinOperator::StraightJoin(_)) {
                 left.draft = left.draft.with_hint(JoinHint::Straight);
             }
@@ -148,7 +164,7 @@ impl Binder<'_> {
                 let mut scope_table = ScopeTable::new(Arc::clone(table), alias.as_deref());
                 scope_table.first_slot = take_slots(next_slot, table.columns.len())?;
                 let draft = self.table_draft(named, alias, scope_table.first_slot);
-                Ok(Part { draft, scope: Scope { tables: vec![scope_table], visible: Vec::new() } })
+                Ok(Part::of_one(draft, scope_table))
             }
         }
     }
@@ -162,7 +178,9 @@ impl Binder<'_> {
             NamedTable::View(_) => Draft::One,
             NamedTable::Stored(table) => Draft::Table { table, alias, first_slot, filter },
             NamedTable::Virtual(table, definition) => {
-                let is_read_again = !self.outward.blocks.is_empty() || self.rounds > 0;
+                // The right side of an outer join may run for each row.
+                let may_repeat = self.rounds > 0 || self.views.outer_joins > 0;
+                let is_read_again = !self.outward.blocks.is_empty() || may_repeat;
                 let reads = if is_read_again { Reads::Often } else { Reads::Once };
                 let width = definition.columns.len();
                 let number = self.common_number();
@@ -202,7 +220,7 @@ impl Binder<'_> {
         let width = names.len();
         let relation = Relation::Derived(Arc::new(Derived { alias, names, plan }));
         let draft = Draft::Query { relation, width, first_slot, filter: Vec::new(), outer, apply: None };
-        Ok(Part { draft, scope: Scope { tables: vec![scope_table], visible: Vec::new() } })
+        Ok(Part::of_one(draft, scope_table))
     }
 
     fn joined(
@@ -211,6 +229,7 @@ impl Binder<'_> {
         right: Part,
         side: Side,
         constraint: &JoinConstraint,
+        next_slot: &mut u16,
     ) -> Result<Part, SqlError> {
         if side != Side::Neither {
             self.check_optional(if side == Side::Left { &right.draft } else { &left.draft })?;
@@ -231,14 +250,7 @@ impl Binder<'_> {
         }
         let mut scope = merged(&left.scope, &right.scope, side, &common)?;
         if let JoinConstraint::On(condition) = constraint {
-            let subqueries = self.subqueries.take();
-            let condition = self.expression(condition, &mut Place::new(&scope, Clause::On));
-            self.subqueries = subqueries;
-            let condition = condition?;
-            if condition.is_volatile() {
-                return Err(SqlError::unsupported("RAND() and its like in ON"));
-            }
-            on.extend(condition.into_conjuncts());
+            on.extend(self.on_condition(condition, &scope)?);
         }
         on.iter_mut().try_for_each(|conjunct| self.resolve(&scope, conjunct))?;
         let on = alternatives::factored(on);
@@ -250,12 +262,27 @@ impl Binder<'_> {
                 Side::Right => position < left_count,
             };
         }
-        let draft = match side {
-            Side::Neither => Draft::join(JoinKind::Inner, left.draft, right.draft, on),
-            Side::Left => Draft::join(JoinKind::Left, left.draft, right.draft, on),
-            Side::Right => Draft::join(JoinKind::Left, right.draft, left.draft, on),
+        let (draft, late) = match side {
+            Side::Neither => {
+                let (late, early): (Vec<_>, Vec<_>) = on.into_iter().partition(reads_subquery);
+                let late = [left.late, right.late, late].concat();
+                (Draft::join(JoinKind::Inner, left.draft, right.draft, early), late)
+            }
+            Side::Left => self.outer_join(left, right, on, next_slot)?,
+            Side::Right => self.outer_join(right, left, on, next_slot)?,
         };
-        Ok(Part { draft, scope })
+        Ok(Part { draft, scope, late })
+    }
+
+    /// The conjuncts of ON.
+    fn on_condition(&mut self, condition: &Expr, scope: &Scope) -> Result<Vec<Expression>, SqlError> {
+        let before = self.subqueries.as_ref().map_or(0, Vec::len);
+        let condition = self.expression(condition, &mut Place::new(scope, Clause::On))?;
+        if condition.is_volatile() {
+            return Err(SqlError::unsupported("RAND() and its like in ON"));
+        }
+        self.resolve_subqueries(scope, before)?;
+        Ok(condition.into_conjuncts())
     }
 
     /// The columns that USING names, of both sides.
@@ -303,7 +330,8 @@ fn is_outer(operator: &JoinOperator) -> bool {
 /// All pairs of two parts.
 fn crossed(left: Part, right: Part) -> Result<Part, SqlError> {
     let scope = merged(&left.scope, &right.scope, Side::Neither, &[])?;
-    Ok(Part { draft: Draft::join(JoinKind::Inner, left.draft, right.draft, Vec::new()), scope })
+    let draft = Draft::join(JoinKind::Inner, left.draft, right.draft, Vec::new());
+    Ok(Part { draft, scope, late: [left.late, right.late].concat() })
 }
 
 pub(super) fn take_slots(next_slot: &mut u16, count: usize) -> Result<u16, SqlError> {

@@ -8,7 +8,7 @@ use super::scope::Scope;
 use super::select::{Body, Parts, check_distinct_order, distinct};
 use super::{Binder, Clause};
 use crate::algebra::{
-    Draft, Parameters, SUBQUERY_SLOTS, Subquery, SubqueryPlace, equalities, filtered, to_positions,
+    Draft, Parameters, Subquery, SubqueryPlace, equalities, filtered, reads_subquery, to_positions,
 };
 use crate::alternatives;
 use crate::join_order::{self, TableOrder};
@@ -27,13 +27,13 @@ impl Binder<'_> {
         in_share_mode: bool,
     ) -> Result<(SelectPlan, Vec<ResultColumn>), SqlError> {
         let from = self.bind_from(&parts.select.from)?;
-        let (draft, scope) = (from.draft, from.scope);
+        let (draft, scope, mut conjuncts) = (from.draft, from.scope, from.late);
         let locks = self.table_locks(parts.locks, in_share_mode, &scope)?;
         let selection = match &parts.select.selection {
             Some(selection) => Some(self.expression(selection, &mut Place::new(&scope, Clause::Where))?),
             None => None,
         };
-        let conjuncts = selection.map(Expression::into_conjuncts).unwrap_or_default();
+        conjuncts.extend(selection.map(Expression::into_conjuncts).unwrap_or_default());
         let mut dependencies = Vec::new();
         draft.dependencies(&mut dependencies);
         conjuncts.iter().for_each(|conjunct| equalities(conjunct, &mut dependencies));
@@ -87,8 +87,6 @@ impl Binder<'_> {
         }
         let (of_where, of_source): (Vec<Subquery>, Vec<Subquery>) =
             of_source.into_iter().partition(|subquery| subquery.place == SubqueryPlace::Where);
-        let reads_subquery =
-            |conjunct: &Expression| conjunct.columns().iter().any(|slot| slot.0 >= SUBQUERY_SLOTS);
         let (mut filter, mut early, mut late) = (Vec::new(), Vec::new(), Vec::new());
         let is_moved = |conjunct: &&Expression| !conjunct.is_volatile();
         let needed = conjuncts.iter().filter(is_moved).flat_map(nulls::rejected).collect();

@@ -158,6 +158,7 @@ impl ModifiedRows {
         let draft = Draft::Table { table, alias, first_slot: 0, filter: Vec::new() };
         let Self { selection, order_by, limit } = self;
         let targets = vec![(0, assigned)];
-        Change { verb, ignore: false, draft, scope, targets, selection, order_by, limit }
+        let conjuncts = selection.map(Expression::into_conjuncts).unwrap_or_default();
+        Change { verb, ignore: false, draft, scope, targets, conjuncts, order_by, limit }
     }
 }

@@ -567,6 +567,22 @@ pub(super) struct Body {
     pub(super) order_by: Vec<SortKey>,
 }
 
+impl Body {
+    /// Items over rows of FROM.
+    pub(super) fn of_items(projection: Vec<Expression>) -> Self {
+        let columns = projection.iter().map(|item| item_column("", item)).collect();
+        Self {
+            table_order: TableOrder::Free,
+            projection,
+            columns,
+            grouping: None,
+            windows: None,
+            having: None,
+            order_by: Vec::new(),
+        }
+    }
+}
+
 /// Without a table, WHERE filters the one row, as HAVING does.
 fn merged_having(
     having: Option<Expression>,

@@ -294,11 +294,13 @@ impl Binder<'_> {
     }
 
     fn subquery_slot(&self) -> Result<ColumnSlot, SqlError> {
-        let count = self.subqueries.as_ref().map_or(0, Vec::len);
-        let count = u16::try_from(count).ok().filter(|count| *count < SUBQUERY_COUNT_MAX);
-        count
-            .map(|count| ColumnSlot(SUBQUERY_SLOTS + count))
-            .ok_or_else(|| SqlError::unsupported("so many subqueries"))
+        // Outer joins have taken some of them.
+        let last = self.subqueries.iter().flatten().map(|subquery| subquery.slot.0).max();
+        let next = last.map_or(SUBQUERY_SLOTS, |last| last + 1);
+        match next < SUBQUERY_SLOTS + SUBQUERY_COUNT_MAX {
+            true => Ok(ColumnSlot(next)),
+            false => Err(SqlError::unsupported("so many subqueries")),
+        }
     }
 
     fn add_subquery(
@@ -313,7 +315,7 @@ impl Binder<'_> {
         let names = inner.columns.iter().map(|column| column.name.clone()).collect();
         let derived = Arc::new(Derived { alias: "subquery".to_owned(), names, plan: inner.plan });
         let place = match place.clause {
-            Clause::Where => SubqueryPlace::Where,
+            Clause::Where | Clause::On => SubqueryPlace::Where,
             Clause::GroupBy => SubqueryPlace::Source,
             // Within an aggregate there are no others.
             _ if place.aggregates.is_none() => SubqueryPlace::Source,

@@ -6,6 +6,7 @@
 //! NOT IN, NOT EXISTS                                          anti join
 //! (SELECT SUM(z) FROM … WHERE y = x)                          left join with the groups of y
 //! k > (SELECT MAX(z) FROM …)                                  join with the one row; for = k may be looked up
+//! k = (SELECT z FROM … WHERE y = x LIMIT 1)                   join with the one row for each x, if k is of another table
 //! ```
 //! A subquery is bound as a plan that can run for each row (`Apply`); that stays where nothing here fits. If it is one
 //! SELECT, its parts are kept beside the plan ([`Block`]). A condition that names columns of the block around it then
@@ -24,18 +25,18 @@
 //!
 //! Invariant: the block has the rows that it has with its subqueries run for each row.
 //!
-//! Deliberately not here: subqueries with LIMIT (but EXISTS), window functions, HAVING, and those in OR, ON or of
-//! groups. Where user variables are assigned the order of rows is seen, and nothing is moved.
+//! Deliberately not here: subqueries with LIMIT (but EXISTS), window functions, HAVING, and those in OR or of groups.
+//! Those in ON of outer joins go to one of its sides first (`outer_join`). Where user variables are assigned the order of rows is seen, and nothing is moved.
 
 use super::select::Body;
-use super::{Binder, NamedTable, item_column};
+use super::{Binder, NamedTable};
 use crate::access_path::{Purpose, Wanted};
 use crate::algebra::{
     Applied, Block, Draft, ITEM_SLOTS, Parameters, SUBQUERY_SLOTS, Subquery, SubqueryPlace, hash_form,
     hash_key,
 };
-use crate::join_order::{TableOrder, cost_of};
-use crate::plan::{Derived, Grouping, HashForm, Join, JoinKind, Limit, Relation, SelectPlan, Source};
+use crate::join_order::cost_of;
+use crate::plan::{Derived, Grouping, HashForm, JoinKind, Limit, Relation, SelectPlan, Source};
 use crate::steps::steps_of;
 use expression::aggregate::AggregateFunction;
 use expression::{ColumnSlot, Comparison, Domain, Expression, Node, Test, UnaryOperator};
@@ -87,7 +88,7 @@ impl Binder<'_> {
         }
         let next_slot = draft.slots_end().max(u16::try_from(first_free).unwrap_or(SLOTS_MAX));
         let within = self.joins.alternatives;
-        let has_alternatives = within < ALTERNATIVE_DEPTH_MAX;
+        let has_alternatives = self.may_have_alternative();
         let mut outside = Outside { draft, next_slot, has_alternatives, conjuncts, body };
         let mut position = 0;
         while position < subqueries.len() && outside.next_slot < SLOTS_MAX / 2 {
@@ -107,6 +108,37 @@ impl Binder<'_> {
             self.joins.alternatives = within + 1;
         }
         Ok(outside.draft)
+    }
+
+    /// Whether a query may have another plan for few rows of what is around it.
+    pub(super) fn may_have_alternative(&self) -> bool {
+        self.joins.alternatives < ALTERNATIVE_DEPTH_MAX
+    }
+
+    /// Joins a scalar subquery with rows that have all that it reads, if that is sure to give the same. Each row stays,
+    /// and stays one. The value is put into conditions and into other subqueries.
+    pub(super) fn joined_beside(
+        &mut self,
+        draft: Draft,
+        next_slot: &mut u16,
+        conjuncts: &mut Vec<Expression>,
+        subquery: &Subquery,
+        others: &mut [Subquery],
+    ) -> Result<(Draft, bool), SqlError> {
+        let is_scalar = subquery.kind == JoinKind::Single && !subquery.outer.is_empty();
+        if !is_scalar || !self.variables.is_empty() || *next_slot >= SLOTS_MAX / 4 {
+            return Ok((draft, false));
+        }
+        let within = self.joins.alternatives;
+        let has_alternatives = self.may_have_alternative();
+        let body = &mut Body::of_items(Vec::new());
+        let mut outside = Outside { draft, next_slot: *next_slot, has_alternatives, conjuncts, body };
+        let is_joined = self.joined_by_value(&mut outside, subquery, others)?;
+        if is_joined && outside.draft.has_alternative() {
+            self.joins.alternatives = within + 1;
+        }
+        *next_slot = outside.next_slot;
+        Ok((outside.draft, is_joined))
     }
 
     /// Keeps the parts of a simple subquery for the block around it. DISTINCT and ORDER BY do not matter there.
@@ -277,7 +309,10 @@ impl Binder<'_> {
         let joined = if subquery.outer.is_empty() {
             row_of_value(outside, subquery)
         } else {
-            self.groups_of_block(outside, subquery)?
+            match self.groups_of_block(outside, subquery)? {
+                None => self.row_for_each(outside, subquery)?,
+                groups => groups,
+            }
         };
         let Some((kind, right, on, value)) = joined else { return Ok(false) };
         outside.next_slot = right.slots_end();
@@ -288,6 +323,25 @@ impl Binder<'_> {
         super::joined::for_each_of_source(outside.body, &mut put);
         others.iter_mut().flat_map(|other| &mut other.condition).for_each(&mut put);
         Ok(true)
+    }
+
+    /// A correlated scalar subquery that a table which it does not name is equal to: one row for each row that it
+    /// reads. Its value may be a key of that table.
+    fn row_for_each(
+        &mut self,
+        outside: &Outside<'_>,
+        subquery: &Subquery,
+    ) -> Result<Option<JoinedValue>, SqlError> {
+        let Some(item) = outside.conjuncts.iter().find_map(|conjunct| keyed_by(outside, subquery, conjunct))
+        else {
+            return Ok(None);
+        };
+        if subquery.place != SubqueryPlace::Where {
+            return Ok(None);
+        }
+        let right = self.row_of_subquery(&outside.draft, subquery, outside.next_slot)?;
+        let value = Expression { node: Node::Column(slot_at(outside.next_slot, 1)), ..item };
+        Ok(Some((JoinKind::Inner, right, Vec::new(), value)))
     }
 
     /// A correlated aggregate without GROUP BY: the groups that a left join finds.
@@ -377,7 +431,7 @@ impl Binder<'_> {
     }
 
     /// Columns of the block around a condition, in parameters of their own where they have none.
-    fn put_parameters(
+    pub(super) fn put_parameters(
         &mut self,
         condition: &mut Expression,
         around: &Draft,
@@ -408,17 +462,8 @@ impl Binder<'_> {
         mut grouping: Option<Grouping>,
         mut projection: Vec<Expression>,
     ) -> Result<SelectPlan, SqlError> {
-        let columns = projection.iter().map(|item| item_column("", item)).collect();
         let Draft::Table { table, alias, first_slot, filter } = &block.draft else {
-            let body = Body {
-                table_order: TableOrder::Free,
-                projection,
-                columns,
-                grouping,
-                windows: None,
-                having: None,
-                order_by: Vec::new(),
-            };
+            let body = Body { grouping, ..Body::of_items(projection) };
             let around = self.subqueries.take();
             let draft = block.draft.clone();
             let plan = self.joined_plan(
@@ -658,6 +703,20 @@ fn side_of_query(outside: &Outside<'_>, subquery: &Subquery) -> Option<(Draft, V
     has_key.then_some((right, on))
 }
 
+/// The value of a subquery, if the conjunct makes something of other tables than those that it reads equal to it.
+fn keyed_by(outside: &Outside<'_>, subquery: &Subquery, conjunct: &Expression) -> Option<Expression> {
+    let Node::Compare { operator: Comparison::Equal, left, right, .. } = &conjunct.node else { return None };
+    let is_value = |side: &Expression| side.as_column() == Some(subquery.slot);
+    let (value, other) = if is_value(left) { (left, right) } else { (right, left) };
+    let columns = other.columns();
+    let is_read = |slot: &ColumnSlot| {
+        let leaf = outside.draft.leaf(*slot);
+        leaf.is_none_or(|leaf| subquery.columns().iter().any(|read| leaf.has(*read)))
+    };
+    let is_key = is_value(value) && !columns.is_empty() && !columns.iter().any(is_read);
+    (is_key && !conjunct.is_volatile()).then(|| Expression::clone(value))
+}
+
 /// A scalar subquery that reads nothing of the row, where something of the row is compared with its value. The value
 /// may be a key, and rows that do not pass are left out early.
 fn row_of_value(outside: &Outside<'_>, subquery: &Subquery) -> Option<JoinedValue> {
@@ -676,20 +735,7 @@ fn row_of_value(outside: &Outside<'_>, subquery: &Subquery) -> Option<JoinedValu
     if subquery.place != SubqueryPlace::Where {
         return None;
     }
-    let single = Join {
-        kind: JoinKind::Single,
-        left: Relation::One,
-        right: Relation::Derived(Arc::clone(&subquery.derived)),
-        left_width: 1,
-        right_width: subquery.derived.names.len(),
-        condition: None,
-        keys: Vec::new(),
-        lookup: None,
-        outer: Vec::new(),
-        rows_max: subquery.rows_max,
-        apply: None,
-    };
-    let right = Draft::query(Relation::Join(Arc::new(single)), 2, outside.next_slot);
+    let right = Draft::query(subquery.one_row(None), 2, outside.next_slot);
     let value = Expression { node: Node::Column(slot_at(outside.next_slot, 1)), ..item };
     Some((JoinKind::Inner, right, Vec::new(), value))
 }

@@ -102,7 +102,7 @@ impl Binder<'_> {
         let definition = Arc::make_mut(&mut table.definition);
         (definition.database, definition.name) = (view.table.database.clone(), view.table.name.clone());
         let table = ScopeTable { database: Some(view.table.database.clone()), is_view: true, items, ..table };
-        Ok(Part { draft, scope: Scope { tables: vec![table], visible: Vec::new() } })
+        Ok(Part::of_one(draft, table))
     }
 
     /// Binds a view's query, or what is behind it: with the view's database, privileges and collation, and no names of
@@ -204,10 +204,10 @@ impl Binder<'_> {
 
     /// The tables of a view's SELECT for the FROM around it. None: something of it cannot be merged.
     fn merged(&mut self, select: &Select, next_slot: &mut u16) -> Result<Option<Merged>, SqlError> {
-        let volatile_calls = self.volatile.calls;
+        let (volatile_calls, on_subqueries) = (self.volatile.calls, self.joins.on_subqueries);
         self.subqueries = Some(Vec::new());
         self.windows = Some(self.named_windows(&select.named_window)?);
-        let Part { mut draft, scope } = self.bind_from_at(&select.from, next_slot)?;
+        let Part { mut draft, scope, .. } = self.bind_from_at(&select.from, next_slot)?;
         let mut is_updatable = false;
         let mut aggregates = Aggregates { first_slot: *next_slot, ..Aggregates::default() };
         let mut items = Vec::with_capacity(select.projection.len());
@@ -238,6 +238,7 @@ impl Binder<'_> {
         let is_computed = items.iter().any(|item| item.as_column().is_none());
         let has_windows = self.windows.take().is_some_and(|windows| windows.has_calls());
         let is_whole = has_subqueries
+            || self.joins.on_subqueries != on_subqueries
             || has_windows
             || !aggregates.calls.is_empty()
             || self.volatile.calls != volatile_calls

@@ -84,7 +84,7 @@ impl Binder<'_> {
             return Ok(Changed { scope: Scope::of_table(Arc::clone(&table), alias), table, view: None });
         };
         let shown = alias.unwrap_or(&view.table.name).to_owned();
-        let Part { draft, scope } = self.view(&view, alias, &mut 0)?;
+        let Part { draft, scope, .. } = self.view(&view, alias, &mut 0)?;
         let table = match draft {
             Draft::Table { table, first_slot: 0, .. } if view.is_updatable => table,
             Draft::Join { .. } if verb == Verb::Delete => {

@@ -10,7 +10,6 @@
 use super::Binder;
 use super::from::{Part, names_of, query_table, take_slots};
 use super::query::{BoundQuery, QueryBody, QueryParts, query_parts, united};
-use super::scope::Scope;
 use crate::algebra::Draft;
 use crate::plan::{
     CommonRead, CommonTable, Equals, Limit, Reads, Recursion, Relation, ResultColumn, SelectPlan, SetStep,
@@ -257,7 +256,7 @@ impl Binder<'_> {
         let read = CommonRead { number: scope.number, alias, names: names.clone() };
         let relation = Relation::Common(Arc::new(read));
         let draft = Draft::query(relation, width, first_slot);
-        Ok(Part { draft, scope: Scope { tables: vec![table], visible: Vec::new() } })
+        Ok(Part::of_one(draft, table))
     }
 
     /// Refuses a recursion's own rows on the side of an outer join whose rows may be missing.
@@ -279,6 +278,11 @@ impl Binder<'_> {
             }
             Draft::One | Draft::Table { .. } | Draft::Query { .. } => Ok(()),
         }
+    }
+
+    /// Queries that are bound may run again: those that they read have to be kept.
+    pub(super) fn read_common_again(&mut self) {
+        self.common.iter_mut().for_each(|scope| scope.is_read_again = true);
     }
 
     /// Whether a table of this name is an expression of WITH.

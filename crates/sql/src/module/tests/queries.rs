@@ -110,6 +110,93 @@ fn a_lateral_query_runs_for_each_row_before_it() {
 }
 
 #[test]
+fn subqueries_in_on_decide_which_rows_meet() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    let a =
+        "(SELECT 1 AS id, 10 AS x UNION ALL SELECT 2, 20 UNION ALL SELECT 3, NULL UNION ALL SELECT 4, 10)";
+    let b = "(SELECT 1 AS id, 1 AS a, 5 AS v UNION ALL SELECT 2, 1, 7 UNION ALL SELECT 3, 2, 7 UNION ALL SELECT 4, NULL, 9 \
+             UNION ALL SELECT 5, 4, NULL)";
+    let c = "(SELECT 1 AS id, 1 AS b UNION ALL SELECT 2, 3 UNION ALL SELECT 3, 3 UNION ALL SELECT 4, NULL UNION ALL SELECT 5, 5)";
+    let (b_of_a, c_of_b) = (format!("{b} i WHERE i.a = a.id"), format!("{c} i WHERE i.b = b.id"));
+    let latest = format!("b.id = (SELECT MAX(i.id) FROM {b_of_a})");
+    for (join, on, expected) in [
+        ("LEFT JOIN", latest.clone(), "1,2 2,3 3,NULL 4,5"),
+        ("JOIN", latest, "1,2 2,3 4,5"),
+        ("JOIN", format!("b.id = (SELECT i.id FROM {b_of_a} ORDER BY i.v LIMIT 1)"), "1,1 2,3 4,5"),
+        (
+            "LEFT JOIN",
+            format!("b.id = (SELECT i.id FROM {b_of_a} ORDER BY i.v LIMIT 1)"),
+            "1,1 2,3 3,NULL 4,5",
+        ),
+        ("LEFT JOIN", format!("b.a = a.id AND EXISTS (SELECT 1 FROM {c_of_b})"), "1,1 2,3 3,NULL 4,5"),
+        (
+            "LEFT JOIN",
+            format!("b.a = a.id AND NOT EXISTS (SELECT 1 FROM {c_of_b})"),
+            "1,2 2,NULL 3,NULL 4,NULL",
+        ),
+        (
+            "RIGHT JOIN",
+            format!("b.a = a.id AND EXISTS (SELECT 1 FROM {c_of_b})"),
+            "1,1 NULL,2 2,3 NULL,4 4,5",
+        ),
+        (
+            "LEFT JOIN",
+            format!("b.a = a.id AND EXISTS (SELECT 1 FROM {c_of_b} AND i.id > a.id)"),
+            "1,NULL 2,3 3,NULL 4,5",
+        ),
+        (
+            "LEFT JOIN",
+            format!("b.a = a.id AND b.id NOT IN (SELECT i.b FROM {c} i)"),
+            "1,NULL 2,NULL 3,NULL 4,NULL",
+        ),
+        (
+            "LEFT JOIN",
+            format!("b.a = a.id AND b.v >= ALL (SELECT i.v FROM {b_of_a})"),
+            "1,2 2,3 3,NULL 4,NULL",
+        ),
+        (
+            "LEFT JOIN",
+            format!("b.v = ANY (SELECT i.v FROM {b_of_a} AND i.id < 2)"),
+            "1,1 2,NULL 3,NULL 4,NULL",
+        ),
+        ("LEFT JOIN", format!("a.id IN (SELECT i.b FROM {c} i) AND b.id = a.id"), "1,1 2,NULL 3,3 4,NULL"),
+        (
+            "LEFT JOIN",
+            format!("(a.id, b.v) IN (SELECT i.a, MAX(i.v) FROM {b} i GROUP BY i.a)"),
+            "1,2 1,3 2,2 2,3 3,NULL 4,NULL",
+        ),
+        (
+            "LEFT JOIN",
+            format!("b.a = a.id AND (SELECT COUNT(*) FROM {c} i) > 5"),
+            "1,NULL 2,NULL 3,NULL 4,NULL",
+        ),
+        (
+            "LEFT JOIN",
+            format!("CASE WHEN a.id = 3 THEN EXISTS (SELECT 1 FROM {c_of_b}) ELSE b.a = a.id END"),
+            "1,1 1,2 2,3 3,1 3,3 3,5 4,5",
+        ),
+    ] {
+        let found = shown(
+            &mut harness,
+            client,
+            &format!("SELECT a.id, b.id FROM {a} a {join} {b} b ON {on} ORDER BY COALESCE(b.id, a.id), a.id"),
+        );
+        let mut found: Vec<String> = found.into_iter().collect();
+        let mut expected: Vec<String> = expected.split(' ').map(str::to_owned).collect();
+        found.sort();
+        expected.sort();
+        assert_eq!(found, expected, "{join} {on}");
+    }
+    let nested = format!(
+        "SELECT a.id, b.id, c.id FROM {a} a LEFT JOIN ({b} b JOIN {c} c ON c.id = (SELECT MAX(i.id) FROM {c_of_b})) ON b.a = a.id ORDER BY 1"
+    );
+    assert_eq!(shown(&mut harness, client, &nested), ["1,1,1", "2,3,3", "3,NULL,NULL", "4,5,5"]);
+    let two = format!("SELECT a.id FROM {a} a LEFT JOIN {b} b ON b.id = (SELECT id FROM {c} i)");
+    assert_eq!(errno(harness.ask(client, &two)), 1242);
+}
+
+#[test]
 fn rollup_adds_a_row_for_each_beginning() {
     let mut harness = Harness::new();
     let client = harness.connect();
