@@ -7,7 +7,7 @@ Run:  python3 tests/differential/differential.py --latsdb 127.0.0.1:3306 --oracl
 Of every statement it compares: rows, in order where the statement decides it; names and kinds of columns, and whole definitions of those
 that are plain columns; affected rows and insert id; warnings by level and number; the error's number and SQLSTATE. At the end, and
 after each difference, the contents of all tables. A seed decides the statements and the collation of the database; a quarter of the
-statements run prepared, over the binary protocol. Behind them come SELECTs of several tables (joins.py), queries made of queries and changes
+statements run prepared, over the binary protocol. Behind them come SELECTs of several tables (joins.py), also with subqueries in ON, queries made of queries and changes
 of rows that queries find (sets.py), rows by whole keys (chains.py), window functions (windows.py), SELECTs from views (views.py), and a
 share of statements under each other sql_mode (modes.py). logic.py checks LatsDB against itself on the same rows: conditions against their negations, and
 queries with indexes that are added against the same ones without. Each query runs again with each way of joins forced, and with batches
@@ -34,7 +34,7 @@ from chains import ChainStatements
 from connection import DOUBLE, FLOAT, TIMESTAMP, Connection, Done, Refused, Rows
 from connection import UNSIGNED_FLAG as UNSIGNED
 from generator import KEYS, TABLES, UNIQUE, Generator, Statement, definitions
-from joins import JoinStatements
+from joins import JoinStatements, OnStatements
 from logic import LogicChecks, together
 from mixed import MixedStatements
 from modes import MODES, ModeStatements
@@ -44,7 +44,7 @@ from windows import WindowStatements
 
 COLLATIONS = ['utf8mb4_bin', 'utf8mb4_general_ci', 'utf8mb4_0900_ai_ci', 'utf8mb4_unicode_ci']
 # Classes of statements, and the part of a round's statements that each has beside the others.
-CLASSES = {'single': 1, 'joins': 3, 'sets': 3, 'windows': 4, 'chains': 3, 'changes': 10, 'views': 8, 'mixed': 10, 'logic': 3, 'indexes': 4, 'alters': 8, 'modes': 1}
+CLASSES = {'single': 1, 'joins': 3, 'on': 6, 'sets': 3, 'windows': 4, 'chains': 3, 'changes': 10, 'views': 8, 'mixed': 10, 'logic': 3, 'indexes': 4, 'alters': 8, 'modes': 1}
 # As many statements fill the tables for classes that are run alone.
 FILLING = 300
 # Tables that are temporary in the second round of a seed, which has other statements.
@@ -205,7 +205,7 @@ class Campaign:
         generator = Generator(seed, collation, temporary)
         for number in range(self.size('single', count)):
             self.statement(f'{seed}/{number}', generator.statement(number), 'single')
-        for name, statements in ('joins', JoinStatements(seed)), ('sets', SetStatements(seed)), ('windows', WindowStatements(seed)):
+        for name, statements in ('joins', JoinStatements(seed)), ('on', OnStatements(seed)), ('sets', SetStatements(seed)), ('windows', WindowStatements(seed)):
             for number in range(self.size(name, count)):
                 self.statement_again(f'{seed}/{name}/{number}', statements.statement(), name)
         for name, statements in ('chains', ChainStatements(seed)), ('changes', ChangeStatements(seed)):

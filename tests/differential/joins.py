@@ -22,7 +22,7 @@ SHOWN = {'wide': ['id', 'ti', 'i', 'd', 'v', 'c', 'dt', 'dm', 'y', 'tm'], 'pair'
 
 class JoinStatements:
     # How many conditions of ON have a subquery.
-    on_subqueries = .2
+    on_subqueries = 0
 
     def __init__(self, seed):
         self.random = random.Random(f'joins {seed}')
@@ -257,3 +257,12 @@ class JoinStatements:
         if 'z' == common[2]:
             return Statement(f'SELECT COUNT(*) AS n FROM texts JOIN pair ON texts.q = pair.n')
         return Statement(f'SELECT {what} FROM {common[0]} {join}')
+
+
+class OnStatements(JoinStatements):
+    """The same with subqueries in ON."""
+    on_subqueries = .5
+
+    def __init__(self, seed):
+        super().__init__(seed)
+        self.random = random.Random(f'on {seed}')

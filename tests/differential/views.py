@@ -11,9 +11,6 @@ COUNT = 5
 
 
 class ViewStatements(JoinStatements):
-    # Views of views read as many relations as a statement may have.
-    on_subqueries = 0
-
     def __init__(self, seed):
         super().__init__(seed)
         self.random = random.Random(f'views {seed}')

@@ -14,6 +14,7 @@
 
 mod change;
 mod check;
+mod conflict_queries;
 mod create_select;
 mod ddl;
 mod expression;
@@ -131,6 +132,10 @@ pub(crate) struct Binder<'a> {
     pub(crate) outward: Outward,
     /// The query of an INSERT whose ON DUPLICATE KEY UPDATE is bound, and its columns that were named there.
     pub(crate) inserted: Option<InsertedQuery>,
+    /// The new row of an INSERT, within subqueries of its ON DUPLICATE KEY UPDATE.
+    pub(crate) new_row: Option<conflict_queries::NewRow>,
+    /// The table of an INSERT … VALUES, whose subqueries must not read it; None within derived tables.
+    pub(crate) target: Option<types::TableId>,
     /// The common table expressions that are in sight, the innermost last.
     pub(crate) common: Vec<with::CommonScope>,
     /// The virtual tables that are read.
@@ -347,6 +352,8 @@ fn bind_once(
         rounds: 0,
         joins: JoinState::default(),
         subqueries: None,
+        new_row: None,
+        target: None,
         windows: None,
         outward: Outward::default(),
         inserted: None,

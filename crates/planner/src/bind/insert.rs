@@ -1,5 +1,6 @@
 //! INSERT and REPLACE.
 
+use super::conflict_queries::ConflictQueries;
 use super::expression::{Place, hex_for_column};
 use super::inserted_columns::with_named;
 use super::scope::{Scope, ScopeTable, same_name};
@@ -20,6 +21,8 @@ struct OnConflict {
     conflict: InsertConflict,
     /// The columns of the query that it names.
     named: Vec<(Expr, Expression)>,
+    /// The subqueries that it reads.
+    queries: ConflictQueries,
     /// The column that is assigned `LAST_INSERT_ID(expression)`.
     id_column: Option<ColumnIndex>,
 }
@@ -44,23 +47,27 @@ impl Binder<'_> {
             let uses = ColumnUse { inserted, inserts_all: names_all, ..ColumnUse::default() };
             self.check_view_columns(&changed, uses)?;
         }
-        let (columns, given) = if insert.has_queries {
+        self.target = Some(table.id).filter(|_| insert.source.is_none());
+        let OnConflict { conflict, named, queries, id_column } = self.conflict(insert, &scope)?;
+        let (columns, given) = if insert.has_queries || (insert.source.is_none() && !queries.is_empty()) {
             let (columns, query) = rows_as_query(insert, &columns)?;
             (columns, Some(query))
         } else {
             (columns, None)
         };
         let rows = if given.is_some() { &[][..] } else { insert.rows.as_slice() };
-        let query = insert.source.as_ref().or(given.as_ref());
-        let OnConflict { conflict, named, id_column } =
-            self.conflict(insert, query.map(AsRef::as_ref), &scope)?;
-        let source = match query {
+        let source = match insert.source.as_ref().or(given.as_ref()) {
             Some(query) => {
                 columns.iter().try_for_each(|column| check_not_generated(*column, &table))?;
-                Some(Box::new(self.insert_source(query, columns.len(), named)?))
+                let mut plan = self.insert_source(query, columns.len(), named)?;
+                if !queries.is_empty() {
+                    plan = self.with_conflict_queries(plan, queries, &columns, &table)?;
+                }
+                Some(Box::new(plan))
             }
             None => None,
         };
+        self.target = None;
         let mut bound_rows = Vec::with_capacity(rows.len());
         for (number, row) in rows.iter().enumerate() {
             let is_empty = row.is_empty() && insert.columns.as_ref().is_none_or(Vec::is_empty);
@@ -84,33 +91,34 @@ impl Binder<'_> {
     }
 
     /// The treatment of a row whose key exists.
-    fn conflict(
-        &mut self,
-        insert: &InsertStatement,
-        query: Option<&Query>,
-        scope: &Scope,
-    ) -> Result<OnConflict, SqlError> {
+    fn conflict(&mut self, insert: &InsertStatement, scope: &Scope) -> Result<OnConflict, SqlError> {
         if insert.on_duplicate.is_empty() {
             let conflict = match insert.kind {
                 InsertKind::Insert => InsertConflict::Fail,
                 InsertKind::Ignore => InsertConflict::Ignore,
                 InsertKind::Replace => InsertConflict::Replace,
             };
-            return Ok(OnConflict { conflict, named: Vec::new(), id_column: None });
+            let (named, queries) = (Vec::new(), ConflictQueries::default());
+            return Ok(OnConflict { conflict, named, queries, id_column: None });
         }
         let place = std::mem::replace(&mut self.volatile.place, VolatilePlace::Rows);
         let first_slot = u16::try_from(2 * scope.slot_count()).unwrap_or(u16::MAX);
+        let query = insert.source.as_deref();
         self.inserted =
             query.map(|query| InsertedQuery { query: Query::clone(query), first_slot, named: Vec::new() });
+        self.subqueries = Some(Vec::new());
         let assignments = self.on_duplicate(insert, scope.clone());
+        let subqueries = self.subqueries.take().unwrap_or_default();
         self.volatile.place = place;
         let named = self.inserted.take().map_or_else(Vec::new, |inserted| inserted.named);
-        let (assignments, id_column) = assignments?;
+        let (mut assignments, id_column) = assignments?;
+        let first_slot = first_slot.saturating_add(u16::try_from(named.len()).unwrap_or(u16::MAX));
+        let queries = ConflictQueries::of(subqueries, &mut assignments, first_slot);
         let conflict = match insert.kind {
             InsertKind::Ignore => InsertConflict::UpdateIgnoring(assignments),
             InsertKind::Insert | InsertKind::Replace => InsertConflict::Update(assignments),
         };
-        Ok(OnConflict { conflict, named, id_column })
+        Ok(OnConflict { conflict, named, queries, id_column })
     }
 
     /// The query of INSERT … SELECT, with columns behind its items that ON DUPLICATE KEY UPDATE names.

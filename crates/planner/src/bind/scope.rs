@@ -55,7 +55,7 @@ impl ScopeTable {
         }
     }
 
-    fn column(&self, name: &str) -> Option<ColumnIndex> {
+    pub(crate) fn column(&self, name: &str) -> Option<ColumnIndex> {
         if self.column_names.is_empty() {
             return self.definition.column(name);
         }

@@ -3,6 +3,7 @@
 //! A name that a subquery's own FROM does not have is looked for in the SELECTs around it, from the innermost outwards.
 //! Such a column stands in a parameter, to which the SELECT that has it gives its value.
 
+use super::conflict_queries::NewRow;
 use super::expression::{Aggregates, Place, columns_wanted, placed_call, tuple};
 use super::named_items::NameOrder;
 use super::query::BoundQuery;
@@ -74,6 +75,11 @@ impl Binder<'_> {
                 return Ok(computed);
             }
         }
+        if let Some(new_row) = self.new_row
+            && let Some(column) = self.inserted_column(identifiers)?
+        {
+            return self.outer_column(new_row.depth, column);
+        }
         Err(unknown_column(qualifier, name, place.clause))
     }
 
@@ -86,7 +92,7 @@ impl Binder<'_> {
         expression.operands_mut().into_iter().try_for_each(|operand| self.of_outer_columns(depth, operand))
     }
 
-    fn outer_column(&mut self, depth: usize, column: Expression) -> Result<Expression, SqlError> {
+    pub(super) fn outer_column(&mut self, depth: usize, column: Expression) -> Result<Expression, SqlError> {
         let is_same = |known: &&OuterColumn| known.depth == depth && known.column == column;
         let parameter = match self.outward.columns.iter().find(is_same) {
             Some(known) => known.parameter,
@@ -250,13 +256,17 @@ impl Binder<'_> {
 
     /// Binds a query that sees the names of this place.
     fn inner(&mut self, query: &Query, place: &mut Place<'_>) -> Result<Inner, SqlError> {
-        if self.subqueries.is_none() || place.new_row.is_some() {
+        if self.subqueries.is_none() {
             return Err(SqlError::unsupported("subqueries here"));
         }
+        let new_row = place.new_row.map(|first_slot| NewRow::new(self.outward.blocks.len(), first_slot));
+        let around = self.new_row;
+        self.new_row = new_row.or(around);
         let volatile_calls = self.volatile.calls;
         self.joins.wants_block = true;
         let bound = self.query_seeing(query, place.scope, place.aggregates.as_deref_mut());
         self.joins.wants_block = false;
+        self.new_row = around;
         let block = self.joins.block.take();
         let ((plan, columns), outer) = bound?;
         if self.volatile.calls != volatile_calls {

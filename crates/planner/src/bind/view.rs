@@ -184,6 +184,8 @@ impl Binder<'_> {
             uses: super::ColumnUse::default(),
             reads: Vec::new(),
             subqueries: None,
+            new_row: None,
+            target: None,
             windows: None,
             outward: Outward {
                 blocks: vec![OuterBlock::default(); self.outward.blocks.len()],

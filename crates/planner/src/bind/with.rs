@@ -41,6 +41,8 @@ impl Binder<'_> {
     /// Binds the expressions of WITH; gives how many there were before.
     pub(super) fn open_with(&mut self, clauses: &[&With]) -> Result<usize, SqlError> {
         let before = self.common.len();
+        // Their rows are there before those of an INSERT.
+        let target = self.target.take();
         for clause in clauses {
             let first = self.common.len();
             for cte in &clause.cte_tables {
@@ -54,6 +56,7 @@ impl Binder<'_> {
                 if clause.recursive { self.recursive_cte(cte)? } else { self.cte(cte)? }
             }
         }
+        self.target = target;
         Ok(before)
     }
 

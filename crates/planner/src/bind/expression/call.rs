@@ -248,6 +248,11 @@ impl Binder<'_> {
 
     /// VALUES(column) in ON DUPLICATE KEY UPDATE: the column of the new row. Elsewhere it is NULL, as in MySQL.
     fn values_of(&mut self, argument: &Expr, place: &mut Place<'_>) -> Result<Expression, SqlError> {
+        if place.new_row.is_none()
+            && let Some(column) = self.value_of_new_row(argument)?
+        {
+            return Ok(column);
+        }
         // The value that INSERT gives a column is no value of the table.
         let reads = self.reads.clone();
         let mut column = self.bound(argument, place)?;
