@@ -167,6 +167,59 @@ fn joins_and_subqueries_read_them() {
 }
 
 #[test]
+fn subqueries_in_on_and_beside_inserted_rows_read_them() {
+    let latest = "ON b.id = (SELECT MAX(x.id) FROM b x WHERE x.a = a.id)";
+    let (left, inner) = (
+        format!("SELECT a.id, b.id FROM a LEFT JOIN b {latest} ORDER BY a.id"),
+        format!("SELECT a.id, b.id FROM a JOIN b {latest} ORDER BY a.id"),
+    );
+    let (update, delete) =
+        (format!("UPDATE a LEFT JOIN b {latest} SET a.v = b.id"), format!("DELETE b FROM a JOIN b {latest}"));
+    run(&[
+        ("CREATE TEMPORARY TABLE a (id INT PRIMARY KEY, v INT)", "0"),
+        ("CREATE TEMPORARY TABLE b (id INT PRIMARY KEY, a INT, KEY (a))", "0"),
+        ("INSERT INTO a VALUES (1, 10), (2, 20), (3, 30)", "3"),
+        ("INSERT INTO b VALUES (1, 1), (2, 1), (3, 3), (4, 9)", "4"),
+        (&left, "1,2 2,NULL 3,3"),
+        (&inner, "1,2 3,3"),
+        (
+            "SELECT a.id, b.id FROM a LEFT JOIN b ON b.id = (SELECT x.id FROM b x WHERE x.a = a.id ORDER BY x.id LIMIT 1) ORDER BY a.id",
+            "1,1 2,NULL 3,3",
+        ),
+        (
+            "SELECT a.id, b.id FROM b RIGHT JOIN a ON b.a = a.id AND NOT EXISTS (SELECT 1 FROM b x WHERE x.a = b.a AND x.id > b.id) \
+             ORDER BY a.id",
+            "1,2 2,NULL 3,3",
+        ),
+        (
+            "SELECT a.id, b.id FROM a LEFT JOIN b ON b.a = a.id AND EXISTS (SELECT 1 FROM b x WHERE x.id = a.id + b.id) ORDER BY a.id, b.id",
+            "1,1 1,2 2,NULL 3,NULL",
+        ),
+        (&update, "3"),
+        ("SELECT * FROM a ORDER BY id", "1,2 2,NULL 3,3"),
+        (&delete, "2"),
+        ("SELECT id FROM b ORDER BY id", "1 4"),
+        (
+            "INSERT INTO a VALUES (1, 4), (5, 5) ON DUPLICATE KEY UPDATE v = (SELECT a FROM b WHERE b.id = VALUES(v))",
+            "3",
+        ),
+        (
+            "INSERT INTO a VALUES (2, 1) AS new ON DUPLICATE KEY UPDATE v = new.id NOT IN (SELECT id FROM b)",
+            "2",
+        ),
+        (
+            "INSERT INTO a SELECT 5, a FROM b ON DUPLICATE KEY UPDATE v = a.v + (SELECT COUNT(*) FROM b x WHERE x.a = b.a)",
+            "4",
+        ),
+        ("SELECT * FROM a ORDER BY id", "1,9 2,1 3,3 5,7"),
+        ("INSERT INTO a VALUES (1, 4) ON DUPLICATE KEY UPDATE v = (SELECT id FROM b)", "error 1242"),
+        ("INSERT INTO a VALUES ((SELECT MAX(id) + 1 FROM a), 1)", "error 1093"),
+        ("REPLACE INTO a SET id = (SELECT MAX(m) FROM (SELECT MAX(id) AS m FROM a) d), v = 1", "2"),
+        ("SELECT v FROM a WHERE id = 5", "1"),
+    ]);
+}
+
+#[test]
 fn transactions_savepoints_and_failed_statements_undo_rows() {
     run(&[
         ("CREATE TEMPORARY TABLE a (id INT PRIMARY KEY, v INT, UNIQUE KEY (v))", "0"),
