@@ -319,7 +319,8 @@ fn leaves<'p>(
         }
         Relation::Derived(derived) => {
             let mut facts = Facts::new("SIMPLE");
-            facts.name = Some(format!("<derived{}>", id_of("DERIVED", &derived.plan)));
+            let select_type = if is_lateral(join) { "DEPENDENT DERIVED" } else { "DERIVED" };
+            facts.name = Some(format!("<derived{}>", id_of(select_type, &derived.plan)));
             facts.extra.extend(gathered);
             rows.push(facts);
         }
@@ -347,7 +348,7 @@ fn leaves<'p>(
             }
             match (&own.right, own.kind) {
                 (Relation::Derived(derived), JoinKind::Mark | JoinKind::Single) => {
-                    let is_dependent = !own.outer.is_empty();
+                    let is_dependent = !own.outer.is_empty() || is_lateral(join);
                     let select_type = if is_dependent { "DEPENDENT SUBQUERY" } else { "SUBQUERY" };
                     id_of(select_type, &derived.plan);
                 }
@@ -358,4 +359,9 @@ fn leaves<'p>(
             }
         }
     }
+}
+
+/// Whether the right side of a join reads its left rows.
+fn is_lateral(join: Option<&Join>) -> bool {
+    join.is_some_and(|join| !join.outer.is_empty())
 }
