@@ -23,6 +23,7 @@ pub mod aggregate;
 pub mod comparison;
 pub mod context;
 pub mod evaluation;
+mod fingerprint;
 pub mod fold;
 pub mod function;
 pub mod integer_range;
@@ -52,6 +53,7 @@ pub use context::{
     Warning, Warnings,
 };
 pub use evaluation::Evaluated;
+pub use fingerprint::Fingerprint;
 pub use fold::fold_constants;
 pub use function::Function;
 pub use integer_range::IntegerRange;

@@ -18,8 +18,10 @@ use crate::plan::{
 use crate::statistics::Counts;
 use expression::{ColumnSlot, Comparison, Domain, Expression, Node};
 use protocol::SqlError;
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use stdx::FixedMap;
 use types::{ColumnIndex, SqlType, TableDefinition};
 
 /// Keys or ranges that a lookup makes of one row at most.
@@ -466,16 +468,18 @@ impl Draft {
                 outer.retain(|(_, slot)| left.has(*slot));
                 let (left, mut layout) = left.lower(used, parameters)?;
                 let (right, right_layout) = right.lower(used, parameters)?;
+                let (left_positions, right_positions) =
+                    (Positions::of(&layout), Positions::of(&right_layout));
                 let binding = |(parameter, slot): Bound| Binding {
                     parameter,
-                    position: position_of(slot, &layout).unwrap_or(usize::MAX),
+                    position: left_positions.position(slot).unwrap_or(usize::MAX),
                 };
                 let outer = outer.into_iter().map(binding).collect();
                 let apply =
                     applied.map(|applied| lower_applied(applied, &layout, &right_layout)).transpose()?;
                 let key = |(mut of_left, mut of_right, form)| {
-                    to_positions(&mut of_left, &layout)?;
-                    to_positions(&mut of_right, &right_layout)?;
+                    left_positions.put_into(&mut of_left)?;
+                    right_positions.put_into(&mut of_right)?;
                     Ok(HashKey { left: of_left, right: of_right, form })
                 };
                 let keys = keys.into_iter().map(key).collect::<Result<Vec<_>, SqlError>>()?;
@@ -488,7 +492,7 @@ impl Draft {
                 layout.extend(right_layout);
                 let mut condition = if on.is_empty() { None } else { Some(Expression::and(on)) };
                 if let Some(condition) = &mut condition {
-                    to_positions(condition, &layout)?;
+                    Positions::of(&layout).put_into(condition)?;
                 }
                 if kind.is_filter() {
                     layout.truncate(left_width);
@@ -625,9 +629,10 @@ impl Subquery {
         let items = self.item_slots();
         let value = self.slot;
         let mut outer = Vec::with_capacity(self.outer.len());
+        let positions = Positions::of(layout);
         for (parameter, column) in &self.outer {
             let mut column = column.clone();
-            to_positions(&mut column, layout)?;
+            positions.put_into(&mut column)?;
             outer.extend(
                 column.as_column().map(|slot| Binding { parameter: *parameter, position: slot.index() }),
             );
@@ -643,12 +648,12 @@ impl Subquery {
             for (mut left, mut right, form) in
                 found.filter(|(left, right, _)| !is_row || !(left.nullable || right.nullable))
             {
-                to_positions(&mut left, layout)?;
-                to_positions(&mut right, &items)?;
+                positions.put_into(&mut left)?;
+                Positions::of(&items).put_into(&mut right)?;
                 keys.push(HashKey { left, right, form });
             }
             layout.extend(&items);
-            to_positions(condition, layout)?;
+            Positions::of(layout).put_into(condition)?;
             layout.truncate(left_width);
         }
         layout.push(value);
@@ -689,7 +694,8 @@ pub(crate) fn filtered(
     if conditions.is_empty() {
         return Ok(input);
     }
-    conditions.iter_mut().try_for_each(|condition| to_positions(condition, layout))?;
+    let positions = Positions::of(layout);
+    conditions.iter_mut().try_for_each(|condition| positions.put_into(condition))?;
     Ok(Relation::Filter { input: Box::new(input), conditions })
 }
 
@@ -755,18 +761,44 @@ fn to_columns(mut conjuncts: Vec<Expression>, first_slot: u16) -> Option<Express
     if conjuncts.is_empty() { None } else { Some(Expression::and(conjuncts)) }
 }
 
-/// Renumbers slots to positions in rows of this layout. The value of a subquery is only there from a certain step on.
-pub(crate) fn to_positions(expression: &mut Expression, layout: &[ColumnSlot]) -> Result<(), SqlError> {
-    let mut is_missing = false;
-    expression.map_columns(&mut |slot| {
-        let position = position_of(slot, layout);
-        is_missing |= position.is_none();
-        ColumnSlot(position.and_then(|position| u16::try_from(position).ok()).unwrap_or(u16::MAX))
-    });
-    if is_missing {
-        Err(SqlError::unsupported("this use of a subquery beside GROUP BY or window functions"))
-    } else {
-        Ok(())
+/// A layout of rows, with an index of its slots if there are many.
+pub(crate) struct Positions<'l> {
+    layout: &'l [ColumnSlot],
+    index: OnceCell<FixedMap<ColumnSlot, usize>>,
+}
+
+/// Slots that are searched one by one.
+const SEARCHED_SLOT_COUNT_MAX: usize = 32;
+
+impl<'l> Positions<'l> {
+    pub(crate) fn of(layout: &'l [ColumnSlot]) -> Self {
+        Self { layout, index: OnceCell::new() }
+    }
+
+    fn position(&self, slot: ColumnSlot) -> Option<usize> {
+        if self.layout.len() <= SEARCHED_SLOT_COUNT_MAX {
+            return self.layout.iter().position(|held| *held == slot);
+        }
+        // Of equal slots the first one counts.
+        let index =
+            || self.layout.iter().enumerate().rev().map(|(position, held)| (*held, position)).collect();
+        self.index.get_or_init(index).get(&slot).copied()
+    }
+
+    /// Renumbers slots to positions in rows of this layout. The value of a subquery is only there from a certain step
+    /// on.
+    pub(crate) fn put_into(&self, expression: &mut Expression) -> Result<(), SqlError> {
+        let mut is_missing = false;
+        expression.map_columns(&mut |slot| {
+            let position = self.position(slot);
+            is_missing |= position.is_none();
+            ColumnSlot(position.and_then(|position| u16::try_from(position).ok()).unwrap_or(u16::MAX))
+        });
+        if is_missing {
+            Err(SqlError::unsupported("this use of a subquery beside GROUP BY or window functions"))
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -784,17 +816,14 @@ fn lower_applied(
 ) -> Result<Apply, SqlError> {
     let left_rows_max = applied.left_rows_max();
     let mut outer = Vec::with_capacity(applied.outer.len());
+    let positions = Positions::of(left_layout);
     for (parameter, mut column) in applied.outer {
-        to_positions(&mut column, left_layout)?;
+        positions.put_into(&mut column)?;
         let position = column.as_column().map_or(usize::MAX, |slot| slot.index());
         outer.push(Binding { parameter, position });
     }
     let right = filtered(Relation::Derived(applied.derived), filter, layout)?;
     Ok(Apply { right, outer, left_rows_max })
-}
-
-fn position_of(slot: ColumnSlot, layout: &[ColumnSlot]) -> Option<usize> {
-    layout.iter().position(|held| *held == slot)
 }
 
 /// A parameter and the slot whose value stands in it.

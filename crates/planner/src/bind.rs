@@ -25,6 +25,7 @@ mod insert;
 mod inserted_columns;
 mod item_names;
 mod joined;
+mod known;
 mod lock;
 mod modify;
 mod named_items;
@@ -33,6 +34,7 @@ mod query;
 mod scope;
 mod select;
 mod session;
+mod session_values;
 mod subquery;
 mod unnest;
 mod value_queries;
@@ -117,7 +119,7 @@ pub(crate) struct Binder<'a> {
     pub(crate) text: &'a str,
     pub(crate) context: &'a BindContext<'a>,
     pub(crate) parameter_types: &'a [SqlType],
-    pub(crate) session_values: Vec<SessionValue>,
+    pub(crate) session_values: session_values::SessionValues,
     /// Nodes of items that stood for their aliases and ordinals so far.
     pub(crate) substituted: usize,
     /// The columns that the statement stores into.
@@ -222,7 +224,7 @@ pub(crate) struct InsertedQuery {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OuterBlock {
     /// Its names.
-    scope: Arc<scope::Scope>,
+    scope: std::rc::Rc<scope::Scope>,
     /// Its aggregates that were named from within, and the parameters in which their values stand; None: there may be
     /// none where the query within stands.
     calls: Option<Vec<(u16, AggregateCall)>>,
@@ -343,7 +345,7 @@ fn bind_once(
         text,
         context,
         parameter_types,
-        session_values: Vec::new(),
+        session_values: session_values::SessionValues::default(),
         substituted: 0,
         uses: ColumnUse::default(),
         reads: Vec::new(),
@@ -392,7 +394,7 @@ fn bind_once(
         virtual_reads: binder.virtuals.reads,
         plan: bound.plan,
         parameters: parameter_types.to_vec(),
-        session_values: binder.session_values,
+        session_values: binder.session_values.into_values(),
         is_volatile: binder.volatile.calls > 0 || binder.stores_computed,
         columns: Arc::new(bound.columns),
         assigned: variables.names(),
@@ -609,13 +611,7 @@ impl Binder<'_> {
     }
 
     fn session_parameter(&mut self, value: SessionValue, sql_type: SqlType) -> Result<Expression, SqlError> {
-        let position = match self.session_values.iter().position(|known| *known == value) {
-            Some(position) => position,
-            None => {
-                self.session_values.push(value);
-                self.session_values.len() - 1
-            }
-        };
+        let position = self.session_values.place(value);
         self.numbered_parameter(position, sql_type)
     }
 

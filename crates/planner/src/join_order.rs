@@ -15,7 +15,8 @@
 //!
 //! *Search.* Dynamic programming over sets of units, the cheapest way to each. It passes over products of unrelated
 //! units where others are left. Above [`STEPS_MAX`] steps the next unit is the cheapest one, from several beginnings.
-//! The order of the text stays unless another one is clearly cheaper.
+//! The order of the text stays unless another one is clearly cheaper, and where there are more than [`CONJUNCTS_MAX`]
+//! conjuncts.
 //!
 //! Invariant: the result is the bag of the draft as written.
 
@@ -36,6 +37,10 @@ use std::sync::Arc;
 const UNITS_MAX: usize = 64;
 /// Ways that are compared before the search becomes a greedy one.
 const STEPS_MAX: usize = 10_000;
+/// A step looks at all conjuncts: beyond so many it counts as another one.
+const CONJUNCTS_OF_STEP: usize = 256;
+/// With more conjuncts the order of the text stays.
+const CONJUNCTS_MAX: usize = 2_048;
 /// Beginnings that the greedy search tries.
 const BEGINNINGS_MAX: usize = 8;
 /// Another order must cost less than this share of the text's order.
@@ -232,8 +237,10 @@ struct Way {
 fn search(facts: &Facts, order: TableOrder) -> Vec<Step> {
     let written = walk(facts, 0..facts.count());
     let found = match order {
-        TableOrder::Free => cheapest(facts).or_else(|| greedy(facts)),
-        TableOrder::Written => None,
+        TableOrder::Free if facts.conjunct_count() <= CONJUNCTS_MAX => {
+            cheapest(facts).or_else(|| greedy(facts))
+        }
+        TableOrder::Free | TableOrder::Written => None,
     };
     match (written, found) {
         (Some((written, cost)), Some((_, other))) if other >= cost * CLEARLY_CHEAPER => written,
@@ -282,7 +289,7 @@ fn cheapest(facts: &Facts) -> Option<(Vec<Step>, f64)> {
         };
         for (there, (cost, rows)) in known {
             for unit in candidates(facts, there) {
-                steps += 1;
+                steps += 1 + facts.conjunct_count() / CONJUNCTS_OF_STEP;
                 if steps > STEPS_MAX {
                     return None;
                 }

@@ -9,11 +9,13 @@
 
 use crate::plan::{Equals, Evaluation, Narrow, SelectPlan, Sort, SortColumn, SortKey, Source, Steps};
 use expression::{ColumnSlot, Expression};
+use stdx::{FixedMap, FixedSet};
 use types::ColumnIndex;
 
 /// The steps of a plan; it `is_volatile` if it calls RAND() or its like.
 pub(crate) fn steps_of(plan: &SelectPlan, is_volatile: bool) -> Steps {
-    let columns = sort_columns(plan);
+    let places = ItemPlaces::of(plan);
+    let columns = sort_columns(plan, &places);
     let drops_equals = plan.distinct && sorts_by_all_items(plan, &columns);
     let distinct = (plan.distinct && !drops_equals)
         .then(|| plan.projection.iter().map(|item| item.sql_type.clone()).collect());
@@ -21,7 +23,7 @@ pub(crate) fn steps_of(plan: &SelectPlan, is_volatile: bool) -> Steps {
     let sorted = if is_deferred(plan) { Some(sorted_values(plan)) } else { None };
     let (shown, columns, deferred) = match sorted {
         Some(Sorted { output, columns, items }) => (output, columns, Some(items)),
-        None => (output_of(plan), columns, None),
+        None => (output_of(plan, &places), columns, None),
     };
     let sort = needs_sort(plan).then_some(Sort { columns, equals });
     let (output, windowed) = match &plan.windows {
@@ -66,22 +68,21 @@ struct Sorted {
 }
 
 fn sorted_values(plan: &SelectPlan) -> Sorted {
-    let mut read: Vec<(ColumnSlot, Expression)> = Vec::new();
+    let mut read: Vec<Expression> = Vec::new();
+    let mut positions: FixedMap<ColumnSlot, u16> = FixedMap::default();
     for item in &plan.projection {
         item.visit(&mut |part| {
-            if let Some(slot) = part.as_column()
-                && !read.iter().any(|(known, _)| *known == slot)
-            {
-                read.push((slot, part.clone()));
+            if let Some(slot) = part.as_column() {
+                positions.entry(slot).or_insert_with(|| {
+                    read.push(part.clone());
+                    u16::try_from(read.len() - 1).unwrap_or(u16::MAX)
+                });
             }
         });
     }
     let mut items = plan.projection.clone();
     for item in &mut items {
-        item.map_columns(&mut |slot| {
-            let position = read.iter().position(|(known, _)| *known == slot);
-            ColumnSlot(position.and_then(|position| u16::try_from(position).ok()).unwrap_or(u16::MAX))
-        });
+        item.map_columns(&mut |slot| ColumnSlot(positions.get(&slot).copied().unwrap_or(u16::MAX)));
     }
     let columns = (read.len()..).zip(&plan.order_by).map(|(position, key)| SortColumn {
         position,
@@ -90,7 +91,7 @@ fn sorted_values(plan: &SelectPlan) -> Sorted {
     });
     let columns = columns.collect();
     let keys = plan.order_by.iter().map(|key| key.expression.clone());
-    let output = read.into_iter().map(|(_, column)| column).chain(keys).collect();
+    let output = read.into_iter().chain(keys).collect();
     Sorted { output, columns, items }
 }
 
@@ -98,25 +99,49 @@ fn needs_sort(plan: &SelectPlan) -> bool {
     !plan.order_by.is_empty() && plan.order_by_index.is_none()
 }
 
-/// True if an expression is a column, so that evaluating it once or twice is the same.
-fn is_same_column(left: &Expression, right: &Expression) -> bool {
-    left.as_column().is_some() && left.as_column() == right.as_column()
+/// Where the values of sort keys are that are items, too.
+struct ItemPlaces<'p> {
+    plan: &'p SelectPlan,
+    /// The first item that is this column.
+    columns: FixedMap<ColumnSlot, usize>,
+    /// Volatile items by their fingerprints.
+    volatile: FixedMap<u64, Vec<usize>>,
 }
 
-/// The position of the item that a sort key is, too. One with a volatile call is evaluated once: what is ordered by is
-/// what is shown.
-fn item_of(plan: &SelectPlan, key: &SortKey) -> Option<usize> {
-    let is_same = |item: &Expression| {
-        is_same_column(item, &key.expression) || (key.expression.is_volatile() && *item == key.expression)
-    };
-    plan.projection.iter().position(is_same)
+impl<'p> ItemPlaces<'p> {
+    fn of(plan: &'p SelectPlan) -> Self {
+        let mut places = Self { plan, columns: FixedMap::default(), volatile: FixedMap::default() };
+        let has_volatile = needs_sort(plan) && plan.order_by.iter().any(|key| key.expression.is_volatile());
+        let items = if needs_sort(plan) { plan.projection.as_slice() } else { &[] };
+        for (position, item) in items.iter().enumerate() {
+            if let Some(slot) = item.as_column() {
+                places.columns.entry(slot).or_insert(position);
+            } else if has_volatile {
+                places.volatile.entry(item.fingerprint()).or_default().push(position);
+            }
+        }
+        places
+    }
+
+    /// The position of the item that a sort key is. One with a volatile call is evaluated once: what is ordered by is
+    /// what is shown.
+    fn item(&self, key: &SortKey) -> Option<usize> {
+        if let Some(slot) = key.expression.as_column() {
+            return self.columns.get(&slot).copied();
+        }
+        if !key.expression.is_volatile() {
+            return None;
+        }
+        let positions = self.volatile.get(&key.expression.fingerprint())?;
+        positions.iter().copied().find(|position| self.plan.projection[*position] == key.expression)
+    }
 }
 
 /// The sort columns: an item, or one of the values that stand behind the items.
-fn sort_columns(plan: &SelectPlan) -> Vec<SortColumn> {
+fn sort_columns(plan: &SelectPlan, places: &ItemPlaces<'_>) -> Vec<SortColumn> {
     let mut behind = plan.projection.len()..;
     let column = |key: &SortKey| SortColumn {
-        position: item_of(plan, key).or_else(|| behind.next()).unwrap_or(usize::MAX),
+        position: places.item(key).or_else(|| behind.next()).unwrap_or(usize::MAX),
         sql_type: key.expression.sql_type.clone(),
         descending: key.descending,
     };
@@ -126,15 +151,15 @@ fn sort_columns(plan: &SelectPlan) -> Vec<SortColumn> {
 /// True if rows that are equal in all sort columns are equal in all items, and the other way round.
 fn sorts_by_all_items(plan: &SelectPlan, columns: &[SortColumn]) -> bool {
     let items = 0..plan.projection.len();
-    columns.iter().all(|column| items.contains(&column.position))
-        && items.clone().all(|item| columns.iter().any(|column| column.position == item))
+    let sorted: FixedSet<usize> = columns.iter().map(|column| column.position).collect();
+    columns.iter().all(|column| items.contains(&column.position)) && items.len() == sorted.len()
 }
 
 /// The items, then what else is sorted by.
-fn output_of(plan: &SelectPlan) -> Vec<Expression> {
+fn output_of(plan: &SelectPlan, places: &ItemPlaces<'_>) -> Vec<Expression> {
     let mut expressions = plan.projection.clone();
     if needs_sort(plan) {
-        let others = plan.order_by.iter().filter(|key| item_of(plan, key).is_none());
+        let others = plan.order_by.iter().filter(|key| places.item(key).is_none());
         expressions.extend(others.map(|key| key.expression.clone()));
     }
     expressions

@@ -5,6 +5,7 @@
 //! how many rows tables have from there on; nothing is known of others.
 
 mod counts;
+mod long_lists;
 mod modes;
 mod orders;
 mod privileges;

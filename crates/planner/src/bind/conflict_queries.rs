@@ -18,6 +18,7 @@ use crate::plan::{ColumnAssignment, Derived, Limit, Relation, SelectPlan};
 use expression::{ColumnSlot, Expression};
 use protocol::SqlError;
 use sqlparser::ast::Expr;
+use std::rc::Rc;
 use std::sync::Arc;
 use types::{ColumnIndex, SqlType, TableDefinition};
 
@@ -81,7 +82,7 @@ impl Binder<'_> {
             _ => None,
         };
         let Some(name) = name else { return Ok(None) };
-        let scope = Arc::clone(&self.outward.blocks[depth].scope);
+        let scope = Rc::clone(&self.outward.blocks[depth].scope);
         let column = scope.table().and_then(|table| Some(table.expression(table.column(&name.value)?)));
         let Some(mut column) = column else {
             return Err(super::scope::unknown_column(&[], &name.value, super::Clause::FieldList));

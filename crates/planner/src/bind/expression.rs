@@ -11,6 +11,7 @@ mod sys_function;
 
 pub(super) use call::placed_call;
 
+use super::known::Known;
 use super::named_items::{NameOrder, NamedItem, NamedItems};
 use super::scope::Scope;
 use super::{Binder, Clause};
@@ -33,7 +34,7 @@ use types::{Collation, DateMode, SqlType, Value};
 #[derive(Debug, Default)]
 pub(crate) struct Aggregates {
     pub(crate) first_slot: u16,
-    pub(crate) calls: Vec<AggregateCall>,
+    pub(in crate::bind) calls: Known<AggregateCall>,
     /// The arguments of each GROUPING(), which have slots of their own.
     pub(crate) groupings: Vec<Vec<Expression>>,
 }

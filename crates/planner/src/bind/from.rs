@@ -6,7 +6,9 @@
 //! Subqueries in ON: `outer_join`. The conditions of inner joins that read them are left to WHERE.
 
 use super::expression::Place;
-use super::scope::{Scope, ScopeTable, Visible, ambiguous_column, same_name, unknown_column};
+use super::scope::{
+    Scope, ScopeTable, Visible, ambiguous_column, first_repeated, folded_name, same_name, unknown_column,
+};
 use super::select::{FromTable, from_table};
 use super::session::{result_column, table_of_columns};
 use super::{Binder, Clause, NamedTable};
@@ -23,9 +25,12 @@ use sqlparser::ast::{
     Expr, JoinConstraint, JoinOperator, ObjectName, Query, TableAlias, TableAliasColumnDef, TableFactor,
     TableWithJoins,
 };
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use types::{ColumnDefinition, TableDefinition};
 
+/// Names of USING that are looked for one by one.
+const SEARCH_COUNT_MAX: usize = 4;
 /// Tables of one FROM.
 const TABLE_COUNT_MAX: usize = 61;
 /// Slots of one FROM: those behind them are for aggregates.
@@ -42,7 +47,7 @@ pub(super) struct Part {
 impl Part {
     /// A table or query.
     pub(super) fn of_one(draft: Draft, table: ScopeTable) -> Self {
-        Self { draft, scope: Scope { tables: vec![table], visible: Vec::new() }, late: Vec::new() }
+        Self { draft, scope: Scope::new(vec![table], Vec::new()), late: Vec::new() }
     }
 }
 
@@ -295,8 +300,15 @@ impl Binder<'_> {
         left: &Scope,
         right: &Scope,
     ) -> Result<Vec<(Visible, Visible)>, SqlError> {
-        let found = |scope: &Scope, name: &str| {
-            let mut found = named(scope, name);
+        let sides = [left, right];
+        // Few names are looked for one by one.
+        let names_of = |scope: &Scope| (names.len() > SEARCH_COUNT_MAX).then(|| scope.visible_names());
+        let indexes = sides.map(names_of);
+        let found = |side: usize, name: &str| {
+            let mut found = match &indexes[side] {
+                Some(index) => index.get(&folded_name(name)).cloned().unwrap_or_default(),
+                None => named(sides[side], name),
+            };
             match (found.pop(), found.pop()) {
                 (Some(column), None) => Ok(column),
                 (Some(_), Some(_)) => Err(ambiguous_column(&[], name, Clause::From)),
@@ -306,7 +318,7 @@ impl Binder<'_> {
         let mut common = Vec::with_capacity(names.len());
         for name in names {
             let name = object_name(name)?;
-            common.push((found(left, name)?, found(right, name)?));
+            common.push((found(0, name)?, found(1, name)?));
         }
         Ok(common)
     }
@@ -360,15 +372,16 @@ fn name_of(scope: &Scope, visible: Visible) -> &str {
 
 /// The columns that both sides have, in the order of the left one.
 fn natural(left: &Scope, right: &Scope) -> Result<Vec<(Visible, Visible)>, SqlError> {
+    let (of_left, of_right) = (left.visible_names(), right.visible_names());
     let mut common = Vec::new();
     for column in left.visible_columns() {
         let name = name_of(left, column);
-        let mut of_right = named(right, name);
-        let Some(found) = of_right.pop() else { continue };
-        if !of_right.is_empty() || named(left, name).len() > 1 {
+        let folded = folded_name(name);
+        let Some(found) = of_right.get(&folded) else { continue };
+        if found.len() > 1 || of_left.get(&folded).is_some_and(|own| own.len() > 1) {
             return Err(ambiguous_column(&[], name, Clause::From));
         }
-        common.push((column, found));
+        common.extend(found.iter().map(|found| (column, *found)));
     }
     Ok(common)
 }
@@ -383,11 +396,11 @@ fn merged(left: &Scope, right: &Scope, side: Side, common: &[(Visible, Visible)]
     }
     let behind = left.tables.len();
     let moved = |visible: Visible| Visible { table: visible.table + behind, ..visible };
-    let is_same = |one: &Visible, other: &Visible| one.table == other.table && one.column == other.column;
+    let (common_left, common_right): (BTreeSet<Visible>, BTreeSet<Visible>) = common.iter().copied().unzip();
     let mut of_left = left.visible_columns();
-    of_left.retain(|visible| !common.iter().any(|(left, _)| is_same(left, visible)));
+    of_left.retain(|visible| !common_left.contains(visible));
     let mut of_right = right.visible_columns();
-    of_right.retain(|visible| !common.iter().any(|(_, right)| is_same(right, visible)));
+    of_right.retain(|visible| !common_right.contains(visible));
     let of_right: Vec<Visible> = of_right.into_iter().map(moved).collect();
     let visible = match side {
         Side::Right if !common.is_empty() => {
@@ -403,7 +416,7 @@ fn merged(left: &Scope, right: &Scope, side: Side, common: &[(Visible, Visible)]
         }
     };
     let tables = left.tables.iter().chain(&right.tables).cloned().collect();
-    Ok(Scope { tables, visible })
+    Ok(Scope::new(tables, visible))
 }
 
 /// The names of a query's columns: those behind its alias, if there are any.
@@ -420,12 +433,10 @@ pub(super) fn names_of(
                     have different column counts";
         return Err(SqlError::new(1353, text));
     };
-    for (position, name) in names.iter().enumerate() {
-        if names[..position].iter().any(|other| same_name(other, name)) {
-            return Err(SqlError::new(1060, format!("Duplicate column name '{name}'")));
-        }
+    match first_repeated(names.iter().map(String::as_str)) {
+        Some(name) => Err(SqlError::new(1060, format!("Duplicate column name '{name}'"))),
+        None => Ok(names),
     }
-    Ok(names)
 }
 
 /// The rows of a query as a table that names see.

@@ -11,16 +11,19 @@
 //! subquery or a window function.
 
 use super::expression::{Aggregates, Place};
-use super::named_items::{NameOrder, NamedItem, NamedItems};
+use super::known::Known;
+use super::named_items::{ItemList, NameOrder, NamedItems};
 use super::scope::{Scope, ScopeTable};
 use super::{Binder, Clause};
 use crate::algebra::{Dependency, GROUPING_SLOTS, LEVEL_SLOT, WINDOW_SLOTS};
 use crate::plan::Grouping;
 use expression::{
-    AggregateCall, AggregateFunction, BinaryOperator, ColumnSlot, Comparison, Expression, Node, TypeError,
+    AggregateCall, AggregateFunction, BinaryOperator, ColumnSlot, Comparison, Expression, Fingerprint, Node,
+    TypeError,
 };
 use protocol::SqlError;
 use sqlparser::ast::{Expr, Value as AstValue};
+use stdx::{FixedMap, FixedSet};
 use types::{IndexKind, IntegerWidth, SqlType};
 
 /// Slots of aggregates until all values of GROUP BY are known.
@@ -29,13 +32,15 @@ const AGGREGATE_SLOTS: u16 = 1 << 15;
 /// A grouping in the making.
 pub(crate) struct Groups<'a> {
     scope: &'a Scope,
-    /// The expressions that the statement groups by, then the columns that they determine.
-    group_by: Vec<Expression>,
-    written: usize,
+    /// The expressions that the statement groups by.
+    written: Known<Expression>,
+    /// The columns that these determine, as far as they are asked for: they stand behind them.
+    behind: Vec<Expression>,
+    places_behind: FixedMap<ColumnSlot, usize>,
     first_aggregate: u16,
-    calls: Vec<AggregateCall>,
+    calls: Known<AggregateCall>,
     /// Columns that each group has one value of.
-    determined: Vec<ColumnSlot>,
+    determined: FixedSet<ColumnSlot>,
     only_full_group_by: bool,
     /// WITH ROLLUP.
     is_rolled_up: bool,
@@ -69,14 +74,17 @@ impl<'a> Groups<'a> {
         modes: GroupModes,
     ) -> Self {
         let GroupModes { only_full_group_by, is_rolled_up } = modes;
-        let mut determined: Vec<ColumnSlot> = group_by.iter().filter_map(Expression::as_column).collect();
-        if !group_by.is_empty() {
-            determine(&mut determined, scope, dependencies);
-        }
+        let columns = group_by.iter().filter_map(Expression::as_column);
+        let determined = if group_by.is_empty() {
+            FixedSet::default()
+        } else {
+            determined_by(columns.collect(), scope, dependencies)
+        };
         Self {
             scope,
-            written: group_by.len(),
-            group_by,
+            written: group_by.into_iter().collect(),
+            behind: Vec::new(),
+            places_behind: FixedMap::default(),
             first_aggregate: aggregates.first_slot,
             calls: aggregates.calls,
             determined,
@@ -88,14 +96,29 @@ impl<'a> Groups<'a> {
 
     /// Brings an expression into the group space (aggregates still at [`AGGREGATE_SLOTS`]).
     pub(crate) fn adopt(&mut self, expression: &mut Expression, adopted: Adopted) -> Result<(), SqlError> {
+        let fingerprints = if self.written.is_indexed() { expression.fingerprints() } else { Vec::new() };
+        self.adopt_marked(expression, &fingerprints, adopted)
+    }
+
+    /// The same with the expression's fingerprints, where they are asked for.
+    fn adopt_marked(
+        &mut self,
+        expression: &mut Expression,
+        mut marks: &[Fingerprint],
+        adopted: Adopted,
+    ) -> Result<(), SqlError> {
         // Where groups are rolled up, the last of equal values goes first.
-        if let Some(position) = self.group_by.iter().rposition(|group| group == expression) {
+        let hash = marks.first().map_or(0, |mark| mark.hash);
+        if let Some(position) = self.written.last_position_by(hash, |group| group == expression) {
             *expression = self.group_column(position, expression)?;
             return Ok(());
         }
         let Some(slot) = expression.as_column() else {
+            marks = marks.get(1..).unwrap_or_default();
             for operand in expression.operands_mut() {
-                self.adopt(operand, adopted)?;
+                let (own, others) = marks.split_at(marks.first().map_or(0, |mark| mark.node_count));
+                self.adopt_marked(operand, own, adopted)?;
+                marks = others;
             }
             return Ok(());
         };
@@ -112,8 +135,11 @@ impl<'a> Groups<'a> {
             return Ok(());
         }
         if self.determined.contains(&slot) {
-            self.group_by.push(expression.clone());
-            *expression = self.group_column(self.group_by.len() - 1, expression)?;
+            let place = *self.places_behind.entry(slot).or_insert(self.behind.len());
+            if place == self.behind.len() {
+                self.behind.push(expression.clone());
+            }
+            *expression = self.group_column(self.written.things().len() + place, expression)?;
             return Ok(());
         }
         if self.only_full_group_by {
@@ -121,13 +147,7 @@ impl<'a> Groups<'a> {
         }
         let any = AggregateCall::new(AggregateFunction::AnyValue, vec![expression.clone()], false)
             .map_err(|error| super::expression::type_error(&error, None))?;
-        let position = match self.calls.iter().position(|call| *call == any) {
-            Some(position) => position,
-            None => {
-                self.calls.push(any);
-                self.calls.len() - 1
-            }
-        };
+        let position = self.calls.place(any);
         *expression = aggregate_column(u16::try_from(position).unwrap_or(u16::MAX), expression)?;
         Ok(())
     }
@@ -142,7 +162,7 @@ impl<'a> Groups<'a> {
         };
         let mut bits: Option<Expression> = None;
         for (position, argument) in self.groupings[number].iter().enumerate() {
-            let group = self.group_by[..self.written].iter().rposition(|group| group == argument);
+            let group = self.written.last_position(argument);
             let group = group.and_then(|group| i64::try_from(group).ok()).ok_or_else(|| {
                 let text = format!("Argument #{} of GROUPING function is not in GROUP BY", position + 1);
                 SqlError::new(3602, text)
@@ -182,7 +202,7 @@ impl<'a> Groups<'a> {
                 format!("#{} of PARTITION BY or ORDER BY clause of window", number + 1)
             }
         };
-        if self.written == 0 {
+        if self.written.things().is_empty() {
             return SqlError::new(
                 1140,
                 format!(
@@ -202,13 +222,16 @@ impl<'a> Groups<'a> {
 
     /// The grouping; `adopted` are all expressions that were adopted.
     pub(crate) fn finish<'e>(self, adopted: impl Iterator<Item = &'e mut Expression>) -> Grouping {
-        let first = u16::try_from(self.group_by.len()).unwrap_or(AGGREGATE_SLOTS);
-        let level = u16::try_from(self.group_by.len() + self.calls.len()).unwrap_or(u16::MAX);
+        let rolled_up = self.is_rolled_up.then_some(self.written.things().len());
+        let mut group_by = self.written.into_things();
+        group_by.extend(self.behind);
+        let calls = self.calls.into_things();
+        let first = u16::try_from(group_by.len()).unwrap_or(AGGREGATE_SLOTS);
+        let level = u16::try_from(group_by.len() + calls.len()).unwrap_or(u16::MAX);
         for expression in adopted {
             place_behind(expression, first, level);
         }
-        let rolled_up = self.is_rolled_up.then_some(self.written);
-        Grouping { group_by: self.group_by, calls: self.calls, rolled_up }
+        Grouping { group_by, calls, rolled_up }
     }
 }
 
@@ -233,31 +256,41 @@ fn aggregate_column(position: u16, expression: &Expression) -> Result<Expression
     Ok(Expression::column_of(ColumnSlot(slot), expression))
 }
 
-/// Adds the columns that others determine, until there are no more.
-fn determine(determined: &mut Vec<ColumnSlot>, scope: &Scope, dependencies: &[Dependency]) {
-    loop {
-        let before = determined.len();
-        for Dependency { from, to } in dependencies {
-            if !determined.contains(to) && from.iter().all(|slot| determined.contains(slot)) {
-                determined.push(*to);
-            }
+/// These columns and those that they determine.
+fn determined_by(
+    mut open: Vec<ColumnSlot>,
+    scope: &Scope,
+    dependencies: &[Dependency],
+) -> FixedSet<ColumnSlot> {
+    let mut determined = FixedSet::default();
+    // Of each dependency, how many columns are missing; and the dependencies that wait for a column.
+    let mut missing: Vec<usize> = dependencies.iter().map(|dependency| dependency.from.len()).collect();
+    let mut waiting: FixedMap<ColumnSlot, Vec<usize>> = FixedMap::default();
+    for (number, Dependency { from, to }) in dependencies.iter().enumerate() {
+        from.iter().for_each(|slot| waiting.entry(*slot).or_default().push(number));
+        open.extend(from.is_empty().then_some(*to));
+    }
+    let mut is_whole = vec![false; scope.tables.len()];
+    while let Some(slot) = open.pop() {
+        if !determined.insert(slot) {
+            continue;
         }
-        for table in &scope.tables {
-            let columns = (table.first_slot..).take(table.definition.columns.len()).map(ColumnSlot);
-            if holds_key(table, determined) {
-                let missing: Vec<ColumnSlot> =
-                    columns.filter(|column| !determined.contains(column)).collect();
-                determined.extend(missing);
-            }
+        for number in waiting.remove(&slot).unwrap_or_default() {
+            missing[number] -= 1;
+            open.extend((missing[number] == 0).then_some(dependencies[number].to));
         }
-        if determined.len() == before {
-            return;
+        for (table, is_whole) in scope.tables.iter().zip(&mut is_whole) {
+            if !*is_whole && table.has_slot(slot) && holds_key(table, &determined) {
+                *is_whole = true;
+                open.extend((table.first_slot..).take(table.definition.columns.len()).map(ColumnSlot));
+            }
         }
     }
+    determined
 }
 
 /// Whether the columns hold all of a key without NULL.
-fn holds_key(table: &ScopeTable, columns: &[ColumnSlot]) -> bool {
+fn holds_key(table: &ScopeTable, columns: &FixedSet<ColumnSlot>) -> bool {
     let definition = &table.definition;
     definition.public_indexes().any(|index| {
         !matches!(index.kind, IndexKind::Ordered)
@@ -275,14 +308,14 @@ impl Binder<'_> {
         &mut self,
         items: &[Expr],
         scope: &Scope,
-        select: &[NamedItem<'_>],
+        select: &ItemList<'_>,
         has_aggregate: impl Fn(&Expression) -> bool,
         is_rolled_up: bool,
     ) -> Result<Vec<Expression>, SqlError> {
         if items.len() > super::ITEM_COUNT_MAX {
             return Err(SqlError::new(1117, "Too many columns"));
         }
-        let mut group_by = Vec::with_capacity(items.len());
+        let mut group_by: Known<Expression> = Known::default();
         for item in items {
             let bound = match ordinal(item) {
                 Some(digits) => self.substitute(select_item(digits, select, Clause::GroupBy)?)?,
@@ -298,11 +331,13 @@ impl Binder<'_> {
                 return Err(SqlError::new(1056, format!("Can't group on '{item}'")));
             }
             // Each is a level of its own where groups are rolled up.
-            if is_rolled_up || !group_by.contains(&bound) {
+            if is_rolled_up {
                 group_by.push(bound);
+            } else {
+                group_by.place(bound);
             }
         }
-        Ok(group_by)
+        Ok(group_by.into_things())
     }
 }
 
@@ -318,11 +353,11 @@ pub(crate) fn ordinal(item: &Expr) -> Option<&str> {
 /// The item of the select list that an ordinal of `clause` means; they count from 1.
 pub(crate) fn select_item<'a>(
     digits: &str,
-    select: &'a [NamedItem<'a>],
+    select: &'a ItemList<'a>,
     clause: Clause,
 ) -> Result<&'a Expression, SqlError> {
     let position = digits.parse::<usize>().ok().and_then(|ordinal| ordinal.checked_sub(1));
-    match position.and_then(|position| select.get(position)) {
+    match position.and_then(|position| select.items().get(position)) {
         Some(item) => Ok(&item.expression),
         None => Err(SqlError::new(1054, format!("Unknown column '{digits}' in '{}'", clause.text()))),
     }

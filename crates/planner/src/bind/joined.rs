@@ -8,7 +8,7 @@ use super::scope::Scope;
 use super::select::{Body, Parts, check_distinct_order, distinct};
 use super::{Binder, Clause};
 use crate::algebra::{
-    Draft, Parameters, Subquery, SubqueryPlace, equalities, filtered, reads_subquery, to_positions,
+    Draft, Parameters, Positions, Subquery, SubqueryPlace, equalities, filtered, reads_subquery,
 };
 use crate::alternatives;
 use crate::join_order::{self, TableOrder};
@@ -120,11 +120,12 @@ impl Binder<'_> {
         for subquery in of_source {
             relation = subquery.applied_to(relation, &mut layout)?;
         }
-        filter.iter_mut().try_for_each(|conjunct| to_positions(conjunct, &layout))?;
+        let positions = Positions::of(&layout);
+        filter.iter_mut().try_for_each(|conjunct| positions.put_into(conjunct))?;
         let mut lowered = Ok(());
         for_each_of_source(&mut body, &mut |expression| {
             if lowered.is_ok() {
-                lowered = to_positions(expression, &layout);
+                lowered = positions.put_into(expression);
             }
         });
         lowered?;
@@ -186,10 +187,11 @@ fn over_groups(body: &mut Body, subqueries: Vec<Subquery>) -> Result<Option<Rela
     for subquery in subqueries {
         relation = subquery.applied_to(relation, &mut layout)?;
     }
+    let positions = Positions::of(&layout);
     let mut lowered = Ok(());
     for_each_behind(body, &mut |expression| {
         if lowered.is_ok() {
-            lowered = to_positions(expression, &layout);
+            lowered = positions.put_into(expression);
         }
     });
     lowered?;

@@ -7,10 +7,13 @@
 //! elsewhere. Where an item and a column of GROUP BY have one name and differ, GROUP BY's is meant.
 
 use super::Clause;
-use super::scope::{Scope, ambiguous_column, same_name};
+use super::known::INDEXED_FROM;
+use super::scope::{Scope, ambiguous_column, folded_name, same_name};
 use expression::{ColumnSlot, Expression};
 use protocol::SqlError;
 use sqlparser::ast::Query;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A select item as other clauses see it.
 #[derive(Clone, Debug)]
@@ -39,10 +42,102 @@ pub(crate) enum NameOrder {
     ItemsOnly,
 }
 
+/// The items of a SELECT. Of many items it makes indexes, when they are first asked for.
+#[derive(Debug, Default)]
+pub(crate) struct ItemList<'q> {
+    items: Vec<NamedItem<'q>>,
+    by_name: OnceCell<BTreeMap<String, Meaning>>,
+    by_column_name: OnceCell<BTreeMap<String, Meaning>>,
+    columns: OnceCell<BTreeSet<ColumnSlot>>,
+}
+
+/// What a name means among items.
+#[derive(Clone, Copy, Debug)]
+enum Meaning {
+    Item(usize),
+    /// Several columns.
+    Ambiguous,
+}
+
+impl<'q> ItemList<'q> {
+    pub(crate) fn new(items: Vec<NamedItem<'q>>) -> Self {
+        Self { items, ..Self::default() }
+    }
+
+    pub(crate) fn items(&self) -> &[NamedItem<'q>] {
+        &self.items
+    }
+
+    pub(crate) fn into_items(self) -> Vec<NamedItem<'q>> {
+        self.items
+    }
+
+    fn is_indexed(&self) -> bool {
+        self.items.len() >= INDEXED_FROM
+    }
+
+    /// What a name means, of which this is said by the items before.
+    fn meaning(&self, said: Option<Meaning>, position: usize) -> Meaning {
+        let columns = |known: usize| (self.items[known].column, self.items[position].column);
+        match said {
+            None => Meaning::Item(position),
+            Some(Meaning::Ambiguous) => Meaning::Ambiguous,
+            Some(Meaning::Item(known)) => match columns(known) {
+                // The first computed one is meant.
+                (None, _) => Meaning::Item(known),
+                (Some(_), None) => Meaning::Item(position),
+                (Some(one), Some(other)) if one == other => Meaning::Item(known),
+                (Some(_), Some(_)) => Meaning::Ambiguous,
+            },
+        }
+    }
+
+    fn named(&self, name: &str) -> Option<Meaning> {
+        if self.is_indexed() {
+            let name_of = |item: &NamedItem<'_>| Some(folded_name(&item.name));
+            return self.by_name.get_or_init(|| self.index(name_of)).get(&folded_name(name)).copied();
+        }
+        self.searched(|item| same_name(&item.name, name))
+    }
+
+    /// The same for the names of columns behind their aliases.
+    fn named_by_column(&self, name: &str, scope: &Scope) -> Option<Meaning> {
+        if self.is_indexed() {
+            let name_of = |item: &NamedItem<'_>| column_name(item, scope).map(folded_name);
+            return self.by_column_name.get_or_init(|| self.index(name_of)).get(&folded_name(name)).copied();
+        }
+        self.searched(|item| column_name(item, scope).is_some_and(|own| same_name(own, name)))
+    }
+
+    fn index(&self, name_of: impl Fn(&NamedItem<'_>) -> Option<String>) -> BTreeMap<String, Meaning> {
+        let mut index: BTreeMap<String, Meaning> = BTreeMap::new();
+        for (position, item) in self.items.iter().enumerate() {
+            let Some(name) = name_of(item) else { continue };
+            let meaning = self.meaning(index.get(&name).copied(), position);
+            index.insert(name, meaning);
+        }
+        index
+    }
+
+    fn searched(&self, is_named: impl Fn(&NamedItem<'_>) -> bool) -> Option<Meaning> {
+        let named = self.items.iter().enumerate().filter(|(_, item)| is_named(item));
+        named.fold(None, |said, (position, _)| Some(self.meaning(said, position)))
+    }
+
+    /// Whether an item is this column.
+    fn has_column(&self, slot: ColumnSlot) -> bool {
+        if !self.is_indexed() {
+            return self.items.iter().any(|item| item.column == Some(slot));
+        }
+        let columns = || self.items.iter().filter_map(|item| item.column).collect();
+        self.columns.get_or_init(columns).contains(&slot)
+    }
+}
+
 /// The items that names may mean.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NamedItems<'a> {
-    pub(crate) items: &'a [NamedItem<'a>],
+    pub(crate) items: &'a ItemList<'a>,
     pub(crate) order: NameOrder,
 }
 
@@ -54,43 +149,37 @@ impl<'a> NamedItems<'a> {
         scope: &Scope,
         clause: Clause,
     ) -> Result<Option<&'a NamedItem<'a>>, SqlError> {
-        let mut found: Option<&NamedItem<'_>> = None;
-        for item in self.items.iter().filter(|item| same_name(&item.name, name)) {
-            if item.column.is_none() {
-                return Ok(Some(item));
-            }
-            found = only(found, item, name, clause)?;
+        let mut meaning = self.items.named(name);
+        if meaning.is_none() && self.order == NameOrder::ItemsOnly {
+            meaning = self.items.named_by_column(name, scope);
         }
-        if found.is_some() || self.order != NameOrder::ItemsOnly {
-            return Ok(found);
+        match meaning {
+            None => Ok(None),
+            Some(Meaning::Item(position)) => Ok(Some(&self.items.items[position])),
+            Some(Meaning::Ambiguous) => Err(ambiguous_column(&[], name, clause)),
         }
-        // The name of a column behind its alias.
-        let is_own = |item: &&NamedItem<'_>| column_name(item, scope).is_some_and(|own| same_name(own, name));
-        for item in self.items.iter().filter(is_own) {
-            found = only(found, item, name, clause)?;
-        }
-        Ok(found)
     }
 
     /// The item that is this scalar subquery.
     pub(crate) fn of_subquery(&self, query: &Query) -> Option<&'a Expression> {
-        let found = self.items.iter().find(|item| item.subquery.is_some_and(|own| own == query));
+        let items = &self.items.items;
+        let found = items.iter().find(|item| item.subquery.is_some_and(|own| own == query));
         found.map(|item| &item.expression)
     }
 
     /// Whether a column may be named here.
     pub(crate) fn permits(&self, column: &Expression) -> bool {
-        let is_column = |item: &NamedItem<'_>| item.column.is_some() && item.column == column.as_column();
-        self.order != NameOrder::ItemsOnly || self.items.iter().any(is_column)
+        self.order != NameOrder::ItemsOnly
+            || column.as_column().is_some_and(|slot| self.items.has_column(slot))
     }
 }
 
 /// The items that HAVING sees: a column of GROUP BY hides what differs from it.
 pub(crate) fn items_of_having<'q>(
-    items: &[NamedItem<'q>],
+    items: &ItemList<'q>,
     group_by: &[Expression],
     scope: &Scope,
-) -> Vec<NamedItem<'q>> {
+) -> ItemList<'q> {
     let grouped = group_by.iter().filter_map(|expression| {
         let slot = expression.as_column()?;
         let (table, column) = scope.table_of(slot)?;
@@ -98,24 +187,15 @@ pub(crate) fn items_of_having<'q>(
         let expression = expression.clone();
         Some(NamedItem { name, expression, column: Some(slot), is_alias: false, subquery: None })
     });
-    let grouped: Vec<NamedItem<'_>> = grouped.collect();
-    let is_hidden = |item: &NamedItem<'_>| {
-        grouped.iter().any(|group| same_name(&group.name, &item.name) && group.column != item.column)
+    let grouped = ItemList::new(grouped.collect());
+    // One of several columns of a name differs from any item.
+    let is_hidden = |item: &NamedItem<'_>| match grouped.named(&item.name) {
+        None => false,
+        Some(Meaning::Ambiguous) => true,
+        Some(Meaning::Item(group)) => grouped.items[group].column != item.column,
     };
-    let seen = items.iter().filter(|item| !is_hidden(item)).cloned();
-    seen.chain(grouped.iter().cloned()).collect()
-}
-
-fn only<'a>(
-    found: Option<&'a NamedItem<'a>>,
-    item: &'a NamedItem<'a>,
-    name: &str,
-    clause: Clause,
-) -> Result<Option<&'a NamedItem<'a>>, SqlError> {
-    match found {
-        Some(found) if found.column != item.column => Err(ambiguous_column(&[], name, clause)),
-        found => Ok(found.or(Some(item))),
-    }
+    let seen = items.items.iter().filter(|item| !is_hidden(item)).cloned();
+    ItemList::new(seen.chain(grouped.items.iter().cloned()).collect())
 }
 
 fn column_name<'s>(item: &NamedItem<'_>, scope: &'s Scope) -> Option<&'s str> {

@@ -25,7 +25,7 @@ use super::from::Part;
 use super::scope::Scope;
 use super::select::Body;
 use crate::algebra::{
-    Applied, Draft, ITEM_SLOTS, ONE_SLOT, Parameters, SUBQUERY_SLOTS, Subquery, reads_subquery, to_positions,
+    Applied, Draft, ITEM_SLOTS, ONE_SLOT, Parameters, Positions, SUBQUERY_SLOTS, Subquery, reads_subquery,
 };
 use crate::join_order::cost_of;
 use crate::plan::{Derived, JoinKind, Limit, Relation, SelectPlan};
@@ -147,7 +147,7 @@ impl Binder<'_> {
             self.put_parameters(condition, around, &mut outer)?;
             let mut layout = vec![ONE_SLOT];
             layout.extend((ITEM_SLOTS..SUBQUERY_SLOTS).take(subquery.derived.names.len()).map(ColumnSlot));
-            to_positions(condition, &layout)?;
+            Positions::of(&layout).put_into(condition)?;
         }
         Ok(Draft::Query {
             relation: subquery.one_row(condition),

@@ -11,7 +11,7 @@
 
 use super::expression::{Aggregates, Place, type_error};
 use super::from::query_table;
-use super::named_items::NamedItem;
+use super::named_items::{ItemList, NamedItem};
 use super::scope::Scope;
 use super::select::{Body, Parts, check_select};
 use super::{Binder, Bound, Clause, computed_column};
@@ -280,7 +280,7 @@ impl Binder<'_> {
     ) -> Result<BoundQuery, SqlError> {
         let table = query_table("", &set.names, &columns, 0);
         let width = set.names.len();
-        let items: Vec<NamedItem<'_>> = set
+        let items = set
             .names
             .iter()
             .zip(table.definition.visible_columns())
@@ -290,7 +290,8 @@ impl Binder<'_> {
                 NamedItem { name: name.clone(), expression, column, is_alias: false, subquery: None }
             })
             .collect();
-        let scope = Scope { tables: vec![table], visible: Vec::new() };
+        let items = ItemList::new(items);
+        let scope = Scope::new(vec![table], Vec::new());
         for item in parts.order_by {
             if let Expr::CompoundIdentifier(qualified) = &item.expr
                 && let [.., table, _] = qualified.as_slice()
@@ -305,14 +306,14 @@ impl Binder<'_> {
         let first_slot = u16::try_from(width).map_err(|_| SqlError::new(1117, "Too many columns"))?;
         let mut aggregates = Aggregates { first_slot, ..Aggregates::default() };
         let order_by = self.order_by(parts.order_by, &scope, &mut aggregates, &items)?;
-        if !aggregates.calls.is_empty() {
+        if !aggregates.calls.things().is_empty() {
             let text = "Expression #1 of ORDER BY contains aggregate function and applies to a UNION, EXCEPT or INTERSECT";
             return Err(SqlError::new(3028, text));
         }
         let limit = self.limit_clause(parts.limit)?;
         let relation = Relation::Set(Arc::new(set));
         let draft = Draft::query(relation, width, 0);
-        let projection = items.into_iter().map(|item| item.expression).collect();
+        let projection = items.into_items().into_iter().map(|item| item.expression).collect();
         let body = Body {
             table_order: TableOrder::Free,
             projection,

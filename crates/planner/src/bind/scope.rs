@@ -6,6 +6,9 @@
 use crate::bind::{Clause, is_virtual_database};
 use expression::{ColumnSlot, Expression};
 use protocol::SqlError;
+use std::cell::{Cell, OnceCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::sync::Arc;
 use types::{ColumnIndex, TableDefinition};
 
@@ -63,6 +66,15 @@ impl ScopeTable {
         u16::try_from(position).ok().map(ColumnIndex)
     }
 
+    /// The names of its columns.
+    fn names(&self) -> Box<dyn Iterator<Item = (ColumnIndex, &str)> + '_> {
+        if self.column_names.is_empty() {
+            let visible = self.definition.visible_columns();
+            return Box::new(visible.map(|(column, definition)| (column, definition.name.as_str())));
+        }
+        Box::new((0..).map(ColumnIndex).zip(self.column_names.iter().map(String::as_str)))
+    }
+
     pub(crate) fn is_meant_by(&self, qualifier: &[&str]) -> bool {
         match qualifier {
             [] => true,
@@ -87,6 +99,11 @@ impl ScopeTable {
         database.chain([self.alias.clone(), name]).collect()
     }
 
+    /// Whether the slot is that of a column of it.
+    pub(crate) fn has_slot(&self, slot: ColumnSlot) -> bool {
+        slot.0.checked_sub(self.first_slot).is_some_and(|at| usize::from(at) < self.definition.columns.len())
+    }
+
     /// A column as an expression.
     pub(crate) fn expression(&self, column: ColumnIndex) -> Expression {
         let definition = &self.definition.columns[usize::from(column.0)];
@@ -107,10 +124,46 @@ pub(crate) struct Scope {
     /// The columns that `*` and names without qualifiers mean; empty: all. A column of USING or of a natural join is
     /// here once.
     pub(crate) visible: Vec<Visible>,
+    index: LazyIndex,
+}
+
+/// Columns by name, made when many names were looked for among many columns.
+#[derive(Clone, Debug, Default)]
+struct LazyIndex {
+    columns: OnceCell<Rc<NamedColumns>>,
+    look_ups: Cell<usize>,
+}
+
+/// Names that are looked for one by one; and columns that are compared with each of them.
+const SEARCH_COUNT_MAX: usize = 32;
+const SEARCHED_COLUMN_COUNT_MAX: usize = 64;
+
+/// The columns that a name may mean.
+enum Named {
+    Nothing,
+    One(Visible),
+    Several,
+}
+
+impl Named {
+    fn of(mut columns: impl Iterator<Item = Visible>) -> Self {
+        match (columns.next(), columns.next()) {
+            (None, _) => Self::Nothing,
+            (Some(column), None) => Self::One(column),
+            (Some(_), Some(_)) => Self::Several,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct NamedColumns {
+    /// By folded name, in the order of the tables.
+    all: BTreeMap<String, Vec<Visible>>,
+    visible: BTreeSet<Visible>,
 }
 
 /// A column of a table of the scope.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Visible {
     /// Position of the table.
     pub(crate) table: usize,
@@ -120,12 +173,16 @@ pub(crate) struct Visible {
 impl Scope {
     /// One table.
     pub(crate) fn of_table(definition: Arc<TableDefinition>, alias: Option<&str>) -> Self {
-        Self { tables: vec![ScopeTable::new(definition, alias)], visible: Vec::new() }
+        Self::new(vec![ScopeTable::new(definition, alias)], Vec::new())
+    }
+
+    pub(crate) fn new(tables: Vec<ScopeTable>, visible: Vec<Visible>) -> Self {
+        Self { tables, visible, index: LazyIndex::default() }
     }
 
     /// The same names; each column may be NULL.
     pub(crate) fn with_nulls(&self) -> Self {
-        let mut scope = self.clone();
+        let mut scope = Self::new(self.tables.clone(), self.visible.clone());
         scope.tables.iter_mut().for_each(|table| table.is_optional = true);
         scope
     }
@@ -140,7 +197,7 @@ impl Scope {
             let others = other.visible_columns().into_iter().map(moved);
             self.visible_columns().into_iter().chain(others).collect()
         };
-        Self { tables: self.tables.iter().chain(&other.tables).cloned().collect(), visible }
+        Self::new(self.tables.iter().chain(&other.tables).cloned().collect(), visible)
     }
 
     /// The first table.
@@ -193,22 +250,63 @@ impl Scope {
         name: &str,
         clause: Clause,
     ) -> Result<Option<Expression>, SqlError> {
-        let mut found = None;
-        for (position, table) in self.tables.iter().enumerate() {
-            if !table.is_meant_by(qualifier) {
-                continue;
-            }
-            let Some(column) = table.column(name) else { continue };
-            let is_visible = |visible: &Visible| visible.table == position && visible.column == column;
-            if qualifier.is_empty() && !self.visible.is_empty() && !self.visible.iter().any(is_visible) {
-                continue;
-            }
-            if found.is_some() {
-                return Err(ambiguous_column(qualifier, name, clause));
-            }
-            found = Some(table.expression(column));
+        match self.column_named(qualifier, name) {
+            Named::Nothing => Ok(None),
+            Named::One(Visible { table, column }) => Ok(Some(self.tables[table].expression(column))),
+            Named::Several => Err(ambiguous_column(qualifier, name, clause)),
         }
-        Ok(found)
+    }
+
+    /// What a name means. Of each table it means one column at most.
+    fn column_named(&self, qualifier: &[&str], name: &str) -> Named {
+        let hides = qualifier.is_empty() && !self.visible.is_empty();
+        if let Some(index) = self.index() {
+            let named = index.all.get(&folded_name(name)).into_iter().flatten();
+            let is_seen = |column: &&Visible| !hides || index.visible.contains(column);
+            let is_meant = |column: &&Visible| self.tables[column.table].is_meant_by(qualifier);
+            return Named::of(named.filter(is_meant).filter(is_seen).copied());
+        }
+        Named::of(self.tables.iter().enumerate().filter_map(|(table, scope_table)| {
+            let column = scope_table.is_meant_by(qualifier).then(|| scope_table.column(name))??;
+            Some(Visible { table, column }).filter(|column| !hides || self.visible.contains(column))
+        }))
+    }
+
+    /// The index of names, where a search would take long; the name that is looked for is counted.
+    fn index(&self) -> Option<&NamedColumns> {
+        if self.index.look_ups.get() < SEARCH_COUNT_MAX {
+            self.index.look_ups.set(self.index.look_ups.get() + 1);
+            return None;
+        }
+        let count: usize = self.tables.iter().map(|table| table.definition.columns.len()).sum();
+        if count <= SEARCHED_COLUMN_COUNT_MAX {
+            return None;
+        }
+        Some(self.index.columns.get_or_init(|| Rc::new(self.named_columns())))
+    }
+
+    fn named_columns(&self) -> NamedColumns {
+        let mut all: BTreeMap<String, Vec<Visible>> = BTreeMap::new();
+        for (table, scope_table) in self.tables.iter().enumerate() {
+            for (column, name) in scope_table.names() {
+                let of_name = all.entry(folded_name(name)).or_default();
+                // Of columns of one name a table means the first.
+                if of_name.last().is_none_or(|known| known.table != table) {
+                    of_name.push(Visible { table, column });
+                }
+            }
+        }
+        NamedColumns { all, visible: self.visible.iter().copied().collect() }
+    }
+
+    /// The columns without a qualifier by folded name.
+    pub(crate) fn visible_names(&self) -> BTreeMap<String, Vec<Visible>> {
+        let mut names: BTreeMap<String, Vec<Visible>> = BTreeMap::new();
+        for visible in self.visible_columns() {
+            let name = &self.tables[visible.table].definition.column_at(visible.column).name;
+            names.entry(folded_name(name)).or_default().push(visible);
+        }
+        names
     }
 }
 
@@ -246,4 +344,15 @@ fn qualified(qualifier: &[&str], name: &str) -> String {
 pub(crate) fn same_name(left: &str, right: &str) -> bool {
     left.eq_ignore_ascii_case(right)
         || (!(left.is_ascii() && right.is_ascii()) && left.to_lowercase() == right.to_lowercase())
+}
+
+/// The form of a name that is the same for names that [`same_name`] finds equal.
+pub(crate) fn folded_name(name: &str) -> String {
+    if name.is_ascii() { name.to_ascii_lowercase() } else { name.to_lowercase() }
+}
+
+/// The first name that equals one before it.
+pub(crate) fn first_repeated<'n>(names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let mut seen = BTreeSet::new();
+    names.into_iter().find(|name| !seen.insert(folded_name(name)))
 }

@@ -6,7 +6,8 @@
 use super::expression::{Aggregates, Place, WindowPlace};
 use super::grouping::{Adopted, GroupModes, Groups, ordinal, select_item};
 use super::item_names::item_texts;
-use super::named_items::{NameOrder, NamedItem, NamedItems, items_of_having};
+use super::known::Known;
+use super::named_items::{ItemList, NameOrder, NamedItem, NamedItems, items_of_having};
 use super::scope::{Scope, ScopeTable, Visible};
 use super::{Binder, Clause, NamedTable, VolatilePlace, item_column, system_table_rejected};
 use crate::access_path::{self, Purpose, Wanted};
@@ -23,7 +24,7 @@ use crate::statement::TableName;
 use crate::steps::steps_of;
 use crate::syntax::{syntax_error, syntax_error_at_word, syntax_error_behind_word};
 use crate::tokens::offset_of;
-use expression::{ColumnSlot, Expression};
+use expression::{ColumnSlot, Expression, Fingerprint};
 use protocol::SqlError;
 use protocol::program::{LockMode, LockWait};
 use sqlparser::ast::{
@@ -260,7 +261,7 @@ impl Binder<'_> {
         let mut aggregates = Aggregates { first_slot, ..Aggregates::default() };
         let texts = item_texts(self.text.get(parts.start..).unwrap_or_default(), self.context.modes);
         let mut items = self.items(&parts.select.projection, &texts, scope, &mut aggregates)?;
-        let named: Vec<NamedItem<'_>> = items.iter().map(Item::named).collect();
+        let named = ItemList::new(items.iter().map(Item::named).collect());
         let volatile_place = std::mem::replace(&mut self.volatile.place, VolatilePlace::Restless);
         let is_aggregate = |expression: &Expression| uses_slot_from(expression, first_slot);
         let group_by = self.group_by(grouped, scope, &named, is_aggregate, is_rolled_up)?;
@@ -292,7 +293,7 @@ impl Binder<'_> {
         self.check_unused_windows(&mut place)?;
         let mut windows = self.windows.take().unwrap_or_default();
         let mut grouping = None;
-        if !group_by.is_empty() || !aggregates.calls.is_empty() {
+        if !group_by.is_empty() || !aggregates.calls.things().is_empty() {
             let is_single = group_by.is_empty();
             let only_full_group_by = self.context.only_full_group_by;
             let modes = GroupModes { only_full_group_by, is_rolled_up };
@@ -496,12 +497,12 @@ impl Binder<'_> {
         items: &[OrderByExpr],
         scope: &Scope,
         aggregates: &mut Aggregates,
-        select: &[NamedItem<'_>],
+        select: &ItemList<'_>,
     ) -> Result<Vec<SortKey>, SqlError> {
         if items.len() > super::ITEM_COUNT_MAX {
             return Err(SqlError::new(1117, "Too many columns"));
         }
-        let mut keys: Vec<SortKey> = Vec::with_capacity(items.len());
+        let mut keys: Known<SortKey> = Known::default();
         for item in items {
             let OrderByExpr { expr, options: OrderByOptions { sort, nulls_first: None }, with_fill: None } =
                 item
@@ -525,11 +526,15 @@ impl Binder<'_> {
                     self.expression(expr, &mut place)?
                 }
             };
-            if !expression.is_constant() && !keys.iter().any(|key| key.expression == expression) {
+            if expression.is_constant() {
+                continue;
+            }
+            let hash = if keys.is_indexed() { expression.fingerprint() } else { 0 };
+            if keys.last_position_by(hash, |key| key.expression == expression).is_none() {
                 keys.push(SortKey { expression, descending });
             }
         }
-        Ok(keys)
+        Ok(keys.into_things())
     }
 
     pub(super) fn limit_clause(&mut self, clause: Option<&LimitClause>) -> Result<Limit, SqlError> {
@@ -663,8 +668,13 @@ fn qualified_table<'s>(
 
 /// 3065: what DISTINCT drops cannot order.
 pub(super) fn check_distinct_order(body: &Body) -> Result<(), SqlError> {
+    if body.order_by.is_empty() {
+        return Ok(());
+    }
+    let items: Known<&Expression> = body.projection.iter().collect();
     for (number, key) in body.order_by.iter().enumerate() {
-        if !is_made_of(&key.expression, &body.projection) {
+        let marks = if items.is_indexed() { key.expression.fingerprints() } else { Vec::new() };
+        if !is_made_of(&key.expression, &marks, &items) {
             return Err(SqlError::new(
                 3065,
                 format!(
@@ -678,12 +688,19 @@ pub(super) fn check_distinct_order(body: &Body) -> Result<(), SqlError> {
     Ok(())
 }
 
-fn is_made_of(expression: &Expression, projection: &[Expression]) -> bool {
-    if projection.contains(expression) {
+/// `marks` are the fingerprints of the expression, where they are asked for.
+fn is_made_of(expression: &Expression, marks: &[Fingerprint], items: &Known<&Expression>) -> bool {
+    let hash = marks.first().map_or(0, |mark| mark.hash);
+    if items.last_position_by(hash, |item| *item == expression).is_some() {
         return true;
     }
-    let operands = expression.operands();
-    expression.as_column().is_none() && operands.into_iter().all(|operand| is_made_of(operand, projection))
+    let mut marks = marks.get(1..).unwrap_or_default();
+    let is_made = |operand: &Expression| {
+        let (own, others) = marks.split_at(marks.first().map_or(0, |mark| mark.node_count));
+        marks = others;
+        is_made_of(operand, own, items)
+    };
+    expression.as_column().is_none() && expression.operands().into_iter().all(is_made)
 }
 
 pub(super) fn distinct(text: &str, distinct: Option<&Distinct>) -> Result<bool, SqlError> {

@@ -9,6 +9,7 @@ use expression::{ColumnSlot, Expression};
 use protocol::SqlError;
 use protocol::program::LockMode;
 use sqlparser::ast::{Expr, Value as AstValue};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use types::{
     Collation, ColumnDefinition, ColumnFlags, DefaultValue, NumberFormat, TableDefinition, TableId, TableKind,
@@ -64,7 +65,8 @@ impl Binder<'_> {
     /// Each table once, in the stronger of its modes. Tables that are made when read need no lock.
     pub(crate) fn lock_tables(&mut self, tables: &[(TableReference, LockMode)]) -> Result<Bound, SqlError> {
         let mut locked: Vec<(Arc<TableDefinition>, LockMode)> = Vec::new();
-        let mut names: Vec<String> = Vec::new();
+        let mut positions: BTreeMap<TableId, usize> = BTreeMap::new();
+        let mut names: BTreeSet<String> = BTreeSet::new();
         for (table, mode) in tables {
             let name = table.alias.as_ref().unwrap_or(&table.name.name);
             let database = table.name.database.as_deref().or(self.context.database).unwrap_or_default();
@@ -76,7 +78,7 @@ impl Binder<'_> {
                 );
                 return Err(SqlError::new(1066, text));
             }
-            names.push(name);
+            names.insert(name);
             let definitions = match self.named_table(&table.name)? {
                 NamedTable::Virtual(..) if *mode == LockMode::Shared => continue,
                 // Nobody else uses it.
@@ -85,7 +87,8 @@ impl Binder<'_> {
                 NamedTable::Stored(_) | NamedTable::Virtual(..) => vec![self.stored_table(&table.name)?],
             };
             for definition in definitions {
-                match locked.iter_mut().find(|(known, _)| known.id == definition.id) {
+                let position = *positions.entry(definition.id).or_insert(locked.len());
+                match locked.get_mut(position) {
                     Some((_, known)) => *known = (*known).max(*mode),
                     None => locked.push((definition, *mode)),
                 }

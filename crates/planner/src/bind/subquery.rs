@@ -16,6 +16,7 @@ use crate::plan::{Derived, JoinKind, ResultColumn, SelectPlan};
 use expression::{AggregateCall, ColumnSlot, Comparison, Expression, UnaryOperator};
 use protocol::SqlError;
 use sqlparser::ast::{Expr, Ident, Query};
+use std::rc::Rc;
 use std::sync::Arc;
 use types::{IntegerWidth, SqlType};
 
@@ -61,7 +62,7 @@ impl Binder<'_> {
             return Ok(column);
         }
         for depth in (0..self.outward.blocks.len()).rev() {
-            let scope = Arc::clone(&self.outward.blocks[depth].scope);
+            let scope = Rc::clone(&self.outward.blocks[depth].scope);
             if let Some(column) = scope.find(qualifier, name, place.clause)? {
                 self.note_column(&column, &scope, first);
                 let column = self.read_column(column, &scope);
@@ -285,7 +286,7 @@ impl Binder<'_> {
     ) -> Result<(BoundQuery, Vec<(u16, Expression)>), SqlError> {
         let depth = self.outward.blocks.len();
         let calls = aggregates.is_some().then(Vec::new);
-        self.outward.blocks.push(OuterBlock { scope: Arc::new(Scope::clone(scope)), calls });
+        self.outward.blocks.push(OuterBlock { scope: Rc::new(Scope::clone(scope)), calls });
         let bound = self.nested_query(query);
         let calls = self.outward.blocks.drain(depth..).next().and_then(|block| block.calls);
         let bound = bound?;

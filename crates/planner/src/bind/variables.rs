@@ -18,6 +18,7 @@ use crate::plan::{ResultColumn, SetItem};
 use crate::statement::SelectStatement;
 use expression::{Expression, common_type};
 use protocol::SqlError;
+use std::collections::BTreeMap;
 use types::{IntegerWidth, SqlType};
 
 /// How often a statement is bound at most to find the types of its variables.
@@ -33,6 +34,8 @@ const DECIMAL_DIGITS_MAX: u8 = 65;
 #[derive(Debug, Default)]
 pub(crate) struct Variables {
     assigned: Vec<AssignedVariable>,
+    /// Numbers by name.
+    numbers: BTreeMap<String, usize>,
     /// INTO: names and the types of their values.
     pub(super) into: Vec<(String, SqlType)>,
     /// SET with subqueries: the assignments, whose values are expressions over the query's row.
@@ -59,8 +62,9 @@ impl Variables {
     pub(super) fn of(text: &str, modes: TextModes, is_set: bool) -> Self {
         let mut lexer = Lexer::new(text, modes);
         let mut assigned: Vec<AssignedVariable> = Vec::new();
+        let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
         let (mut depth, mut is_first) = (0_usize, false);
-        let (mut variable, mut call) = (None, Call::None);
+        let (mut variable, mut call): (Option<String>, _) = (None, Call::None);
         while let Ok(token) = lexer.next_token() {
             if token.kind == TokenKind::End {
                 break;
@@ -73,8 +77,9 @@ impl Variables {
             };
             call = call.followed_by(&token, text);
             if let Some(name) = name
-                && !assigned.iter().any(|known| known.name == name)
+                && !numbers.contains_key(&name)
             {
+                numbers.insert(name.clone(), assigned.len());
                 assigned.push(AssignedVariable { name, known: None, found: None });
             }
             let is_target = is_set && is_first && depth == 0;
@@ -84,7 +89,7 @@ impl Variables {
             depth = depth.saturating_sub(usize::from(token.is(Symbol::RightParenthesis)));
             is_first = token.is(Symbol::Comma) || token.is_word(text, "SET");
         }
-        Self { assigned, ..Self::default() }
+        Self { assigned, numbers, ..Self::default() }
     }
 
     /// For the next binding of the statement; None: this one has found the right types.
@@ -94,7 +99,8 @@ impl Variables {
         }
         let known =
             |variable: AssignedVariable| AssignedVariable { known: variable.found, found: None, ..variable };
-        Ok(Self { assigned: self.assigned.into_iter().map(known).collect(), ..Self::default() })
+        let assigned = self.assigned.into_iter().map(known).collect();
+        Ok(Self { assigned, numbers: self.numbers, ..Self::default() })
     }
 
     /// Names, by number.
@@ -108,7 +114,7 @@ impl Variables {
     }
 
     fn number(&self, name: &str) -> Option<usize> {
-        self.assigned.iter().position(|variable| variable.name == name)
+        self.numbers.get(name).copied()
     }
 }
 

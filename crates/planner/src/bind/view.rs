@@ -14,7 +14,7 @@
 
 use super::from::{Part, names_of, query_table, take_slots};
 use super::query::BoundQuery;
-use super::scope::{Scope, ScopeTable};
+use super::scope::{Scope, ScopeTable, first_repeated};
 use super::session::{result_column, table_of_columns};
 use super::{Binder, Clause, OuterBlock, Outward};
 use crate::algebra::Draft;
@@ -242,7 +242,7 @@ impl Binder<'_> {
         let is_whole = has_subqueries
             || self.joins.on_subqueries != on_subqueries
             || has_windows
-            || !aggregates.calls.is_empty()
+            || !aggregates.calls.things().is_empty()
             || self.volatile.calls != volatile_calls
             || (is_computed && self.views.outer_joins > 0);
         if is_whole {
@@ -452,12 +452,10 @@ fn column_names(listed: &[String], columns: &[ResultColumn]) -> Result<Vec<Strin
         let is_own = listed.is_empty() && column.original_name.is_empty();
         names.push(if is_bad && is_own { format!("Name_exp_{}", number + 1) } else { name.clone() });
     }
-    for (position, name) in names.iter().enumerate() {
-        if names[..position].iter().any(|other| super::scope::same_name(other, name)) {
-            return Err(SqlError::new(1060, format!("Duplicate column name '{name}'")));
-        }
+    match first_repeated(names.iter().map(String::as_str)) {
+        Some(name) => Err(SqlError::new(1060, format!("Duplicate column name '{name}'"))),
+        None => Ok(names),
     }
-    Ok(names)
 }
 
 const DIFFERENT_COUNTS: &str = "In definition of view, derived table or common table expression, SELECT list and column names list have different \

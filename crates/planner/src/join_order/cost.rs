@@ -15,6 +15,7 @@ use crate::statistics::Counts;
 use crate::statistics::Statistics;
 use expression::{ColumnSlot, Comparison, Expression, Node};
 use std::sync::Arc;
+use stdx::FixedSet;
 use types::{ColumnIndex, IndexId, IndexKind, KeyPart, TableDefinition};
 
 /// Rows whose keys are looked up together.
@@ -144,6 +145,11 @@ impl Facts {
         Self { units, conjuncts }
     }
 
+    /// Conditions over several units.
+    pub(super) fn conjunct_count(&self) -> usize {
+        self.conjuncts.len()
+    }
+
     pub(super) fn count(&self) -> usize {
         self.units.len()
     }
@@ -178,7 +184,7 @@ impl Facts {
     pub(super) fn tested(&self, there: Set, unit: usize) -> Vec<usize> {
         let all = there | bit(unit);
         let is_new = |conjunct: &ConjunctFacts| conjunct.units & !all == 0 && conjunct.units & bit(unit) != 0;
-        let mut classes: Vec<usize> = Vec::new();
+        let mut classes: FixedSet<usize> = FixedSet::default();
         let mut tested = Vec::new();
         for is_derived in [false, true] {
             for (number, conjunct) in self.conjuncts.iter().enumerate() {
@@ -206,7 +212,7 @@ impl Facts {
         };
         let found = unit.lookup(there);
         let mut share = 1.0;
-        let mut classes: Vec<usize> = Vec::new();
+        let mut classes: FixedSet<usize> = FixedSet::default();
         for conjunct in &tested {
             if conjunct.class.is_none_or(|class| !classes.contains(&class)) {
                 share *= conjunct.share;

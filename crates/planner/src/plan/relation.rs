@@ -332,7 +332,7 @@ pub struct HashKey {
 }
 
 /// The form in which values are hashed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum HashForm {
     /// Both are integers.
     Integer,

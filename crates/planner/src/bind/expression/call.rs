@@ -409,14 +409,8 @@ pub(in crate::bind) fn placed_call(
     aggregates: &mut Aggregates,
     call: AggregateCall,
 ) -> Result<Expression, SqlError> {
-    let position = match aggregates.calls.iter().position(|known| *known == call) {
-        Some(position) => position,
-        None => {
-            aggregates.calls.push(call);
-            aggregates.calls.len() - 1
-        }
-    };
-    let call = &aggregates.calls[position];
+    let position = aggregates.calls.place(call);
+    let call = &aggregates.calls.things()[position];
     let slot = u16::try_from(position).ok().and_then(|position| aggregates.first_slot.checked_add(position));
     let slot = slot.filter(|slot| *slot < crate::algebra::LEVEL_SLOT);
     let slot = slot.ok_or_else(|| SqlError::new(1117, "Too many columns"))?;
