@@ -16,10 +16,10 @@ use crate::request::{DefaultRoles, GrantLevel, PrivilegeChange, RoleChange, Tabl
 use crate::rows::SchemaChange;
 use crate::system::{SYSTEM_DATABASE, is_reserved_database};
 use protocol::SqlError;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use types::{
-    AdminOption, DefaultRole, GrantRow, GrantTables, Grants, Privileges, RoleEdge, Schema, TableGrants, User,
-    equal_without_case,
+    AdminOption, DefaultRole, GrantPlace, GrantRow, GrantTables, Grants, Privileges, RoleEdge, Schema,
+    TableGrants, User,
 };
 
 /// GRANT privileges.
@@ -109,10 +109,14 @@ pub(crate) fn revoke(schema: &Schema, change: &PrivilegeChange) -> Result<Planne
 /// Revoking from a table revokes from its columns, too.
 fn revoke_from_table(held: &mut TableGrants, change: &PrivilegeChange) {
     held.table = held.table.without(change.privileges);
+    let mut revoked: BTreeMap<String, Privileges> = BTreeMap::new();
+    for (name, privileges) in &change.columns {
+        let all = revoked.entry(name.to_lowercase()).or_default();
+        *all = all.with(*privileges);
+    }
     for (name, column) in &mut held.columns {
-        let named = change.columns.iter().filter(|(named, _)| equal_without_case(named, name));
-        let revoked = named.fold(change.privileges, |all, (_, privileges)| all.with(*privileges));
-        *column = column.without(revoked);
+        let own = revoked.get(&name.to_lowercase()).copied().unwrap_or_default();
+        *column = column.without(change.privileges.with(own));
     }
 }
 
@@ -130,8 +134,8 @@ fn check_revocable(schema: &Schema, account: &UserName, change: &PrivilegeChange
         GrantLevel::Table(TableName { database, name }) => {
             let held = grants.and_then(|grants| grants.tables.get(&(database.clone(), name.clone())));
             let has_columns = |held: &TableGrants| {
-                let is_held = |name: &str| held.columns.keys().any(|held| equal_without_case(held, name));
-                change.columns.iter().all(|(column, _)| is_held(column))
+                let names: BTreeSet<String> = held.columns.keys().map(|name| name.to_lowercase()).collect();
+                change.columns.iter().all(|(column, _)| names.contains(&column.to_lowercase()))
             };
             if held.is_some_and(has_columns) {
                 Ok(())
@@ -160,13 +164,13 @@ fn changed(schema: &Schema, account: &UserName, change: impl FnOnce(&mut Grants)
     let before = schema.grants.of(account).map(|grants| (**grants).clone()).unwrap_or_default();
     let mut after = before.clone();
     change(&mut after);
-    let (before, after) = (before.rows(account), after.rows(account));
-    let is_gone = |place| !after.iter().any(|row| row.place == place);
-    let gone = before.iter().filter(|row| is_gone(row.place.clone()));
-    let mut changes: Vec<SchemaChange> = gone
-        .map(|row| SchemaChange::DropGrant { account: account.clone(), place: row.place.clone() })
-        .collect();
-    let new = after.iter().filter(|row| !before.contains(row));
+    let known = before.places(account);
+    let after_rows = after.rows(account);
+    let kept: BTreeSet<&GrantPlace> = after_rows.iter().map(|row| &row.place).collect();
+    let gone = before.rows(account).into_iter().map(|row| row.place).filter(|place| !kept.contains(place));
+    let mut changes: Vec<SchemaChange> =
+        gone.map(|place| SchemaChange::DropGrant { account: account.clone(), place }).collect();
+    let new = after_rows.iter().filter(|row| known.get(&row.place) != Some(row));
     changes.extend(new.cloned().map(SchemaChange::PutGrant));
     changes
 }
@@ -222,12 +226,13 @@ pub(crate) fn revoke_roles(schema: &Schema, change: &RoleChange) -> Result<Plann
     check_known(schema, change.accounts.iter().chain(&change.roles))?;
     check_not_mandatory(&change.roles, &change.mandatory)?;
     let mut changes = Vec::new();
-    for to in &change.accounts {
-        for role in change.roles.iter().filter(|role| schema.grants.is_granted(role, to)) {
-            push_new(&mut changes, SchemaChange::DropRoleEdge { to: to.clone(), role: role.clone() });
-            if schema.grants.default_roles_of(to).any(|default| default == role) {
+    for to in once(&change.accounts) {
+        let defaults: BTreeSet<&UserName> = schema.grants.default_roles_of(to).collect();
+        for role in once(&change.roles).into_iter().filter(|role| schema.grants.is_granted(role, to)) {
+            changes.push(SchemaChange::DropRoleEdge { to: to.clone(), role: role.clone() });
+            if defaults.contains(role) {
                 let default = DefaultRole { account: to.clone(), role: role.clone() };
-                push_new(&mut changes, SchemaChange::DropDefaultRole(default));
+                changes.push(SchemaChange::DropDefaultRole(default));
             }
         }
     }
@@ -244,7 +249,7 @@ pub(crate) fn set_default_roles(
 ) -> Result<Planned, SqlError> {
     check_known(schema, accounts)?;
     let mut changes = Vec::new();
-    for account in accounts {
+    for account in once(accounts) {
         let wanted: Vec<UserName> = match roles {
             DefaultRoles::None => Vec::new(),
             DefaultRoles::All => schema.grants.roles_of(account).map(|(role, _)| role.clone()).collect(),
@@ -255,14 +260,12 @@ pub(crate) fn set_default_roles(
         if let Some(role) = wanted.iter().find(|role| !is_granted(role)) {
             return Err(error::role_not_granted(role, account));
         }
-        let before: Vec<&UserName> = schema.grants.default_roles_of(account).collect();
+        let before: BTreeSet<&UserName> = schema.grants.default_roles_of(account).collect();
+        let after: BTreeSet<&UserName> = wanted.iter().collect();
         let default = |role: &UserName| DefaultRole { account: account.clone(), role: role.clone() };
-        for role in before.iter().filter(|role| !wanted.contains(role)) {
-            push_new(&mut changes, SchemaChange::DropDefaultRole(default(role)));
-        }
-        for role in wanted.iter().filter(|role| !before.contains(role)) {
-            push_new(&mut changes, SchemaChange::PutDefaultRole(default(role)));
-        }
+        changes.extend(before.difference(&after).map(|role| SchemaChange::DropDefaultRole(default(role))));
+        let new = once(&wanted).into_iter().filter(|role| !before.contains(role));
+        changes.extend(new.map(|role| SchemaChange::PutDefaultRole(default(role))));
     }
     check_administrator_left("SET DEFAULT ROLE", schema, &changes)?;
     Ok(Planned::once(changes))
@@ -283,7 +286,8 @@ pub(crate) fn drop_accounts(schema: &Schema, accounts: &[&UserName]) -> Vec<Sche
         changes.push(SchemaChange::DropUser { name: account.name.clone(), host: account.host.clone() });
         changes.extend(changed(schema, account, |grants| *grants = Grants::default()));
     }
-    let is_dropped = |account: &UserName| accounts.contains(&account);
+    let dropped: BTreeSet<&UserName> = accounts.iter().copied().collect();
+    let is_dropped = |account: &UserName| dropped.contains(account);
     for RoleEdge { to, role, .. } in schema.grants.role_edges() {
         if is_dropped(&to) || is_dropped(&role) {
             changes.push(SchemaChange::DropRoleEdge { to, role });
@@ -308,37 +312,47 @@ pub(crate) fn rename_accounts(schema: &Schema, renamed: &BTreeMap<UserName, User
     for DefaultRole { account, role } in schema.grants.default_roles() {
         after.put_default_role(&DefaultRole { account: new(&account), role: new(&role) });
     }
-    let (old_rows, new_rows) = (schema.grants.rows(), after.rows());
-    let mut changes = Vec::new();
-    for row in &old_rows {
-        let is_kept = new_rows.iter().any(|new| new.account == row.account && new.place == row.place);
-        if !is_kept {
-            changes.push(SchemaChange::DropGrant { account: row.account.clone(), place: row.place.clone() });
-        }
-    }
-    changes.extend(new_rows.into_iter().filter(|row| !old_rows.contains(row)).map(SchemaChange::PutGrant));
-    let (old_edges, new_edges): (Vec<_>, Vec<_>) =
-        (schema.grants.role_edges().collect(), after.role_edges().collect());
-    for RoleEdge { to, role, .. } in &old_edges {
-        if !new_edges.iter().any(|new| new.to == *to && new.role == *role) {
-            changes.push(SchemaChange::DropRoleEdge { to: to.clone(), role: role.clone() });
-        }
-    }
-    changes.extend(
-        new_edges.into_iter().filter(|edge| !old_edges.contains(edge)).map(SchemaChange::PutRoleEdge),
-    );
-    let (old, new): (Vec<_>, Vec<_>) =
-        (schema.grants.default_roles().collect(), after.default_roles().collect());
-    changes.extend(old.iter().filter(|row| !new.contains(row)).cloned().map(SchemaChange::DropDefaultRole));
-    changes.extend(new.into_iter().filter(|row| !old.contains(row)).map(SchemaChange::PutDefaultRole));
+    let by_place = |rows: Vec<GrantRow>| -> BTreeMap<(UserName, GrantPlace), GrantRow> {
+        rows.into_iter().map(|row| ((row.account.clone(), row.place.clone()), row)).collect()
+    };
+    let (mut changes, put) =
+        differences(&by_place(schema.grants.rows()), by_place(after.rows()), |(account, place)| {
+            SchemaChange::DropGrant { account: account.clone(), place: place.clone() }
+        });
+    changes.extend(put.into_iter().map(SchemaChange::PutGrant));
+    let edges = |tables: &GrantTables| -> BTreeMap<(UserName, UserName), RoleEdge> {
+        tables.role_edges().map(|edge| ((edge.to.clone(), edge.role.clone()), edge)).collect()
+    };
+    let (gone, put) = differences(&edges(&schema.grants), edges(&after), |(to, role)| {
+        SchemaChange::DropRoleEdge { to: to.clone(), role: role.clone() }
+    });
+    changes.extend(gone.into_iter().chain(put.into_iter().map(SchemaChange::PutRoleEdge)));
+    let defaults = |tables: &GrantTables| -> BTreeMap<(UserName, UserName), DefaultRole> {
+        let rows = tables.default_roles();
+        rows.map(|row| ((row.account.clone(), row.role.clone()), row)).collect()
+    };
+    let (gone, put) = differences(&defaults(&schema.grants), defaults(&after), |(account, role)| {
+        SchemaChange::DropDefaultRole(DefaultRole { account: account.clone(), role: role.clone() })
+    });
+    changes.extend(gone.into_iter().chain(put.into_iter().map(SchemaChange::PutDefaultRole)));
     changes
 }
 
-/// No row is written twice by one statement.
-fn push_new(changes: &mut Vec<SchemaChange>, change: SchemaChange) {
-    if !changes.contains(&change) {
-        changes.push(change);
-    }
+/// What is no longer there, as changes, and the rows that are new or others.
+fn differences<K: Ord, R: PartialEq>(
+    old: &BTreeMap<K, R>,
+    new: BTreeMap<K, R>,
+    drop: impl Fn(&K) -> SchemaChange,
+) -> (Vec<SchemaChange>, Vec<R>) {
+    let gone = old.keys().filter(|key| !new.contains_key(key)).map(drop).collect();
+    let put = new.into_iter().filter(|(key, row)| old.get(key) != Some(row)).map(|(_, row)| row);
+    (gone, put.collect())
+}
+
+/// Each name once, in the order of the statement: no row is written twice.
+fn once(names: &[UserName]) -> Vec<&UserName> {
+    let mut seen = BTreeSet::new();
+    names.iter().filter(|name| seen.insert(*name)).collect()
 }
 
 #[cfg(test)]

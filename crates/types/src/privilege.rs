@@ -400,6 +400,12 @@ impl Grants {
         }
     }
 
+    /// What holds in each place, by place.
+    #[must_use]
+    pub fn places(&self, account: &UserName) -> BTreeMap<GrantPlace, GrantRow> {
+        self.rows(account).into_iter().map(|row| (row.place.clone(), row)).collect()
+    }
+
     /// The rows that say the same.
     #[must_use]
     pub fn rows(&self, account: &UserName) -> Vec<GrantRow> {
@@ -446,18 +452,28 @@ impl Grants {
                 self.databases.insert(database.clone(), privileges);
             }
             GrantPlace::Table { database, table } => {
-                self.tables.entry((database.clone(), table.clone())).or_default().table = privileges;
+                self.change_table(database, table, |grants| grants.table = privileges);
             }
             GrantPlace::Column { database, table, column } => {
-                let grants = self.tables.entry((database.clone(), table.clone())).or_default();
-                if privileges.is_empty() {
-                    grants.columns.remove(column);
-                } else {
-                    grants.columns.insert(column.clone(), privileges);
-                }
+                self.change_table(database, table, |grants| {
+                    if privileges.is_empty() {
+                        grants.columns.remove(column);
+                    } else {
+                        grants.columns.insert(column.clone(), privileges);
+                    }
+                });
             }
         }
-        self.tables.retain(|_, grants| !grants.table.is_empty() || !grants.columns.is_empty());
+    }
+
+    /// Changes what holds on a table. A table on which nothing holds goes.
+    fn change_table(&mut self, database: &str, table: &str, change: impl FnOnce(&mut TableGrants)) {
+        let name = (database.to_owned(), table.to_owned());
+        let mut grants = self.tables.remove(&name).unwrap_or_default();
+        change(&mut grants);
+        if grants != TableGrants::default() {
+            self.tables.insert(name, grants);
+        }
     }
 
     /// On a database, without what holds everywhere: the most specific pattern decides.

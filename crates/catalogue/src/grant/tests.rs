@@ -240,3 +240,34 @@ fn what_was_granted_goes_with_an_account_that_is_renamed() {
         after.user("s", "%").is_some() && after.user("r", "%").is_none() && after.user("tmp", "%").is_none()
     );
 }
+
+fn count_of(planned: Planned) -> usize {
+    let changes = |step| if let crate::job::Step::Write { changes, .. } = step { changes.len() } else { 0 };
+    planned.steps.into_iter().map(changes).sum()
+}
+
+/// Compared pair by pair, each statement would take minutes.
+#[test]
+fn an_account_may_have_many_grants() {
+    let mut schema = schema();
+    let grant_of = |number: usize, kind: usize| {
+        let place = match kind {
+            0 => GrantPlace::Table { database: "d".into(), table: format!("t{number}") },
+            _ => GrantPlace::Column { database: "d".into(), table: "t".into(), column: format!("c{number}") },
+        };
+        GrantRow { account: name("ann"), place, privileges: Privileges::SELECT.0, grantable: 0 }
+    };
+    for number in 0..30_000 {
+        Arc::make_mut(&mut schema.grants).put(&grant_of(number, number % 2));
+    }
+    let select = change(on_table(), Privileges::SELECT, &["ann"]);
+    let planned = grant(&schema, &select).unwrap();
+    assert_eq!(count_of(planned), 1);
+    let columns = (0..30_000).step_by(2).map(|number| (format!("C{}", number + 1), Privileges::SELECT));
+    let columns =
+        PrivilegeChange { columns: columns.collect(), ..change(on_table(), Privileges::NONE, &["ann"]) };
+    assert_eq!(count_of(revoke(&schema, &columns).unwrap()), 15_000);
+    assert_eq!(count_of(revoke_all(&schema, &[name("ann")]).unwrap()), 30_000);
+    let renamed = BTreeMap::from([(name("ann"), name("zoe"))]);
+    assert_eq!(rename_accounts(&schema, &renamed).len(), 60_000);
+}
