@@ -38,7 +38,7 @@ pub(crate) fn add(
 }
 
 fn sort(definition: &mut TableDefinition) {
-    definition.checks.sort_by_key(|check| check.name.to_lowercase());
+    definition.checks.sort_by_cached_key(|check| check.name.to_lowercase());
 }
 
 fn is_taken(definition: &TableDefinition, name: &str, schema: &Schema) -> bool {
@@ -60,7 +60,7 @@ fn prefix_of(table: &str) -> String {
 
 /// The number of a generated name.
 fn number_of(table: &str, name: &str) -> Option<u32> {
-    name.strip_prefix(&prefix_of(table))?.parse().ok()
+    name.strip_prefix(table)?.strip_prefix("_chk_")?.parse().ok()
 }
 
 fn generated_name(definition: &TableDefinition) -> String {

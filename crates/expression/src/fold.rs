@@ -46,7 +46,7 @@ fn fold(expression: &mut Expression, context: &Context<'_>) {
         | Node::Collate(_)
         | Node::Interval { .. }
         | Node::Function { .. } => {}
-        Node::Regexp { .. } => expression.compile_folded(),
+        Node::Regexp { .. } => expression.forget_compiled(),
     }
     if let Node::And(operands) | Node::Or(operands) = &mut expression.node
         && let [only] = &operands.0[..]

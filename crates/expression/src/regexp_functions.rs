@@ -2,8 +2,8 @@
 //! that grows with the text only.
 //!
 //! `regexp_functions/translate.rs` brings a pattern into the crate's syntax and finds what is wrong with it. A constant
-//! pattern is compiled when the call is typed or folded, once for all copies of the plan ([`Compiled`]). The others are
-//! compiled once per change of the pattern, where a [`Context`] lives.
+//! pattern is compiled when the call is typed, or first evaluated if folding made it constant, once for all copies of the
+//! plan ([`Compiled`]). The others are compiled once per change of the pattern, where a [`Context`] lives.
 //!
 //! *Invariants.* The work on a text is counted before it is done: its length times the pattern's weight, so neither can
 //! hold a thread for long. A compiled pattern is only used for the same pattern and the same modes.
@@ -42,6 +42,11 @@ functions! {
 const PATTERN_SIZE_MAX: usize = 64 << 10;
 /// Bytes of a compiled pattern.
 const COMPILED_SIZE_MAX: usize = 2 << 20;
+/// Bytes of a compiled pattern that is no large one.
+const SMALL_SIZE_MAX: usize = 64 << 10;
+/// Compiling takes as long as reading so many bytes of text for each byte of a pattern, and for a large pattern.
+const COMPILE_WORK: usize = 1 << 10;
+const COMPILE_LARGE_WORK: usize = 4 << 20;
 /// Weight of a pattern that costs as much again as reading the text.
 const WEIGHT_UNIT: usize = 4;
 /// A search may read on to the end of the text to find a short match: this part of what is left is counted.
@@ -54,6 +59,8 @@ pub(crate) struct Program {
     modes: Modes,
     regex: Regex,
     weight: usize,
+    /// What compiling it was worth, in bytes of text.
+    work: usize,
 }
 
 /// Where a constant pattern is kept once it is compiled; clones share it. It is no part of the expression's value.
@@ -83,18 +90,26 @@ impl Program {
             return Err(EvaluationError::new(3685, "Illegal argument to a regular expression."));
         };
         let translated = translate(text, modes)?;
-        let built = RegexBuilder::new(&translated.pattern)
-            .case_insensitive(modes.ignores_case)
-            .multi_line(modes.multi_line)
-            .crlf(modes.multi_line && !modes.unix_lines)
-            .size_limit(COMPILED_SIZE_MAX)
-            .dfa_size_limit(COMPILED_SIZE_MAX)
-            .build();
-        let regex = built.map_err(|error| match error {
+        let built = |size_max: usize| {
+            RegexBuilder::new(&translated.pattern)
+                .case_insensitive(modes.ignores_case)
+                .multi_line(modes.multi_line)
+                .crlf(modes.multi_line && !modes.unix_lines)
+                .size_limit(size_max)
+                .dfa_size_limit(COMPILED_SIZE_MAX)
+                .build()
+        };
+        let mut work = pattern.len().saturating_mul(COMPILE_WORK);
+        let mut result = built(SMALL_SIZE_MAX);
+        if matches!(result, Err(regex::Error::CompiledTooBig(_))) {
+            work = work.saturating_add(COMPILE_LARGE_WORK);
+            result = built(COMPILED_SIZE_MAX);
+        }
+        let regex = result.map_err(|error| match error {
             regex::Error::CompiledTooBig(_) => too_big(),
             _ => translate::syntax(0),
         })?;
-        Ok(Self { pattern: pattern.to_vec(), modes, regex, weight: translated.weight })
+        Ok(Self { pattern: pattern.to_vec(), modes, regex, weight: translated.weight, work })
     }
 
     fn fits(&self, pattern: &[u8], modes: Modes) -> bool {
@@ -199,22 +214,23 @@ impl Expression {
         Ok(())
     }
 
-    /// The same after folding has made the pattern constant: what is wrong with it, evaluation says.
-    pub(crate) fn compile_folded(&mut self) {
-        let is_fresh = match &mut self.node {
-            Node::Regexp { compiled, arguments, .. } => {
-                let pattern = arguments.get(1).and_then(Self::as_literal);
-                let fits = |program: &Arc<Program>| matches!(pattern, Some(Value::Bytes(pattern)) if *pattern == program.pattern);
-                let is_known = compiled.0.get().is_some_and(fits);
-                if !is_known {
-                    *compiled = Compiled::default();
-                }
-                !is_known
+    /// What compiling the pattern of this call was worth, in bytes of text that is read; 0 if it is not compiled.
+    #[must_use]
+    pub fn pattern_work(&self) -> usize {
+        match &self.node {
+            Node::Regexp { compiled, .. } => compiled.0.get().map_or(0, |program| program.work),
+            _ => 0,
+        }
+    }
+
+    /// Makes room for a pattern that folding has made constant: the first evaluation compiles it, where that is counted.
+    pub(crate) fn forget_compiled(&mut self) {
+        if let Node::Regexp { compiled, arguments, .. } = &mut self.node {
+            let pattern = arguments.get(1).and_then(Self::as_literal);
+            let fits = |program: &Arc<Program>| matches!(pattern, Some(Value::Bytes(pattern)) if *pattern == program.pattern);
+            if !compiled.0.get().is_some_and(fits) {
+                *compiled = Compiled::default();
             }
-            _ => false,
-        };
-        if is_fresh {
-            let _ = self.compile();
         }
     }
 }
@@ -404,8 +420,9 @@ impl<'a> Call<'a> {
             return Ok(program);
         }
         // Compiling costs more than reading.
-        self.context.warnings.work_on_text(pattern.len().saturating_mul(1 << 10))?;
+        self.context.warnings.work_on_text(pattern.len().saturating_mul(COMPILE_WORK))?;
         let program = Arc::new(Program::new(pattern, modes)?);
+        self.context.warnings.work_on_text(program.work)?;
         let is_constant = self.arguments.get(1).is_some_and(|pattern| pattern.as_literal().is_some());
         if !is_constant || compiled.0.set(Arc::clone(&program)).is_err() {
             self.context.warnings.keep_program(Arc::clone(&program));

@@ -25,7 +25,13 @@ use candidates::Candidate;
 use conditions::{Condition, Form, Interval};
 use expression::{Context, Expression, Node, fold_constants};
 use std::sync::Arc;
-use types::{ColumnIndex, IndexId, IndexKind, TableDefinition, Value};
+use types::{ColumnIndex, IndexDefinition, IndexId, IndexKind, TableDefinition, Value};
+
+/// Keys that are made to compare indexes: each index of a table has as many as conditions have values.
+const KEYS_MAX: usize = 16_384;
+
+/// Conditions with so few values are worth keys of every index.
+const VALUES_MIN: usize = 256;
 
 /// The purpose for which the rows are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -128,7 +134,7 @@ fn choose(
     counts: &mut Counts<'_>,
 ) -> Candidate {
     let mut candidates = Vec::new();
-    for index in table.public_indexes() {
+    for index in indexes_worth_keys(table, conditions) {
         for mut candidate in candidates::of_index(table, index, conditions) {
             candidate.direction = order::direction(table, index, &candidate, wanted.order_by);
             candidates.push(candidate);
@@ -143,6 +149,31 @@ fn choose(
     }
     let cheapest = candidates.into_iter().min_by(|one, other| one.cost.total_cmp(&other.cost));
     cheapest.unwrap_or_else(|| scan(table, wanted))
+}
+
+/// The indexes whose use is looked at: all of them, but if their conditions have very many values only those that look
+/// cheapest, and at least one.
+fn indexes_worth_keys<'t>(table: &'t TableDefinition, conditions: &[Condition]) -> Vec<&'t IndexDefinition> {
+    let indexes: Vec<&IndexDefinition> = table.public_indexes().collect();
+    if conditions.iter().map(Condition::value_count).sum::<usize>() <= VALUES_MIN {
+        return indexes;
+    }
+    let outlines: Vec<(f64, usize)> =
+        indexes.iter().map(|index| candidates::outline(index, conditions)).collect();
+    if outlines.iter().map(|(_, keys)| keys).sum::<usize>() <= KEYS_MAX {
+        return indexes;
+    }
+    let mut order: Vec<usize> = (0..indexes.len()).collect();
+    order.sort_by(|one, other| outlines[*one].0.total_cmp(&outlines[*other].0));
+    let mut keys = 0;
+    let is_within = |position: &usize| {
+        let is_first = keys == 0;
+        keys += outlines[*position].1;
+        is_first || keys <= KEYS_MAX
+    };
+    let mut worth: Vec<usize> = order.into_iter().take_while(is_within).collect();
+    worth.sort_unstable();
+    worth.into_iter().map(|position| indexes[position]).collect()
 }
 
 /// Replaces the usual shares by those of the rows that are there.

@@ -122,6 +122,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) session_values: session_values::SessionValues,
     /// Nodes of items that stood for their aliases and ordinals so far.
     pub(crate) substituted: usize,
+    /// What compiling its patterns was worth so far.
+    pub(crate) pattern_work: usize,
     /// The columns that the statement stores into.
     pub(crate) uses: ColumnUse,
     /// The columns that it reads, of each table.
@@ -347,6 +349,7 @@ fn bind_once(
         parameter_types,
         session_values: session_values::SessionValues::default(),
         substituted: 0,
+        pattern_work: 0,
         uses: ColumnUse::default(),
         reads: Vec::new(),
         common: Vec::new(),

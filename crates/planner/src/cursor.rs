@@ -101,6 +101,11 @@ impl<'t> Cursor<'t> {
         syntax_error(self.text, self.offset())
     }
 
+    /// 1064 at this byte offset.
+    pub(crate) fn unexpected_at(&self, offset: usize) -> SqlError {
+        syntax_error(self.text, offset)
+    }
+
     /// True at the end of the statement.
     pub(crate) fn at_end(&self) -> bool {
         *self.peek() == Token::EOF

@@ -37,9 +37,16 @@ pub struct TextLimits {
     pub set_operation_count_max: usize,
     /// Queries within one another, those of views too.
     pub query_depth_max: usize,
-    /// Items of a clause that are compared with one another and with those of SELECT: behind BY, and behind the SET of
-    /// a statement.
+    /// Items of a clause that are compared with one another and with those of SELECT: behind BY, behind the SET of a
+    /// statement, and behind ON DUPLICATE KEY UPDATE.
     pub clause_item_count_max: usize,
+    /// Bytes of text that could be read while the constant patterns of REGEXP are compiled: some thirty large patterns
+    /// or thousands of small ones.
+    pub pattern_work_max: usize,
+    /// Clauses of an ALTER TABLE.
+    pub alter_clause_count_max: usize,
+    /// CHECK constraints of a table.
+    pub check_count_max: usize,
 }
 
 impl Default for TextLimits {
@@ -56,6 +63,9 @@ impl Default for TextLimits {
             set_operation_count_max: 1_000,
             query_depth_max: 128,
             clause_item_count_max: 4_096,
+            pattern_work_max: 128 << 20,
+            alter_clause_count_max: 4_096,
+            check_count_max: 1_024,
         }
     }
 }

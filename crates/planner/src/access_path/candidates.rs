@@ -123,42 +123,65 @@ fn whole_keys(index: &IndexDefinition, prefixes: Prefixes) -> Candidate {
     }
 }
 
+/// The condition that leaves the fewest values of a column, and these values.
+fn fewest_points<'c>(
+    part: &KeyPart,
+    conditions: &'c [Condition],
+) -> Option<(&'c Condition, Vec<&'c Expression>)> {
+    let counted = |condition: &'c Condition| Some((condition, condition.points_of(part.column)?));
+    let (condition, _) = conditions.iter().filter_map(counted).min_by_key(|(_, count)| *count)?;
+    let points = condition.intervals_of(part.column)?.iter().filter_map(|interval| match interval {
+        Interval::Point(value) => Some(value),
+        Interval::Null | Interval::Between { .. } => None,
+    });
+    Some((condition, points.collect()))
+}
+
+/// What using an index is thought to cost and how many keys it takes, as far as conditions fix its leading columns. It
+/// says so without making the keys.
+pub(crate) fn outline(index: &IndexDefinition, conditions: &[Condition]) -> (f64, usize) {
+    let (mut cost, mut keys) = (1.0, 1_usize);
+    for part in &index.parts {
+        let count = conditions.iter().filter_map(|condition| condition.points_of(part.column)).min();
+        let Some(count) = count.filter(|count| keys == 1 || keys.saturating_mul(*count) <= PRODUCT_MAX)
+        else {
+            break;
+        };
+        keys = keys.saturating_mul(count);
+        cost *= points_share(count);
+    }
+    let rows = conditions.iter().map(|condition| match &condition.form {
+        Form::Rows(rows) => rows.len(),
+        Form::Intervals { .. } => 0,
+    });
+    let first = index.parts.first().map(|part| part.column);
+    let intervals = conditions.iter().filter_map(|condition| Some(condition.intervals_of(first?)?.len()));
+    (cost, keys.max(intervals.max().unwrap_or(0)) + rows.sum::<usize>())
+}
+
+/// The share of a table that so many values of a column are thought to leave.
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+fn points_share(count: usize) -> f64 {
+    (count as f64 * share::POINT).min(0.5)
+}
+
 /// Multiplies the prefixes by the points of the next column; false if there are none.
 fn extend_by_points(prefixes: &mut Prefixes, part: &KeyPart, conditions: &[Condition]) -> bool {
-    let points_of = |condition: &Condition| -> Option<Vec<Expression>> {
-        let Form::Intervals { column, intervals } = &condition.form else { return None };
-        if *column != part.column {
-            return None;
-        }
-        intervals
-            .iter()
-            .map(|interval| match interval {
-                Interval::Point(value) => Some(value.clone()),
-                Interval::Null | Interval::Between { .. } => None,
-            })
-            .collect()
-    };
-    let best = conditions
-        .iter()
-        .filter_map(|condition| points_of(condition).map(|points| (condition, points)))
-        .min_by_key(|(_, points)| points.len());
-    let Some((condition, points)) = best else { return false };
+    let Some((condition, points)) = fewest_points(part, conditions) else { return false };
     if prefixes.rows.len() > 1 && prefixes.rows.len().saturating_mul(points.len()) > PRODUCT_MAX {
         return false;
     }
     if points.len() == 1 {
         prefixes.single_points.push(part.column);
     }
-    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    let share = (points.len() as f64 * share::POINT).min(0.5);
-    prefixes.cost *= share;
+    prefixes.cost *= points_share(points.len());
     prefixes.rows = prefixes
         .rows
         .iter()
         .flat_map(|row| {
             points.iter().map(|point| {
                 let mut row = row.clone();
-                row.push(point.clone());
+                row.push(Expression::clone(point));
                 row
             })
         })

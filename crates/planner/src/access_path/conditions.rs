@@ -40,7 +40,43 @@ pub(crate) struct Condition {
     pub(crate) conjunct: usize,
     /// The values of the intervals are all the values that make it true.
     pub(crate) is_exact: bool,
+    /// How many intervals there are, if they are points, all of them.
+    points: Option<usize>,
     pub(crate) form: Form,
+}
+
+impl Condition {
+    fn new(conjunct: usize, is_exact: bool, form: Form) -> Self {
+        let points = match &form {
+            Form::Intervals { intervals, .. } => {
+                let are_points = intervals.iter().all(|interval| matches!(interval, Interval::Point(_)));
+                are_points.then_some(intervals.len())
+            }
+            Form::Rows(_) => None,
+        };
+        Self { conjunct, is_exact, points, form }
+    }
+
+    /// The intervals or rows of it.
+    pub(crate) fn value_count(&self) -> usize {
+        match &self.form {
+            Form::Intervals { intervals, .. } => intervals.len(),
+            Form::Rows(rows) => rows.len(),
+        }
+    }
+
+    /// The intervals of this column.
+    pub(crate) fn intervals_of(&self, wanted: ColumnIndex) -> Option<&[Interval]> {
+        match &self.form {
+            Form::Intervals { column, intervals } if *column == wanted => Some(intervals),
+            Form::Intervals { .. } | Form::Rows(_) => None,
+        }
+    }
+
+    /// How many values it leaves of this column, if it leaves no ranges.
+    pub(crate) fn points_of(&self, wanted: ColumnIndex) -> Option<usize> {
+        self.intervals_of(wanted).and(self.points)
+    }
 }
 
 /// Forms of conditions.
@@ -62,17 +98,13 @@ pub(crate) fn condition(
     table: &TableDefinition,
 ) -> Option<Condition> {
     if let Some((column, interval)) = like_range(expression, table) {
-        return Some(Condition {
-            conjunct,
-            is_exact: false,
-            form: Form::Intervals { column, intervals: vec![interval] },
-        });
+        return Some(Condition::new(conjunct, false, Form::Intervals { column, intervals: vec![interval] }));
     }
     let form = match intervals(expression, table) {
         Some((column, intervals)) => Form::Intervals { column, intervals },
         None => Form::Rows(rows(expression, table)?),
     };
-    Some(Condition { conjunct, is_exact: true, form })
+    Some(Condition::new(conjunct, true, form))
 }
 
 /// A comparison with the literal NULL is true for no row.

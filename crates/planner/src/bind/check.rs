@@ -15,7 +15,6 @@ use catalogue::{CheckSpec, DefaultSpec};
 use expression::{Expression, Function, Node};
 use protocol::SqlError;
 use sqlparser::ast::Expr;
-use std::sync::Arc;
 use stdx::wire::to_bytes;
 use types::TableDefinition;
 
@@ -24,11 +23,12 @@ impl Binder<'_> {
     pub(super) fn check(
         &mut self,
         clause: &CheckClause,
-        table: &Arc<TableDefinition>,
+        scope: &Scope,
         column: Option<&str>,
         shown: &str,
     ) -> Result<CheckSpec, SqlError> {
-        let expression = self.condition(&clause.condition, table, shown)?;
+        let table = own_table(scope);
+        let expression = self.condition(&clause.condition, scope, shown)?;
         if !is_boolean(&expression) {
             let text =
                 format!("An expression of non-boolean type specified to a check constraint '{shown}'.");
@@ -50,18 +50,13 @@ impl Binder<'_> {
         Ok(CheckSpec {
             name: clause.name.clone(),
             encoded: to_bytes(&expression),
-            text: quoted_columns(&clause.text, table, self.context.modes),
+            text: quoted_columns(&clause.text, scope, self.context.modes),
             is_enforced: clause.is_enforced,
         })
     }
 
-    fn condition(
-        &mut self,
-        expr: &Expr,
-        table: &Arc<TableDefinition>,
-        shown: &str,
-    ) -> Result<Expression, SqlError> {
-        self.of_row(expr, table).map_err(|refused| match refused {
+    fn condition(&mut self, expr: &Expr, scope: &Scope, shown: &str) -> Result<Expression, SqlError> {
+        self.of_row(expr, scope).map_err(|refused| match refused {
             NotOfRow::Unknown(name, _) => {
                 let text = format!("Check constraint '{shown}' refers to non-existing column '{name}'.");
                 SqlError::new(3820, text)
@@ -82,10 +77,11 @@ impl Binder<'_> {
     pub(super) fn generated(
         &mut self,
         clause: &GeneratedClause,
-        table: &Arc<TableDefinition>,
+        scope: &Scope,
         column: &str,
     ) -> Result<DefaultSpec, SqlError> {
-        let expression = self.of_row(&clause.expression, table).map_err(|refused| match refused {
+        let table = own_table(scope);
+        let expression = self.of_row(&clause.expression, scope).map_err(|refused| match refused {
             NotOfRow::Unknown(_, error) | NotOfRow::Error(error) => error,
             NotOfRow::Variable | NotOfRow::Function => {
                 let text =
@@ -99,16 +95,15 @@ impl Binder<'_> {
         }
         Ok(DefaultSpec::Generated {
             encoded: to_bytes(&expression),
-            text: quoted_columns(&clause.text, table, self.context.modes),
+            text: quoted_columns(&clause.text, scope, self.context.modes),
             is_stored: clause.is_stored,
         })
     }
 
     /// An expression whose value the row alone decides.
-    fn of_row(&mut self, expr: &Expr, table: &Arc<TableDefinition>) -> Result<Expression, NotOfRow> {
-        let scope = Scope::of_table(Arc::clone(table), None);
+    fn of_row(&mut self, expr: &Expr, scope: &Scope) -> Result<Expression, NotOfRow> {
         let (values, volatile) = (self.session_values.len(), self.volatile.calls);
-        let bound = self.expression(expr, &mut Place::new(&scope, Clause::Default));
+        let bound = self.expression(expr, &mut Place::new(scope, Clause::Default));
         let expression = bound.map_err(|error| match (error.code, error.message.split('\'').nth(1)) {
             (1054, Some(name)) => NotOfRow::Unknown(name.to_owned(), error),
             _ => NotOfRow::Error(error),
@@ -124,21 +119,21 @@ impl Binder<'_> {
 
     /// The encoded expression of a text that a definition holds, over columns that may have other types by now.
     /// None if it names a column that has another name: the catalogue refuses that.
-    pub(super) fn bound_again(
-        &mut self,
-        text: &str,
-        table: &Arc<TableDefinition>,
-    ) -> Result<Option<Vec<u8>>, SqlError> {
+    pub(super) fn bound_again(&mut self, text: &str, scope: &Scope) -> Result<Option<Vec<u8>>, SqlError> {
         let mut cursor = Cursor::new(text, self.context.modes)?;
         let expr = cursor.expression()?;
         cursor.expect_end()?;
-        let scope = Scope::of_table(Arc::clone(table), None);
-        match self.expression(&expr, &mut Place::new(&scope, Clause::Default)) {
+        match self.expression(&expr, &mut Place::new(scope, Clause::Default)) {
             Ok(expression) => Ok(Some(to_bytes(&expression))),
             Err(error) if error.code == 1054 => Ok(None),
             Err(error) => Err(error),
         }
     }
+}
+
+/// The table whose rows the expression is about: the only one of the scope.
+fn own_table(scope: &Scope) -> &TableDefinition {
+    &scope.tables[0].definition
 }
 
 /// Why the row alone does not decide a value.
@@ -180,7 +175,7 @@ fn is_boolean(expression: &Expression) -> bool {
 }
 
 /// A text with the names of a table's columns in backticks, as MySQL shows it.
-pub(super) fn quoted_columns(text: &str, table: &TableDefinition, modes: TextModes) -> String {
+fn quoted_columns(text: &str, scope: &Scope, modes: TextModes) -> String {
     let mut lexer = Lexer::new(text, modes);
     let mut quoted = String::with_capacity(text.len() + 8);
     let mut position = 0;
@@ -203,8 +198,8 @@ pub(super) fn quoted_columns(text: &str, table: &TableDefinition, modes: TextMod
             }
             _ => continue,
         };
-        if let Some(column) = table.column(&name) {
-            let name = table.column_at(column).name.replace('`', "``");
+        if let Some(column) = scope.column_of_name(&name) {
+            let name = own_table(scope).column_at(column).name.replace('`', "``");
             pending = Some((token.start, token.end, format!("`{name}`")));
         }
     }

@@ -5,6 +5,7 @@ use super::expression::{Place, hex_for_column};
 use super::scope::Scope;
 use super::{Binder, Bound, Clause, NamedTable};
 use crate::character_sets::{character_set_deprecation, collation_deprecation, resolved_collation};
+use crate::limits::exceeds;
 use crate::modes::TextModes;
 use crate::plan::{Plan, TemporaryPlan};
 use crate::statement::{
@@ -18,11 +19,13 @@ use catalogue::{
 };
 use expression::{Context, Expression, NoColumns};
 use protocol::SqlError;
+use std::cell::OnceCell;
+use std::rc::Rc;
 use std::sync::Arc;
 use stdx::wire::to_bytes;
 use types::{
-    BlobSize, Collation, ColumnDefinition, ColumnFlags, DefaultValue, IntegerWidth, NumberFormat, SqlType,
-    TableDefinition, TableId, TableKind, Value,
+    BlobSize, COLUMN_COUNT_MAX, Collation, ColumnDefinition, ColumnFlags, DefaultValue, IntegerWidth,
+    NumberFormat, SqlType, TableDefinition, TableId, TableKind, Value,
 };
 
 fn no_definition(table: &TableDefinition) -> SqlError {
@@ -280,12 +283,15 @@ impl Binder<'_> {
     fn create_table(&mut self, create: &CreateTableStatement) -> Result<CreateTable, SqlError> {
         let table = self.full_name(&create.table)?;
         let collation = self.table_collation(&table.database, &create.options)?;
+        if create.columns.len() > COLUMN_COUNT_MAX {
+            return Err(SqlError::new(1117, "Too many columns"));
+        }
+        let made = OnceCell::new();
+        let siblings = Siblings::Written(&create.columns, collation, &made);
         let mut columns = Vec::with_capacity(create.columns.len());
         for column in &create.columns {
-            let siblings = Siblings::Written(&create.columns, collation);
             columns.push(self.column(column, collation, siblings)?);
         }
-        let siblings = Siblings::Written(&create.columns, collation);
         self.table_of(create, columns, siblings)
     }
 
@@ -328,14 +334,15 @@ impl Binder<'_> {
         if all.is_empty() {
             return Ok(Vec::new());
         }
-        let table = siblings.table()?;
+        exceeds("check_count_max", all.len(), self.context.limits.check_count_max)?;
+        let scope = siblings.scope()?;
         let mut specs = Vec::with_capacity(all.len());
         let mut unnamed = 0;
         for (clause, column) in all {
             unnamed += u32::from(clause.name.is_none());
             let generated = format!("{}_chk_{unnamed}", create.table.name);
             let shown = clause.name.as_deref().unwrap_or(&generated);
-            specs.push(self.check(clause, &table, column, shown)?);
+            specs.push(self.check(clause, &scope, column, shown)?);
         }
         Ok(specs)
     }
@@ -355,8 +362,8 @@ impl Binder<'_> {
                 return Err(SqlError::new(1221, "Incorrect usage of DEFAULT and generated column"));
             }
             Some(generated) => {
-                let table = siblings.table()?;
-                self.generated(generated, &table, &column.name)?
+                let scope = siblings.scope()?;
+                self.generated(generated, &scope, &column.name)?
             }
         };
         Ok(ColumnSpec {
@@ -392,7 +399,7 @@ impl Binder<'_> {
                 DefaultSpec::Literal(self.default_value(&value, sql_type, name)?)
             }
             DefaultClause::Expression(expr, text) => {
-                let scope = Scope::of_table(siblings.table()?, None);
+                let scope = siblings.scope()?;
                 let expression = self.expression(expr, &mut Place::new(&scope, Clause::Default))?;
                 if !self.session_values.is_empty() {
                     return Err(SqlError::new(
@@ -442,6 +449,7 @@ impl Binder<'_> {
         table: &WrittenName,
         clauses: &[AlterClause],
     ) -> Result<Option<DdlRequest>, SqlError> {
+        exceeds("alter_clause_count_max", clauses.len(), self.context.limits.alter_clause_count_max)?;
         let existing = self.stored_table(table)?;
         let name = self.full_name(table)?;
         let mut actions = Vec::with_capacity(clauses.len());
@@ -523,6 +531,8 @@ impl Binder<'_> {
         table: &Arc<TableDefinition>,
         actions: &mut Vec<AlterAction>,
     ) -> Result<(), SqlError> {
+        let scope = Scope::of_table(Arc::clone(table), None);
+        let mut added = 0;
         for clause in clauses {
             let (checks, column) = match clause {
                 AlterClause::AddColumn(column) | AlterClause::ModifyColumn { column, .. } => {
@@ -531,9 +541,11 @@ impl Binder<'_> {
                 AlterClause::AddCheck(check) => (std::slice::from_ref(&**check), None),
                 _ => continue,
             };
+            added += checks.len();
+            exceeds("check_count_max", table.checks.len() + added, self.context.limits.check_count_max)?;
             for check in checks {
                 let shown = check.name.clone().unwrap_or_else(|| format!("{}_chk", table.name));
-                actions.push(AlterAction::AddCheck(self.check(check, table, column, &shown)?));
+                actions.push(AlterAction::AddCheck(self.check(check, &scope, column, &shown)?));
             }
         }
         Ok(())
@@ -555,8 +567,9 @@ impl Binder<'_> {
             let expression: Result<Expression, _> = stdx::wire::from_bytes(encoded);
             expression.is_ok_and(|expression| expression.columns().iter().any(is_other))
         };
+        let scope = Scope::of_table(Arc::clone(after), None);
         for check in before.checks.iter().filter(|check| is_stale(&check.encoded)) {
-            if let Some(encoded) = self.bound_again(&check.text, after)? {
+            if let Some(encoded) = self.bound_again(&check.text, &scope)? {
                 actions.push(AlterAction::BindCheck { name: check.name.clone(), encoded });
             }
         }
@@ -565,7 +578,7 @@ impl Binder<'_> {
             if let (DefaultValue::Generated { encoded, text, .. }, DefaultValue::Generated { .. }) =
                 (&column.default, &now.default)
                 && is_stale(encoded)
-                && let Some(encoded) = self.bound_again(text, after)?
+                && let Some(encoded) = self.bound_again(text, &scope)?
             {
                 actions.push(AlterAction::BindGenerated { column: now.name.clone(), encoded });
             }
@@ -603,8 +616,8 @@ impl Binder<'_> {
 /// The columns that the expression of a default may name.
 #[derive(Clone, Copy)]
 pub(super) enum Siblings<'a> {
-    /// Those of a CREATE TABLE, with the table's collation.
-    Written(&'a [ColumnClause], Collation),
+    /// Those of a CREATE TABLE, with the table's collation, and their names once they are asked for.
+    Written(&'a [ColumnClause], Collation, &'a OnceCell<Rc<Scope>>),
     /// Those of a table that is there.
     Stored(&'a Arc<TableDefinition>),
 }
@@ -670,11 +683,17 @@ pub(super) fn column_of(name: &str, sql_type: SqlType) -> ColumnDefinition {
 }
 
 impl Siblings<'_> {
-    /// A table of them.
-    fn table(self) -> Result<Arc<TableDefinition>, SqlError> {
+    /// The names of a table of them.
+    fn scope(self) -> Result<Rc<Scope>, SqlError> {
         match self {
-            Siblings::Stored(table) => Ok(Arc::clone(table)),
-            Siblings::Written(columns, collation) => Ok(Arc::new(sibling_table(columns, collation)?)),
+            Siblings::Stored(table) => Ok(Rc::new(Scope::of_table(Arc::clone(table), None))),
+            Siblings::Written(columns, collation, made) => match made.get() {
+                Some(scope) => Ok(Rc::clone(scope)),
+                None => {
+                    let table = Arc::new(sibling_table(columns, collation)?);
+                    Ok(Rc::clone(made.get_or_init(|| Rc::new(Scope::of_table(table, None)))))
+                }
+            },
         }
     }
 }

@@ -8,6 +8,7 @@ use super::value_queries::rows_as_query;
 use super::variables::ID_TYPE;
 use super::view_change::{Changed, Verb};
 use super::{Binder, Bound, Clause, ColumnUse, InsertedQuery, VolatilePlace, has_computed_default};
+use crate::limits::exceeds;
 use crate::plan::{ColumnAssignment, InsertConflict, InsertPlan, Plan, SelectPlan};
 use crate::statement::{Assignment, ColumnName, InsertKind, InsertStatement, ValueOrDefault};
 use expression::Expression;
@@ -227,6 +228,8 @@ impl Binder<'_> {
         insert: &InsertStatement,
         mut scope: Scope,
     ) -> Result<(Vec<ColumnAssignment>, Option<ColumnIndex>), SqlError> {
+        let limit = self.context.limits.clause_item_count_max;
+        exceeds("clause_item_count_max", insert.on_duplicate.len(), limit)?;
         let Some(table) = scope.table().map(|table| table.definition.clone()) else {
             return Ok((Vec::new(), None));
         };

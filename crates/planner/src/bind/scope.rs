@@ -272,6 +272,14 @@ impl Scope {
         }))
     }
 
+    /// The only column of this name.
+    pub(crate) fn column_of_name(&self, name: &str) -> Option<ColumnIndex> {
+        match self.column_named(&[], name) {
+            Named::One(visible) => Some(visible.column),
+            Named::Nothing | Named::Several => None,
+        }
+    }
+
     /// The index of names, where a search would take long; the name that is looked for is counted.
     fn index(&self) -> Option<&NamedColumns> {
         if self.index.look_ups.get() < SEARCH_COUNT_MAX {

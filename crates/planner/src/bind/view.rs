@@ -158,6 +158,7 @@ impl Binder<'_> {
         let bound = bind(&mut inner);
         self.session_values = inner.session_values;
         self.substituted = inner.substituted;
+        self.pattern_work = inner.pattern_work;
         self.virtuals = inner.virtuals;
         self.joins = inner.joins;
         self.volatile.calls = inner.volatile.calls;
@@ -181,6 +182,7 @@ impl Binder<'_> {
             parameter_types: self.parameter_types,
             session_values: std::mem::take(&mut self.session_values),
             substituted: self.substituted,
+            pattern_work: self.pattern_work,
             uses: super::ColumnUse::default(),
             reads: Vec::new(),
             subqueries: None,

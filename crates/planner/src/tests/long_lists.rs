@@ -117,3 +117,42 @@ fn variables_and_aliases_are_found_among_many() {
         ]);
     });
 }
+
+#[test]
+fn one_index_is_chosen_for_many_values() {
+    on_a_worker_stack(|| {
+        let values = list(100_000, ", ", |n| n.to_string());
+        check(&[
+            ("bound", format!("SELECT COUNT(*) FROM `keys` WHERE a IN ({values})")),
+            ("bound", format!("DELETE FROM `keys` WHERE a IN ({values}) AND c0 = 1")),
+        ]);
+    });
+}
+
+#[test]
+fn what_a_statement_makes_is_limited() {
+    on_a_worker_stack(|| {
+        let checks = |count: usize| list(count, ", ", |n| format!("CHECK (a <> {n})"));
+        let added = |count: usize| list(count, ", ", |n| format!("ADD CHECK (a <> {n})"));
+        let patterns = |count: usize| list(count, ", ", |n| format!("c REGEXP '\\\\w{{12}}{n}'"));
+        let generated = list(4_000, ", ", |n| format!("g{} INT AS (g{n} + 1)", n + 1));
+        check(&[
+            ("bound", format!("CREATE TABLE x (a INT, {})", checks(1_024))),
+            ("1436 ", format!("CREATE TABLE x (a INT, {})", checks(1_025))),
+            ("bound", format!("ALTER TABLE t {}", added(1_024))),
+            ("1436 ", format!("ALTER TABLE t {}", added(1_025))),
+            ("1436 ", format!("ALTER TABLE t {}", list(4_097, ", ", |n| format!("COMMENT = '{n}'")))),
+            ("bound", format!("CREATE TABLE x (g0 INT, {generated})")),
+            ("1117 ", format!("CREATE TABLE x ({})", list(50_000, ", ", |n| format!("c{n} INT")))),
+            (
+                "1436 ",
+                format!(
+                    "INSERT INTO t (id, b) VALUES (1, 1) ON DUPLICATE KEY UPDATE {}",
+                    list(4_097, ", ", |n| format!("b = {n}"))
+                ),
+            ),
+            ("bound", format!("SELECT {} FROM t", patterns(20))),
+            ("1436 ", format!("SELECT {} FROM t", patterns(100))),
+        ]);
+    });
+}

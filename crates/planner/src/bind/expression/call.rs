@@ -5,6 +5,7 @@ use crate::algebra::{GROUPING_COUNT_MAX, GROUPING_SLOTS};
 use crate::bind::scope::Scope;
 use crate::bind::window::is_window_only;
 use crate::bind::{Binder, Clause, VolatilePlace, group_concat_size_max};
+use crate::limits::exceeds;
 use crate::modes::is_function_keyword;
 use crate::plan::{SessionValue, UserLockFunction};
 use crate::syntax::syntax_error_behind_word;
@@ -28,7 +29,10 @@ impl Binder<'_> {
     /// A call of a function by name.
     pub(crate) fn call(&mut self, name: &str, arguments: Vec<Expression>) -> Result<Expression, SqlError> {
         let called = Expression::call(name, arguments, &self.context.typing);
-        self.typed(called)
+        let called = self.typed(called)?;
+        self.pattern_work = self.pattern_work.saturating_add(called.pattern_work());
+        exceeds("pattern_work_max", self.pattern_work, self.context.limits.pattern_work_max)?;
+        Ok(called)
     }
 
     /// With PAD_CHAR_TO_FULL_LENGTH the value of a CHAR column has the spaces that it was padded with.
@@ -254,9 +258,10 @@ impl Binder<'_> {
             return Ok(column);
         }
         // The value that INSERT gives a column is no value of the table.
-        let reads = self.reads.clone();
-        let mut column = self.bound(argument, place)?;
+        let reads = std::mem::take(&mut self.reads);
+        let column = self.bound(argument, place);
         self.reads = reads;
+        let mut column = column?;
         let Some(slot) = column.as_column() else {
             return Err(syntax_error_behind_word(self.text, "VALUES"));
         };

@@ -123,7 +123,8 @@ fn data_type(cursor: &mut Cursor<'_>, collation: &mut CollationClause) -> Result
         "VECTOR",
         "GEOMETRY",
     ];
-    let (unknown, mut name) = (cursor.unexpected(), type_name(cursor)?);
+    let offset = cursor.offset();
+    let mut name = type_name(cursor)?;
     if !KNOWN.contains(&name.as_str()) {
         let spatial = [
             "POINT",
@@ -137,7 +138,7 @@ fn data_type(cursor: &mut Cursor<'_>, collation: &mut CollationClause) -> Result
         return Err(if spatial.contains(&name.as_str()) {
             SqlError::unsupported("spatial types")
         } else {
-            unknown
+            cursor.unexpected_at(offset)
         });
     }
     if let missing @ ("JSON" | "VECTOR" | "GEOMETRY") = name.as_str() {
