@@ -205,7 +205,7 @@ class Campaign:
         generator = Generator(seed, collation, temporary)
         for number in range(self.size('single', count)):
             self.statement(f'{seed}/{number}', generator.statement(number), 'single')
-        for name, statements in ('joins', JoinStatements(seed)), ('on', OnStatements(seed)), ('sets', SetStatements(seed)), ('windows', WindowStatements(seed)):
+        for name, statements in ('joins', JoinStatements(seed)), ('sets', SetStatements(seed)), ('windows', WindowStatements(seed)):
             for number in range(self.size(name, count)):
                 self.statement_again(f'{seed}/{name}/{number}', statements.statement(), name)
         for name, statements in ('chains', ChainStatements(seed)), ('changes', ChangeStatements(seed)):
@@ -216,6 +216,9 @@ class Campaign:
             self.over_more('mixed', seed, count, MixedStatements(seed))
             self.logic(seed, count, collation)
             self.indexes(seed, count, collation)
+        statements = OnStatements(seed)
+        for number in range(self.size('on', count)):
+            self.statement_again(f'{seed}/on/{number}', statements.statement(), 'on')
         self.end_transaction(temporary)
         self.alters(seed, count, bool(temporary))
         for mode in MODES:

@@ -161,10 +161,10 @@ class JoinStatements:
     def nested(self):
         """Two tables that are joined in parentheses."""
         (one, left), (other, right) = self.factor(), self.factor()
-        on = self.on(left, right, True)
+        verb, on = self.pick('JOIN', 'LEFT JOIN'), self.on(left, right, True)
         if self.may_ask_in_on():
             on += f' AND {self.subquery_condition(self.pick(left, right, left + right))}'
-        return f"({one} {self.pick('JOIN', 'LEFT JOIN')} {other} ON {on})", left + right
+        return f'({one} {verb} {other} ON {on})', left + right
 
     def select(self):
         """The order of the text is kept now and then."""
