@@ -134,12 +134,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) windows: Option<window::WindowsDraft>,
     /// The SELECTs around the one that is bound.
     pub(crate) outward: Outward,
-    /// The query of an INSERT whose ON DUPLICATE KEY UPDATE is bound, and its columns that were named there.
-    pub(crate) inserted: Option<InsertedQuery>,
-    /// The new row of an INSERT, within subqueries of its ON DUPLICATE KEY UPDATE.
-    pub(crate) new_row: Option<conflict_queries::NewRow>,
-    /// The table of an INSERT … VALUES, whose subqueries must not read it; None within derived tables.
-    pub(crate) target: Option<types::TableId>,
+    /// The INSERT that is bound.
+    pub(crate) insert: InsertState,
     /// The common table expressions that are in sight, the innermost last.
     pub(crate) common: Vec<with::CommonScope>,
     /// The virtual tables that are read.
@@ -210,6 +206,17 @@ pub(crate) struct ViewState {
     pub(crate) names: Option<Box<Names>>,
     /// Warnings of each execution, by number.
     pub(crate) warnings: Vec<(u16, String)>,
+}
+
+/// The binder's knowledge of an INSERT.
+#[derive(Debug, Default)]
+pub(crate) struct InsertState {
+    /// Its query, while ON DUPLICATE KEY UPDATE is bound, and the query's columns that were named there.
+    query: Option<InsertedQuery>,
+    /// The new row, within subqueries of ON DUPLICATE KEY UPDATE.
+    new_row: Option<conflict_queries::NewRow>,
+    /// The table of INSERT … VALUES, whose subqueries must not read it; None within derived tables.
+    target: Option<types::TableId>,
 }
 
 /// A query whose rows are inserted.
@@ -357,11 +364,9 @@ fn bind_once(
         rounds: 0,
         joins: JoinState::default(),
         subqueries: None,
-        new_row: None,
-        target: None,
         windows: None,
         outward: Outward::default(),
-        inserted: None,
+        insert: InsertState::default(),
         volatile: VolatileState { calls: 0, place: VolatilePlace::Session },
         stores_computed: false,
         views: ViewState::default(),

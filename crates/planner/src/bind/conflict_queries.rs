@@ -75,7 +75,7 @@ impl ConflictQueries {
 impl Binder<'_> {
     /// VALUES(column) within a subquery of ON DUPLICATE KEY UPDATE; None: it stands elsewhere.
     pub(super) fn value_of_new_row(&mut self, argument: &Expr) -> Result<Option<Expression>, SqlError> {
-        let Some(NewRow { depth, first_slot }) = self.new_row else { return Ok(None) };
+        let Some(NewRow { depth, first_slot }) = self.insert.new_row else { return Ok(None) };
         let name = match argument {
             Expr::Identifier(name) => Some(name),
             Expr::CompoundIdentifier(names) => names.last(),

@@ -48,7 +48,7 @@ impl Binder<'_> {
             let uses = ColumnUse { inserted, inserts_all: names_all, ..ColumnUse::default() };
             self.check_view_columns(&changed, uses)?;
         }
-        self.target = Some(table.id).filter(|_| insert.source.is_none());
+        self.insert.target = Some(table.id).filter(|_| insert.source.is_none());
         let OnConflict { conflict, named, queries, id_column } = self.conflict(insert, &scope)?;
         let (columns, given) = if insert.has_queries || (insert.source.is_none() && !queries.is_empty()) {
             let (columns, query) = rows_as_query(insert, &columns)?;
@@ -68,7 +68,7 @@ impl Binder<'_> {
             }
             None => None,
         };
-        self.target = None;
+        self.insert.target = None;
         let mut bound_rows = Vec::with_capacity(rows.len());
         for (number, row) in rows.iter().enumerate() {
             let is_empty = row.is_empty() && insert.columns.as_ref().is_none_or(Vec::is_empty);
@@ -105,13 +105,13 @@ impl Binder<'_> {
         let place = std::mem::replace(&mut self.volatile.place, VolatilePlace::Rows);
         let first_slot = u16::try_from(2 * scope.slot_count()).unwrap_or(u16::MAX);
         let query = insert.source.as_deref();
-        self.inserted =
+        self.insert.query =
             query.map(|query| InsertedQuery { query: Query::clone(query), first_slot, named: Vec::new() });
         self.subqueries = Some(Vec::new());
         let assignments = self.on_duplicate(insert, scope.clone());
         let subqueries = self.subqueries.take().unwrap_or_default();
         self.volatile.place = place;
-        let named = self.inserted.take().map_or_else(Vec::new, |inserted| inserted.named);
+        let named = self.insert.query.take().map_or_else(Vec::new, |inserted| inserted.named);
         let (mut assignments, id_column) = assignments?;
         let first_slot = first_slot.saturating_add(u16::try_from(named.len()).unwrap_or(u16::MAX));
         let queries = ConflictQueries::of(subqueries, &mut assignments, first_slot);

@@ -16,7 +16,7 @@ impl Binder<'_> {
         &mut self,
         (qualifier, name): (&[Ident], &Ident),
     ) -> Result<Option<Expression>, SqlError> {
-        let Some(mut inserted) = self.inserted.take() else { return Ok(None) };
+        let Some(mut inserted) = self.insert.query.take() else { return Ok(None) };
         let written = match qualifier {
             [] => Expr::Identifier(name.clone()),
             _ => Expr::CompoundIdentifier(qualifier.iter().chain([name]).cloned().collect()),
@@ -42,7 +42,7 @@ impl Binder<'_> {
                 })
             }
         };
-        self.inserted = Some(inserted);
+        self.insert.query = Some(inserted);
         match column {
             // The name is told as it stands in ON DUPLICATE KEY UPDATE.
             Err(error) if error.code == 1054 => Ok(None),

@@ -7,13 +7,13 @@
 //! reads the kept side at most     a column of the kept side, below the join
 //! reads the optional side         a part of a query that takes the optional side's place
 //! ```
-//! *On the kept side* a subquery is joined as the group that it names (`unnest`), or it is one row that is made for each
-//! kept row. Neither adds or removes kept rows. ON then compares columns, so that optional rows can be looked up.
+//! *On the kept side* a subquery is joined as the group that it names (`unnest`). Else it is one row that is made for
+//! each kept row. Neither adds or removes kept rows. ON then compares columns, so optional rows can be looked up.
 //!
 //! *On the optional side* the query is `SELECT optional.* FROM optional WHERE …`. It has the conditions of the optional
-//! side alone. If a condition names both sides and a subquery, or a subquery names both sides, the query has all of ON
-//! and runs for each kept row: `kept LEFT JOIN LATERAL (SELECT … WHERE ON) ON TRUE` has the same rows. The query has
-//! the slots of the optional side, so nothing around it sees the difference.
+//! side alone. If a condition names both sides and a subquery, the query has all of ON and runs for each kept row. So
+//! it does if a subquery names both sides. `kept LEFT JOIN LATERAL (SELECT … WHERE ON) ON TRUE` has the same rows. The
+//! query has the slots of the optional side, so nothing around it sees the difference.
 //!
 //! *Late conditions* are those of inner joins that read subqueries. Those of the kept side stay late. Those of the
 //! optional side decide which of its rows there are, as the conditions of ON do.

@@ -76,7 +76,7 @@ impl Binder<'_> {
                 return Ok(computed);
             }
         }
-        if let Some(new_row) = self.new_row
+        if let Some(new_row) = self.insert.new_row
             && let Some(column) = self.inserted_column(identifiers)?
         {
             return self.outer_column(new_row.depth, column);
@@ -261,13 +261,13 @@ impl Binder<'_> {
             return Err(SqlError::unsupported("subqueries here"));
         }
         let new_row = place.new_row.map(|first_slot| NewRow::new(self.outward.blocks.len(), first_slot));
-        let around = self.new_row;
-        self.new_row = new_row.or(around);
+        let around = self.insert.new_row;
+        self.insert.new_row = new_row.or(around);
         let volatile_calls = self.volatile.calls;
         self.joins.wants_block = true;
         let bound = self.query_seeing(query, place.scope, place.aggregates.as_deref_mut());
         self.joins.wants_block = false;
-        self.new_row = around;
+        self.insert.new_row = around;
         let block = self.joins.block.take();
         let ((plan, columns), outer) = bound?;
         if self.volatile.calls != volatile_calls {

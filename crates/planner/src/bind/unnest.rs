@@ -6,7 +6,7 @@
 //! NOT IN, NOT EXISTS                                          anti join
 //! (SELECT SUM(z) FROM … WHERE y = x)                          left join with the groups of y
 //! k > (SELECT MAX(z) FROM …)                                  join with the one row; for = k may be looked up
-//! k = (SELECT z FROM … WHERE y = x LIMIT 1)                   join with the one row for each x, if k is of another table
+//! k = (SELECT z FROM … WHERE y = x LIMIT 1)                   join with the one row for each x; k is of another table
 //! ```
 //! A subquery is bound as a plan that can run for each row (`Apply`); that stays where nothing here fits. If it is one
 //! SELECT, its parts are kept beside the plan ([`Block`]). A condition that names columns of the block around it then
@@ -26,7 +26,8 @@
 //! Invariant: the block has the rows that it has with its subqueries run for each row.
 //!
 //! Deliberately not here: subqueries with LIMIT (but EXISTS), window functions, HAVING, and those in OR or of groups.
-//! Those in ON of outer joins go to one of its sides first (`outer_join`). Where user variables are assigned the order of rows is seen, and nothing is moved.
+//! Those in ON of outer joins go to one of its sides first (`outer_join`). Where user variables are assigned the order
+//! of rows is seen, and nothing is moved.
 
 use super::select::Body;
 use super::{Binder, NamedTable};
