@@ -338,7 +338,7 @@ pub(crate) fn rename_accounts(schema: &Schema, renamed: &BTreeMap<UserName, User
     changes
 }
 
-/// What is no longer there, as changes, and the rows that are new or others.
+/// Rows that are no longer there, as changes, and the rows that are new or others.
 fn differences<K: Ord, R: PartialEq>(
     old: &BTreeMap<K, R>,
     new: BTreeMap<K, R>,

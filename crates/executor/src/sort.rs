@@ -417,7 +417,7 @@ mod tests {
                 assert!(sorter.buffer.len() <= 3);
             }
         }
-        // What is behind them is not even kept.
+        // A row behind them is not even kept.
         let before = sorter.buffer.len();
         add(&mut sorter, &[Value::Int(50), Value::text("x")]);
         assert_eq!(sorter.buffer.len(), before);

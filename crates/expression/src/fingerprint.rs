@@ -1,10 +1,10 @@
 //! Fingerprints of expressions, for those that look for one among thousands.
 //!
-//! Expressions that are equal have equal fingerprints. Others hardly ever do, even if a client chooses them: the hash is
-//! SipHash. Its key is fixed, so fingerprints depend on nothing but the expressions. They are never kept or sent.
+//! Expressions that are equal have equal fingerprints. Others hardly ever do, even if a client chooses them: the hash
+//! is SipHash. Its key is fixed, so fingerprints depend on nothing but the expressions. They are never kept or sent.
 //!
-//! Invariant: a fingerprint leaves out what `PartialEq` leaves out, and hashes values that are equal alike. What it
-//! leaves out beyond that (members of ENUM and SET) only costs comparisons.
+//! Invariant: a fingerprint leaves out what `PartialEq` leaves out, and hashes values that are equal alike. It also
+//! leaves out members of ENUM and SET, which only costs comparisons.
 
 use super::{AggregateCall, Expression, InList, Node};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -77,7 +77,7 @@ impl AggregateCall {
     }
 }
 
-/// What a node has besides its operands.
+/// Hashes a node without its operands.
 fn hash_node(node: &Node, hasher: &mut DefaultHasher) {
     discriminant(node).hash(hasher);
     match node {

@@ -2,8 +2,8 @@
 //! that grows with the text only.
 //!
 //! `regexp_functions/translate.rs` brings a pattern into the crate's syntax and finds what is wrong with it. A constant
-//! pattern is compiled when the call is typed, or first evaluated if folding made it constant, once for all copies of the
-//! plan ([`Compiled`]). The others are compiled once per change of the pattern, where a [`Context`] lives.
+//! pattern is compiled when the call is typed, or first evaluated if folding made it constant, once for all copies of
+//! the plan ([`Compiled`]). The others are compiled once per change of the pattern, where a [`Context`] lives.
 //!
 //! *Invariants.* The work on a text is counted before it is done: its length times the pattern's weight, so neither can
 //! hold a thread for long. A compiled pattern is only used for the same pattern and the same modes.
@@ -59,7 +59,7 @@ pub(crate) struct Program {
     modes: Modes,
     regex: Regex,
     weight: usize,
-    /// What compiling it was worth, in bytes of text.
+    /// The work of compiling it, in bytes of text.
     work: usize,
 }
 
@@ -214,7 +214,7 @@ impl Expression {
         Ok(())
     }
 
-    /// What compiling the pattern of this call was worth, in bytes of text that is read; 0 if it is not compiled.
+    /// The work of compiling the pattern of this call, in bytes of text that is read; 0 if it is not compiled.
     #[must_use]
     pub fn pattern_work(&self) -> usize {
         match &self.node {
@@ -223,7 +223,7 @@ impl Expression {
         }
     }
 
-    /// Makes room for a pattern that folding has made constant: the first evaluation compiles it, where that is counted.
+    /// Makes room for a pattern that folding has made constant: the first evaluation compiles it, and counts that.
     pub(crate) fn forget_compiled(&mut self) {
         if let Node::Regexp { compiled, arguments, .. } = &mut self.node {
             let pattern = arguments.get(1).and_then(Self::as_literal);

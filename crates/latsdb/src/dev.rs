@@ -265,7 +265,7 @@ impl Cluster {
                 Happening::Ended(index, status) if Ending::of(status) == Ending::Again => {
                     self.plan_restart(index, status);
                 }
-                // Whoever killed it, nothing is wrong with the cluster.
+                // Nothing is wrong with the cluster.
                 Happening::Ended(index, status) if status.signal() == Some(Signal::KILL.as_raw()) => {
                     self.plan_restart(index, status);
                     self.tell_end(index, status, "; it is started again");

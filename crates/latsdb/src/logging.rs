@@ -6,8 +6,8 @@
 //! Blocks emit events, the runtime hands them to [`sink`], and `tracing` writes them; nothing below the binary knows
 //! what a log line looks like.
 //!
-//! Invariant: no thread waits for the reader of the log. A line for which there is no room (a pipe that nobody reads, a
-//! stopped terminal, a full disk) is lost; the next one that is written says how many were.
+//! Invariant: no thread waits for the reader of the log. A line for which there is no room is lost: in a pipe that
+//! nobody reads, on a stopped terminal, on a full disk. The next line that is written says how many were.
 
 use crate::command_line::{LogLevel, LogOptions};
 use crate::terminal::Failure;

@@ -3,15 +3,16 @@
 //! A charge first uses the region's own reserve, then shared memory as far as its priority reaches. The priority is
 //! looked up from the region's share of shared memory after the charge (`Region::shares`).
 //!
-//! DataMemory may borrow a little of shared memory for a restart ([`DATA_MEMORY_BORROWED_PERCENT`]): the rows of a full
-//! node must have room when they come back, even where they then lie less densely than before.
+//! DataMemory may borrow a little of shared memory for a restart ([`DATA_MEMORY_BORROWED_PERCENT`]). The rows of a full
+//! node must have room when they come back, also where they lie less densely than before.
 //!
 //! Some of DataMemory in use is on its way back: unlinked, waiting until no reader can see it, or part of a table that
 //! is being dropped. Owners announce it ([`MemoryManager::announce`]), so that a request which finds DataMemory full
 //! knows whether waiting helps.
 //!
-//! Invariants, after every call: `used[r] <= maximum[r]`, but for what DataMemory borrows. `shared_used` is the sum over all regions of what they use
-//! above their own reserve. `shared_used <= shared`. Thus the sum of all uses never exceeds the total.
+//! Invariants, after every call: `used[r] <= maximum[r]`, but for what DataMemory borrows. `shared_used` is the sum of
+//! what all regions use above their own reserve. `shared_used <= shared`. Thus the sum of all uses never exceeds the
+//! total.
 //!
 //! Deliberately not here: queues of those who wait for a fixed region; they belong to the owners of redo and undo
 //! buffers.
@@ -124,7 +125,7 @@ impl SharedLimits {
     /// much.
     fn priority(&self, region: Region, share: u64) -> Option<Priority> {
         if region == Region::DataMemory {
-            // What a restart borrows; the maximum bounds it.
+            // A restart borrows; the maximum bounds it.
             return Some(Priority::Low);
         }
         let shares = region.shares();

@@ -120,10 +120,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) context: &'a BindContext<'a>,
     pub(crate) parameter_types: &'a [SqlType],
     pub(crate) session_values: session_values::SessionValues,
-    /// Nodes of items that stood for their aliases and ordinals so far.
-    pub(crate) substituted: usize,
-    /// What compiling its patterns was worth so far.
-    pub(crate) pattern_work: usize,
+    /// The work that it was so far.
+    pub(crate) work: Work,
     /// The columns that the statement stores into.
     pub(crate) uses: ColumnUse,
     /// The columns that it reads, of each table.
@@ -154,6 +152,15 @@ pub(crate) struct Binder<'a> {
     pub(crate) variables: variables::Variables,
     /// It names a temporary table.
     pub(crate) names_temporary: Cell<bool>,
+}
+
+/// The work that grows faster than a statement's text, as it is counted against limits.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Work {
+    /// Nodes of items that stood for their aliases and ordinals.
+    pub(crate) substituted: usize,
+    /// Compiling patterns.
+    pub(crate) patterns: usize,
 }
 
 /// The binder's knowledge of the SELECTs around the one that is bound.
@@ -355,8 +362,7 @@ fn bind_once(
         context,
         parameter_types,
         session_values: session_values::SessionValues::default(),
-        substituted: 0,
-        pattern_work: 0,
+        work: Work::default(),
         uses: ColumnUse::default(),
         reads: Vec::new(),
         common: Vec::new(),
@@ -451,9 +457,9 @@ impl Binder<'_> {
     /// A select item in the place of its alias or ordinal. A short text can ask for a huge tree in this way, so they
     /// are counted.
     pub(crate) fn substitute(&mut self, item: &Expression) -> Result<Expression, SqlError> {
-        self.substituted += item.node_count();
+        self.work.substituted += item.node_count();
         let limit = self.context.limits.substituted_node_count_max;
-        super::limits::exceeds("substituted_node_count_max", self.substituted, limit)?;
+        super::limits::exceeds("substituted_node_count_max", self.work.substituted, limit)?;
         Ok(item.clone())
     }
 

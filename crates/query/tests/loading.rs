@@ -27,8 +27,8 @@ fn what_growing_fragments_leave_behind_is_free_for_the_next() {
     }
 }
 
-/// A node whose memory was full of rows that came in the order of their keys has no room for leaves that are half
-/// empty, but a transaction's rows are logged the last one first.
+/// A transaction's rows are logged the last one first. A node whose memory was full of rows that came in the order of
+/// their keys has no room for leaves that are half empty.
 #[test]
 fn rows_of_the_log_lie_as_densely_as_those_of_a_checkpoint() {
     const ROWS: u32 = 20_000;

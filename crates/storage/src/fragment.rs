@@ -271,7 +271,7 @@ impl Fragment {
         transaction: TransactionId,
         row: Option<&[u8]>,
     ) -> Result<RowHandle, RegionFull> {
-        let urgency = self.urgency_of(row);
+        let urgency = self.urgency_of(row, Urgency::Normal);
         self.put(key, transaction, Below::Own, row, (urgency, &[]))
     }
 
@@ -303,24 +303,21 @@ impl Fragment {
     }
 
     /// Deletes and the catalogue's rows may use as much of DataMemory as a restart, so that rows and tables can be
-    /// removed when memory is full.
-    fn urgency_of(&self, row: Option<&[u8]>) -> Urgency {
+    /// removed when memory is full. Other rows have this urgency.
+    fn urgency_of(&self, row: Option<&[u8]>, others: Urgency) -> Urgency {
         let is_system = self.owner().definition.table().kind == TableKind::System;
-        if row.is_none() || is_system { Urgency::Restart } else { Urgency::Normal }
+        if row.is_none() || is_system { Urgency::Restart } else { others }
     }
 
-    /// Takes a row of a prepare at a backup: stages and prepares it at once. May use the last 5 % of DataMemory, and for
-    /// deletes and the catalogue's rows as much as a restart.
+    /// Takes a row of a prepare at a backup: stages and prepares it at once. May use the last 5 % of DataMemory, and as
+    /// much as a restart for deletes and the catalogue's rows.
     pub fn apply_prepared(
         &mut self,
         key: &[u8],
         transaction: TransactionId,
         row: Option<&[u8]>,
     ) -> Result<RowHandle, RegionFull> {
-        let urgency = match self.urgency_of(row) {
-            Urgency::Normal => Urgency::Replica,
-            urgency => urgency,
-        };
+        let urgency = self.urgency_of(row, Urgency::Replica);
         let handle = self.put(key, transaction, Below::Any, row, (urgency, &[]))?;
         self.prepare(handle, transaction);
         Ok(handle)

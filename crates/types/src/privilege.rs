@@ -400,7 +400,7 @@ impl Grants {
         }
     }
 
-    /// What holds in each place, by place.
+    /// The privileges of each place, by place.
     #[must_use]
     pub fn places(&self, account: &UserName) -> BTreeMap<GrantPlace, GrantRow> {
         self.rows(account).into_iter().map(|row| (row.place.clone(), row)).collect()

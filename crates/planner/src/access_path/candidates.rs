@@ -137,8 +137,8 @@ fn fewest_points<'c>(
     Some((condition, points.collect()))
 }
 
-/// What using an index is thought to cost and how many keys it takes, as far as conditions fix its leading columns. It
-/// says so without making the keys.
+/// The cost that an index is thought to have and how many keys it takes, as far as conditions fix its leading columns.
+/// It says so without making the keys.
 pub(crate) fn outline(index: &IndexDefinition, conditions: &[Condition]) -> (f64, usize) {
     let (mut cost, mut keys) = (1.0, 1_usize);
     for part in &index.parts {

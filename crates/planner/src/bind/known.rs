@@ -1,7 +1,7 @@
 //! Lists that hold each thing once, where a statement may name thousands.
 //!
-//! A short list is searched from its beginning. From [`INDEXED_FROM`] on things are found by their fingerprints, so that
-//! a statement of any length takes a time that grows with its length only.
+//! A short list is searched from its beginning. From [`INDEXED_FROM`] on things are found by their fingerprints, so
+//! that a statement of any length takes a time that grows with its length only.
 
 use crate::plan::SortKey;
 use expression::{AggregateCall, Expression};

@@ -51,7 +51,7 @@ pub(crate) struct ItemList<'q> {
     columns: OnceCell<BTreeSet<ColumnSlot>>,
 }
 
-/// What a name means among items.
+/// The meaning of a name among items.
 #[derive(Clone, Copy, Debug)]
 enum Meaning {
     Item(usize),
@@ -76,7 +76,7 @@ impl<'q> ItemList<'q> {
         self.items.len() >= INDEXED_FROM
     }
 
-    /// What a name means, of which this is said by the items before.
+    /// The meaning of a name, of which this is said by the items before.
     fn meaning(&self, said: Option<Meaning>, position: usize) -> Meaning {
         let columns = |known: usize| (self.items[known].column, self.items[position].column);
         match said {

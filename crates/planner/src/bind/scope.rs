@@ -257,7 +257,7 @@ impl Scope {
         }
     }
 
-    /// What a name means. Of each table it means one column at most.
+    /// The meaning of a name. Of each table it means one column at most.
     fn column_named(&self, qualifier: &[&str], name: &str) -> Named {
         let hides = qualifier.is_empty() && !self.visible.is_empty();
         if let Some(index) = self.index() {

@@ -157,8 +157,7 @@ impl Binder<'_> {
         let mut inner = self.inner_binder(text, context);
         let bound = bind(&mut inner);
         self.session_values = inner.session_values;
-        self.substituted = inner.substituted;
-        self.pattern_work = inner.pattern_work;
+        self.work = inner.work;
         self.virtuals = inner.virtuals;
         self.joins = inner.joins;
         self.volatile.calls = inner.volatile.calls;
@@ -181,8 +180,7 @@ impl Binder<'_> {
             context,
             parameter_types: self.parameter_types,
             session_values: std::mem::take(&mut self.session_values),
-            substituted: self.substituted,
-            pattern_work: self.pattern_work,
+            work: self.work,
             uses: super::ColumnUse::default(),
             reads: Vec::new(),
             subqueries: None,
@@ -269,9 +267,9 @@ impl Binder<'_> {
     /// so they are counted.
     pub(super) fn resolve(&mut self, scope: &Scope, expression: &mut Expression) -> Result<(), SqlError> {
         if scope.resolve(expression) {
-            self.substituted += expression.node_count();
+            self.work.substituted += expression.node_count();
             let limit = self.context.limits.substituted_node_count_max;
-            limits::exceeds("substituted_node_count_max", self.substituted, limit)?;
+            limits::exceeds("substituted_node_count_max", self.work.substituted, limit)?;
         }
         Ok(())
     }

@@ -30,8 +30,8 @@ impl Binder<'_> {
     pub(crate) fn call(&mut self, name: &str, arguments: Vec<Expression>) -> Result<Expression, SqlError> {
         let called = Expression::call(name, arguments, &self.context.typing);
         let called = self.typed(called)?;
-        self.pattern_work = self.pattern_work.saturating_add(called.pattern_work());
-        exceeds("pattern_work_max", self.pattern_work, self.context.limits.pattern_work_max)?;
+        self.work.patterns = self.work.patterns.saturating_add(called.pattern_work());
+        exceeds("pattern_work_max", self.work.patterns, self.context.limits.pattern_work_max)?;
         Ok(called)
     }
 
