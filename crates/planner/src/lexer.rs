@@ -106,6 +106,7 @@ pub(crate) struct Token {
 
 impl Token {
     /// Its text.
+    #[inline]
     pub(crate) fn text<'t>(&self, text: &'t str) -> &'t str {
         text.get(self.start..self.end).unwrap_or("")
     }
@@ -307,6 +308,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
+    #[inline]
     fn word(&mut self, first: u8) -> Result<TokenKind, LexError> {
         if self.peek(1) == b'\'' {
             let kind = match first {
