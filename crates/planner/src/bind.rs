@@ -222,8 +222,6 @@ pub(crate) struct InsertState {
     query: Option<InsertedQuery>,
     /// The new row, within subqueries of ON DUPLICATE KEY UPDATE.
     new_row: Option<conflict_queries::NewRow>,
-    /// The table of INSERT … VALUES, whose subqueries must not read it; None within derived tables.
-    target: Option<types::TableId>,
 }
 
 /// A query whose rows are inserted.

@@ -206,12 +206,10 @@ impl Binder<'_> {
             return Err(SqlError::new(1248, "Every derived table must have its own alias"));
         };
         let volatile_calls = self.volatile.calls;
-        let target = self.insert.target.take();
         let bound = match before {
             Some(before) => self.query_seeing(subquery, before, None),
             None => self.nested_query(subquery).map(|bound| (bound, Vec::new())),
         };
-        self.insert.target = target;
         let ((plan, columns), mut outer) = bound?;
         if !outer.is_empty() && self.volatile.calls != volatile_calls {
             return Err(SqlError::unsupported(

@@ -48,7 +48,6 @@ impl Binder<'_> {
             let uses = ColumnUse { inserted, inserts_all: names_all, ..ColumnUse::default() };
             self.check_view_columns(&changed, uses)?;
         }
-        self.insert.target = Some(table.id).filter(|_| insert.source.is_none());
         let OnConflict { conflict, named, queries, id_column } = self.conflict(insert, &scope)?;
         let (columns, given) = if insert.has_queries || (insert.source.is_none() && !queries.is_empty()) {
             let (columns, query) = rows_as_query(insert, &columns)?;
@@ -68,7 +67,6 @@ impl Binder<'_> {
             }
             None => None,
         };
-        self.insert.target = None;
         let mut bound_rows = Vec::with_capacity(rows.len());
         for (number, row) in rows.iter().enumerate() {
             let is_empty = row.is_empty() && insert.columns.as_ref().is_none_or(Vec::is_empty);

@@ -217,11 +217,6 @@ impl Binder<'_> {
         privileges::check_read(name, locks.first().map(|lock| lock.lock_type), self.context)?;
         let table = self.named_table(name)?;
         if let NamedTable::Stored(table) = &table {
-            if self.insert.target == Some(table.id) {
-                let text =
-                    format!("You can't specify target table '{}' for update in FROM clause", table.name);
-                return Err(SqlError::new(1093, text));
-            }
             // It is told of even if no column of it is read.
             self.reads_of(table);
         }

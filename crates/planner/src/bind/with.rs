@@ -41,8 +41,6 @@ impl Binder<'_> {
     /// Binds the expressions of WITH; gives how many there were before.
     pub(super) fn open_with(&mut self, clauses: &[&With]) -> Result<usize, SqlError> {
         let before = self.common.len();
-        // Their rows are there before those of an INSERT.
-        let target = self.insert.target.take();
         for clause in clauses {
             let first = self.common.len();
             for cte in &clause.cte_tables {
@@ -56,7 +54,6 @@ impl Binder<'_> {
                 if clause.recursive { self.recursive_cte(cte)? } else { self.cte(cte)? }
             }
         }
-        self.insert.target = target;
         Ok(before)
     }
 
