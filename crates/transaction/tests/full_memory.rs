@@ -23,8 +23,8 @@ const SESSION: Address = Address::new(NodeId(1), ModuleKind::Sql, 0);
 const PARTITION: SlotId = SlotId(1);
 /// Statements fill 95 % of it.
 const DATA_MEMORY: u64 = 16 << 20;
-/// Pages that are hardly used: the last one of some sizes of pieces, and one that a heap keeps. At a primary whose memory
-/// is full, small pieces lie in slots of larger ones there.
+/// Pages that are hardly used: the last one of some sizes of pieces, and one that a heap keeps. At a primary whose
+/// memory is full, small pieces lie in slots of larger ones there.
 const LAST_PAGES: u64 = 8;
 /// Of a statement.
 const ROWS: usize = 200;
