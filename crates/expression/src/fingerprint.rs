@@ -15,7 +15,7 @@ use types::{SqlType, Value};
 /// The fingerprint of an expression within another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fingerprint {
-    /// Of the expression with its operands.
+    /// The hash of the expression with its operands.
     pub hash: u64,
     /// The nodes of the expression: as many fingerprints behind this one belong to it.
     pub node_count: usize,

@@ -779,7 +779,7 @@ impl<'l> Positions<'l> {
         if self.layout.len() <= SEARCHED_SLOT_COUNT_MAX {
             return self.layout.iter().position(|held| *held == slot);
         }
-        // Of equal slots the first one counts.
+        // A slot that stands there twice is found at its first place.
         let index =
             || self.layout.iter().enumerate().rev().map(|(position, held)| (*held, position)).collect();
         self.index.get_or_init(index).get(&slot).copied()

@@ -263,7 +263,7 @@ fn determined_by(
     dependencies: &[Dependency],
 ) -> FixedSet<ColumnSlot> {
     let mut determined = FixedSet::default();
-    // Of each dependency, how many columns are missing; and the dependencies that wait for a column.
+    // `missing` counts the columns that each dependency still lacks. `waiting` has the dependencies that lack a column.
     let mut missing: Vec<usize> = dependencies.iter().map(|dependency| dependency.from.len()).collect();
     let mut waiting: FixedMap<ColumnSlot, Vec<usize>> = FixedMap::default();
     for (number, Dependency { from, to }) in dependencies.iter().enumerate() {

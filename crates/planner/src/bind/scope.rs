@@ -298,7 +298,7 @@ impl Scope {
         for (table, scope_table) in self.tables.iter().enumerate() {
             for (column, name) in scope_table.names() {
                 let of_name = all.entry(folded_name(name)).or_default();
-                // Of columns of one name a table means the first.
+                // A name that a table has twice means its first column.
                 if of_name.last().is_none_or(|known| known.table != table) {
                     of_name.push(Visible { table, column });
                 }
