@@ -394,13 +394,14 @@ impl Expression {
     }
 
     /// The literal this expression of literals comes to, unless that warns or fails: then it is left to evaluation.
+    /// The literal is as coercible as the expression was: CAST('a' AS BINARY) is compared by bytes, 'a' is not.
     pub(crate) fn folded_if_pure(self) -> Self {
         let context = Context::default();
         let folded = self.value(&NoColumns, &context).map(crate::evaluation::Evaluated::into_value);
         match folded {
             Ok(value) if context.warnings.count() == 0 => {
                 let sql_type = result_type::of_folded(&value, &self.sql_type);
-                Self::literal(value, sql_type)
+                Self::literal(value, sql_type).as_coercible(self.coercibility)
             }
             Ok(_) | Err(_) => self,
         }

@@ -483,6 +483,25 @@ fn outer_columns_meet_others_as_columns_do() {
     assert!(matches!(types[..], [SqlType::Double, SqlType::Integer { .. }]), "{types:?}");
 }
 
+/// A conversion that is written is compared as a column is, though a literal is converted while the statement is read.
+#[test]
+fn converted_literals_meet_columns_as_columns_do() {
+    let collation = Collation::Utf8mb4GeneralCi;
+    let text = SqlType::VarChar { length: 9, collation };
+    let column = || Expression::column(ColumnSlot(0), text.clone(), true);
+    let literal = || Expression::text("a", collation);
+    let domain = |left: Expression, right: Expression| {
+        let compared = Expression::compare(Comparison::LessOrEqual, left, right).unwrap();
+        let Node::Compare { domain, .. } = compared.node else { panic!("{compared:?}") };
+        domain
+    };
+    let bytes = || Expression::cast(literal(), SqlType::VarBinary { length: u32::MAX }).unwrap();
+    assert!(bytes().as_literal().is_some());
+    assert_eq!(domain(column(), bytes()), Domain::Text(Collation::Binary));
+    assert_eq!(domain(bytes(), column()), Domain::Text(Collation::Binary));
+    assert_eq!(domain(column(), literal()), Domain::Text(collation));
+}
+
 #[test]
 fn ranges_of_integers_hold_where_the_condition_is_true() {
     let edges = [i64::MIN, i64::MIN + 1, -1, 0, 1, 4, 5, 6, i64::MAX - 1, i64::MAX];
