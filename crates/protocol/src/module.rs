@@ -178,6 +178,33 @@ pub enum Input<'a, S> {
     Deadline,
 }
 
+impl<S> Input<'_, S> {
+    /// A signal's own name, or that of another input.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Start { .. } => "Start",
+            Self::Signal(envelope) => envelope.signal.name(),
+            Self::Shared { .. } => "Shared",
+            Self::Opened { .. } => "Opened",
+            Self::Bytes { .. } => "Bytes",
+            Self::SecurityChanged { .. } => "SecurityChanged",
+            Self::Closed { .. } => "Closed",
+            Self::Writable { .. } => "Writable",
+            Self::Blocked { .. } => "Blocked",
+            Self::MemoryFull { .. } => "MemoryFull",
+            Self::LinkUp { .. } => "LinkUp",
+            Self::LinkDown { .. } => "LinkDown",
+            Self::ProcessExited { .. } => "ProcessExited",
+            Self::DiskDone { .. } => "DiskDone",
+            Self::Report(_) => "Report",
+            Self::PasswordKey { .. } => "PasswordKey",
+            Self::StopRequested => "StopRequested",
+            Self::Deadline => "Deadline",
+        }
+    }
+}
+
 /// An input that borrows nothing: a driver may keep it in a queue.
 pub type OwnedInput<S> = Input<'static, S>;
 
@@ -391,6 +418,10 @@ pub struct ThreadReport {
     pub wakes: u64,
     /// Client connections open on it.
     pub connections: u32,
+    /// The longest time of the last minute, or the one before, between two looks at the clock while it worked.
+    pub longest_call: Duration,
+    /// What it handled last in that time: a signal, or another input.
+    pub longest_call_of: &'static str,
 }
 
 /// Events counted since the start, each by its name in ndbinfo.counters.

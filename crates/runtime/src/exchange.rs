@@ -48,6 +48,15 @@ struct Outbox<S> {
     is_dirty: bool,
     /// Parcels that may wait were sent; the receiver was perhaps not woken for them.
     is_held: bool,
+    /// The ring was nearly full when it was last looked at.
+    is_crowded: bool,
+}
+
+impl<S> Outbox<S> {
+    /// Parcels in a ring that is nearly full.
+    fn crowd(&self) -> usize {
+        self.producer.capacity() / 4 * 3
+    }
 }
 
 /// One thread's ends of all rings.
@@ -58,6 +67,8 @@ pub(crate) struct Exchange<S> {
     inboxes: Vec<Consumer<Parcel<S>>>,
     dirty: Vec<usize>,
     held: Vec<usize>,
+    /// Those with rings that were nearly full: only these are looked at again.
+    crowded: Vec<usize>,
     spilled: usize,
     spill_max: usize,
     /// Where `receive` starts, so that no sender is always the last.
@@ -75,6 +86,7 @@ pub(crate) fn exchanges<S>(count: usize, process: &Arc<Process>) -> Vec<Exchange
             inboxes: Vec::new(),
             dirty: Vec::new(),
             held: Vec::new(),
+            crowded: Vec::new(),
             spilled: 0,
             spill_max: process.limits.ring_spill_max,
             turn: 0,
@@ -87,7 +99,8 @@ pub(crate) fn exchanges<S>(count: usize, process: &Arc<Process>) -> Vec<Exchange
                 continue;
             }
             let (producer, consumer) = ring(capacity);
-            let outbox = Outbox { producer, spill: VecDeque::new(), is_dirty: false, is_held: false };
+            let spill = VecDeque::new();
+            let outbox = Outbox { producer, spill, is_dirty: false, is_held: false, is_crowded: false };
             exchanges[from].outboxes.push(Some(outbox));
             exchanges[to].inboxes.push(consumer);
         }
@@ -134,6 +147,10 @@ impl<S> Exchange<S> {
             if let Err(parcel) = outbox.producer.push(parcel) {
                 outbox.spill.push_back(parcel);
                 self.spilled += 1;
+            }
+            if outbox.producer.waiting_at_most() > outbox.crowd() && !outbox.is_crowded {
+                outbox.is_crowded = true;
+                self.crowded.push(thread);
             }
         } else {
             outbox.spill.push_back(parcel);
@@ -221,12 +238,13 @@ impl<S> Exchange<S> {
 
     /// A receiver is slow: take no new work from clients.
     pub(crate) fn is_congested(&mut self) -> bool {
-        self.spilled > 0
-            || self
-                .outboxes
-                .iter_mut()
-                .flatten()
-                .any(|outbox| outbox.producer.waiting() > outbox.producer.capacity() / 4 * 3)
+        let outboxes = &mut self.outboxes;
+        self.crowded.retain(|thread| {
+            let Some(outbox) = &mut outboxes[*thread] else { return false };
+            outbox.is_crowded = outbox.producer.waiting() > outbox.crowd();
+            outbox.is_crowded
+        });
+        self.spilled > 0 || !self.crowded.is_empty()
     }
 
     /// Takes what others have published, at most `limit` parcels from each; true if there was anything.

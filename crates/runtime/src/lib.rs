@@ -38,6 +38,7 @@ mod exchange;
 pub mod keys;
 mod links;
 mod listeners;
+mod long_work;
 pub mod machine;
 mod password_key;
 mod placement;

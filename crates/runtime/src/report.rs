@@ -13,6 +13,7 @@ pub(crate) fn report(process: &Process) -> RuntimeReport {
     let threads = process.threads.iter().map(|thread| {
         let statistics = &thread.statistics;
         let load = |cell: &AtomicU64| cell.load(Ordering::Relaxed);
+        let longest = *unpoisoned(&statistics.longest_call);
         ThreadReport {
             name: thread.name.clone(),
             modules: thread.modules.clone(),
@@ -25,6 +26,8 @@ pub(crate) fn report(process: &Process) -> RuntimeReport {
             system_calls: load(&statistics.system_calls),
             wakes: load(&statistics.wakes),
             connections: statistics.connections.load(Ordering::Relaxed),
+            longest_call: longest.time,
+            longest_call_of: longest.of,
         }
     });
     let counters = process.counters();

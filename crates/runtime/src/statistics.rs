@@ -7,6 +7,8 @@
 
 use crate::machine;
 use crate::placement::LOAD_WINDOW;
+use crate::process::unpoisoned;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use stdx::{Duration, Instant};
 
@@ -32,6 +34,17 @@ pub struct RuntimeCounters {
 /// How old published figures may be.
 pub(crate) const PUBLISH_INTERVAL: Duration = Duration::from_millis(10);
 
+/// For so long, and once more, the longest call counts.
+const LONGEST_CALL_KEPT: Duration = Duration::from_secs(60);
+
+/// The longest time between two looks at the clock in rounds, and the input that was handled last in it. A look follows
+/// sixteen calls at the latest, and each call that has spent its budget.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct LongestCall {
+    pub(crate) time: Duration,
+    pub(crate) of: &'static str,
+}
+
 /// Published by one thread, read by all.
 #[derive(Default)]
 pub(crate) struct ThreadStatistics {
@@ -43,6 +56,7 @@ pub(crate) struct ThreadStatistics {
     pub(crate) system_calls: AtomicU64,
     pub(crate) wakes: AtomicU64,
     pub(crate) connections: AtomicU32,
+    pub(crate) longest_call: Mutex<LongestCall>,
     /// The share of time that it has worked in a window of [`LOAD_WINDOW`], in percent.
     load: AtomicU32,
     /// When that window ended.
@@ -75,6 +89,9 @@ pub(crate) struct Counting {
     pub(crate) signals: u64,
     pub(crate) system_calls: u64,
     pub(crate) wakes: u64,
+    /// Of this minute and of the one before, and when this one began.
+    longest: [LongestCall; 2],
+    longest_since: Instant,
     published: Instant,
     signals_published: u64,
     /// Where the window began that the next load is measured over: the moment, `busy_ns` and the CPU time then.
@@ -85,6 +102,23 @@ impl Counting {
     /// Something was handled since figures were published.
     pub(crate) fn is_unpublished(&self) -> bool {
         self.signals != self.signals_published
+    }
+
+    /// So much time has passed since the last look at the clock in this round; `of` was handled last.
+    #[inline]
+    pub(crate) fn learn_call(&mut self, time: Duration, of: &'static str) {
+        if time > self.longest[0].time {
+            self.longest[0] = LongestCall { time, of };
+        }
+    }
+
+    fn publish_longest_call(&mut self, now: Instant, statistics: &ThreadStatistics) {
+        let [current, before] = self.longest;
+        *unpoisoned(&statistics.longest_call) = if current.time > before.time { current } else { before };
+        if now.since(self.longest_since) >= LONGEST_CALL_KEPT {
+            self.longest = [LongestCall::default(), current];
+            self.longest_since = now;
+        }
     }
 
     /// Publishes if the last time is long enough ago.
@@ -104,6 +138,7 @@ impl Counting {
             cell.store(u64::try_from(value).unwrap_or(u64::MAX), Ordering::Relaxed);
         };
         self.publish_load(now, user + system, statistics);
+        self.publish_longest_call(now, statistics);
         store(&statistics.user_us, user.as_micros());
         store(&statistics.system_us, system.as_micros());
         store(&statistics.asleep_ns, self.asleep.as_nanos());

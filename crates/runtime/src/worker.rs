@@ -7,11 +7,13 @@
 //! handle      queued signals; then ready clients, one read each; then what those queued; then deadlines
 //! flush       parcels to other threads (waking those that sleep), cluster frames, client replies: one write each;
 //!             signals that may wait (`Signal::is_deferrable`) go with others, or alone after [`DEFER_TIME_MAX`]
+//! go on       one slice of long work (`long_work`), and more while it had less than a quarter of the round's time so
+//!             far; what that made is flushed
 //! ```
 //! Invariants:
 //! - the signals that one module sends to another on this thread are handled in the order of sending. `Continue` goes
-//!   behind everything that is queued and is handled in the next round at the earliest. So a scan takes one slice per
-//!   round, and a point read never waits for more than one;
+//!   to the long work, of which a round takes a slice when all else of it is done. So a point read waits for one slice,
+//!   however many statements scan; and short work without end leaves a fifth of the time to long work;
 //! - a round is bounded: in events, reads, signals and time ([`ROUND_TIME_MAX`]); what is left over is taken up in the
 //!   next without sleeping;
 //! - the clock is read after the input of a round was taken, after every [`CLOCK_EVERY`] handlers, and before each
@@ -29,6 +31,7 @@ use crate::disk::Disk;
 use crate::exchange::{Control, Exchange, Parcel};
 use crate::links::{LinkOrder, Links};
 use crate::listeners::Listener;
+use crate::long_work::{LongWork, SliceRows};
 use crate::password_key::{self, Wanted};
 use crate::placement::Placement;
 use crate::process::{External, Process, ThreadShared};
@@ -110,27 +113,11 @@ struct ModuleSlot<S> {
     deadline: Option<Instant>,
 }
 
-/// How many rows a slice may take, learnt from how long slices took, and who may help.
-struct Slice {
-    rows: u32,
-    /// How long it should take.
+/// Slices of long work: how long one should take, how many rows that is for each module, and who may help.
+struct Slices {
     time: Duration,
+    rows: Vec<SliceRows>,
     relief: Relief,
-}
-
-impl Slice {
-    const ROWS_MIN: u32 = 16;
-    const ROWS_MAX: u32 = 65_536;
-
-    /// A slice spent its whole budget in this time.
-    fn learn(&mut self, took: Duration) {
-        let took = took.as_nanos().max(1);
-        let fitting = u128::from(self.rows) * self.time.as_nanos() / took;
-        let fitting = u32::try_from(fitting).unwrap_or(Self::ROWS_MAX);
-        // A quarter of the way, and at most doubled: one slice that was interrupted must not spoil the measure.
-        let rows = (self.rows / 4 * 3).saturating_add(fitting.min(self.rows.saturating_mul(4)) / 4);
-        self.rows = rows.clamp(Self::ROWS_MIN, Self::ROWS_MAX);
-    }
 }
 
 /// The parts that the runtime prepares for a thread before it starts.
@@ -179,15 +166,17 @@ pub(crate) struct Worker<S> {
     readiness: Vec<Readiness>,
     timers: Deadlines<Timer>,
     spinner: Spinner,
-    slice: Slice,
+    slices: Slices,
     budget: Budget,
     now: Now,
     round_start: Instant,
     last_poll: Instant,
     handled_since_clock: u32,
+    /// What was handled last.
+    last_input: &'static str,
     got_parcels: bool,
     queue: VecDeque<Work<S>>,
-    continues: VecDeque<Work<S>>,
+    long: LongWork<OwnedInput<S>>,
     /// The buffer that clients' bytes are read into.
     scratch: ReceiveBuffer,
     /// The buffer that links' and TLS bytes are read into.
@@ -231,7 +220,9 @@ impl<S: Send + 'static> Worker<S> {
         } else {
             Relief::default()
         };
-        let slice = Slice { rows: 64, time: parts.process.limits.slice, relief };
+        let count = parts.modules.len();
+        let rows = vec![SliceRows::default(); count];
+        let slices = Slices { time: parts.process.limits.slice, rows, relief };
         let hosts_main = parts.modules.iter().any(|(address, _)| address.kind == ModuleKind::Main);
         Self {
             index: parts.index,
@@ -255,15 +246,16 @@ impl<S: Send + 'static> Worker<S> {
             readiness: Vec::new(),
             timers: Deadlines::default(),
             spinner,
-            slice,
+            slices,
             budget: Budget::of(0),
             now,
             round_start: now.monotonic,
             last_poll: now.monotonic,
             handled_since_clock: 0,
+            last_input: "",
             got_parcels: false,
             queue: VecDeque::new(),
-            continues: VecDeque::new(),
+            long: LongWork::new(count),
             scratch: ReceiveBuffer::default(),
             raw_scratch: Vec::with_capacity(READ_SIZE),
             cipher_scratch: Vec::new(),
@@ -313,13 +305,15 @@ impl<S: Send + 'static> Worker<S> {
         self.take_parcels();
         self.read_ready_links();
         self.look_at_clock();
-        self.look_for_relief();
-        self.queue.append(&mut self.continues);
         self.run_queue();
         self.serve_clients();
         self.run_queue();
         self.run_deadlines();
         self.flush();
+        if !self.long.is_empty() {
+            self.run_long_work();
+            self.flush();
+        }
         self.watch_threads();
     }
 
@@ -359,17 +353,25 @@ impl<S: Send + 'static> Worker<S> {
         }
     }
 
+    /// Some calls were made since the clock was looked at.
+    fn look_again(&mut self) {
+        let before = self.now.monotonic;
+        self.now = clock::now();
+        self.counting.learn_call(self.now.monotonic.since(before), self.last_input);
+        self.handled_since_clock = 0;
+    }
+
     /// Input was taken: what serves it must not believe that it is earlier. The process may have been stopped
     /// meanwhile, and its lease be over.
     fn look_at_clock(&mut self) {
         self.now.monotonic = clock::monotonic();
     }
 
-    /// Only for work that has taken a slice: a round of short work does not look at other threads.
+    /// Who may help with the next slice: a round of short work does not look at other threads.
     fn look_for_relief(&mut self) {
         let threads = &self.process.threads;
         let is_idle = |thread: usize| threads[thread].round.load(Ordering::Relaxed) == 0;
-        self.budget.relief = if self.continues.is_empty() { None } else { self.slice.relief.next(is_idle) };
+        self.budget.relief = self.slices.relief.next(is_idle);
     }
 
     fn begin_thread(&mut self) {
@@ -418,6 +420,7 @@ impl<S: Send + 'static> Worker<S> {
         }
         self.quiescence.announce();
         let before = clock::monotonic();
+        self.counting.learn_call(before.since(self.now.monotonic), self.last_input);
         self.counting.busy_ns += before.0.saturating_sub(self.round_start.0);
         self.counting.publish_if_due(before, &self.process.threads[self.index].statistics);
         self.watch_held(before);
@@ -438,7 +441,7 @@ impl<S: Send + 'static> Worker<S> {
     }
 
     fn has_work(&mut self) -> bool {
-        let queued = !self.queue.is_empty() || !self.continues.is_empty();
+        let queued = !self.queue.is_empty() || !self.long.is_empty();
         queued
             || !self.links.ready.is_empty()
             || self.links.has_incoming()
@@ -598,32 +601,41 @@ impl<S: Send + 'static> Worker<S> {
     fn run_queue(&mut self) {
         for _ in 0..ROUND_SIGNALS_MAX {
             let Some(Work { module, input }) = self.queue.pop_front() else { return };
-            let mut is_slice = false;
             if let Input::Signal(envelope) = &input {
                 crash::note(self.now.monotonic, envelope);
-                is_slice = matches!(envelope.signal, Signal::Continue(_));
             }
-            if is_slice {
-                self.run_slice(module, input);
-            } else {
-                self.dispatch(module, input);
-            }
+            self.dispatch(module, input);
             if self.handled_since_clock == 0 && self.is_round_over() {
                 return;
             }
         }
     }
 
-    /// Long work: measured, so that its budget fits the slice.
-    fn run_slice(&mut self, module: usize, input: OwnedInput<S>) {
+    /// One slice, and more while long work had less than a quarter of the time that the round took for all else.
+    fn run_long_work(&mut self) {
         self.now = clock::now();
+        let until = self.now.monotonic + self.now.monotonic.since(self.round_start) / 4;
+        while let Some((module, input)) = self.long.next() {
+            self.look_for_relief();
+            self.run_slice(module, input);
+            if self.now.monotonic >= until {
+                break;
+            }
+        }
+        self.budget.relief = None;
+    }
+
+    /// Measured, so that its budget fits the slice.
+    fn run_slice(&mut self, module: usize, input: OwnedInput<S>) {
+        if let Input::Signal(envelope) = &input {
+            crash::note(self.now.monotonic, envelope);
+        }
         let start = self.now.monotonic;
         self.dispatch(module, input);
         let spent = self.budget.is_spent();
-        self.now = clock::now();
-        self.handled_since_clock = 0;
+        self.look_again();
         if spent {
-            self.slice.learn(self.now.monotonic.since(start));
+            self.slices.rows[module].learn(self.now.monotonic.since(start), self.slices.time);
         }
     }
 
@@ -660,15 +672,15 @@ impl<S: Send + 'static> Worker<S> {
     /// Gives one input to a module and does what it wants done.
     #[inline]
     fn dispatch(&mut self, module: usize, input: Input<'_, S>) {
-        self.budget.rows = self.slice.rows;
+        self.last_input = input.name();
+        self.budget.rows = self.slices.rows[module].get();
         self.counting.signals += 1;
         let slot = &mut self.modules[module];
         slot.module.handle(self.now, input, &mut self.budget, &mut self.outputs);
         slot.deadline = slot.module.deadline();
         self.handled_since_clock += 1;
         if self.handled_since_clock >= CLOCK_EVERY || self.budget.is_spent() {
-            self.now = clock::now();
-            self.handled_since_clock = 0;
+            self.look_again();
             if self.budget.is_spent() {
                 // Many long slices make a long round, but each has ended: the watchdog looks for a call that does not.
                 self.shared().round.store(self.now.monotonic.0.max(1), Ordering::Relaxed);
@@ -780,9 +792,13 @@ impl<S: Send + 'static> Worker<S> {
         }
         match self.process.modules.find(to.kind, to.instance) {
             Some((thread, module)) if thread == self.index => {
-                let goes_behind = matches!(envelope.signal, Signal::Continue(_));
-                let queue = if goes_behind { &mut self.continues } else { &mut self.queue };
-                queue.push_back(Work { module, input: Input::Signal(envelope) });
+                let is_long = matches!(envelope.signal, Signal::Continue(_));
+                let input = Input::Signal(envelope);
+                if is_long {
+                    self.long.push(module, input);
+                } else {
+                    self.queue.push_back(Work { module, input });
+                }
             }
             Some((thread, _)) if envelope.signal.is_deferrable() => {
                 self.exchange.hold(thread, Parcel::Signal(envelope));

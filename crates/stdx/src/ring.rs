@@ -113,6 +113,13 @@ impl<T> Producer<T> {
         true
     }
 
+    /// As [`waiting`](Self::waiting), without a look at the other end: more than that never wait.
+    #[must_use]
+    #[inline]
+    pub fn waiting_at_most(&self) -> usize {
+        self.written.wrapping_sub(self.consumed_seen)
+    }
+
     /// How many items wait, unpublished ones included; may be more than really do, never fewer.
     #[inline]
     pub fn waiting(&mut self) -> usize {

@@ -63,6 +63,8 @@ const THREADS: &[Column] = &[
     column("thread_description", Kind::Text(255)),
     nullable("cpu", Kind::UnsignedInt),
     column("connections", Kind::UnsignedInt),
+    column("longest_call_us", Kind::UnsignedBigInt),
+    column("longest_call_of", TEXT),
 ];
 
 const THREAD_BLOCKS: &[Column] =
