@@ -18,6 +18,7 @@ pub mod known;
 pub mod layout;
 pub mod lease;
 pub mod module;
+pub mod placement;
 pub mod program;
 pub mod redo_room;
 pub mod restart;

@@ -265,7 +265,8 @@ const SLACK_MAX: usize = 4 * 1024;
 pub struct Budget {
     /// Rows left in this slice.
     pub rows: u32,
-    /// The module `query` of this node whose thread has nothing to do: it may be asked for a part of a long read, once.
+    /// A module `query` of this node whose thread has nothing to do, or much less than this one (`placement`): it may be
+    /// asked for a part of a long read, once.
     pub relief: Option<u8>,
 }
 
@@ -418,6 +419,16 @@ pub struct ThreadReport {
     pub wakes: u64,
     /// Client connections open on it.
     pub connections: u32,
+    /// The share of the last moments that it has worked, in percent.
+    pub busy: u32,
+    /// The time that its queued work takes.
+    pub backlog: Duration,
+    /// Its weight for moved reads, if it has a module `query`.
+    pub weight: Option<u8>,
+    /// Reads that other threads of the node were asked for.
+    pub reads_given: u64,
+    /// Reads for sessions of other threads of the node.
+    pub reads_taken: u64,
     /// The longest time of the last minute, or the one before, between two looks at the clock while it worked.
     pub longest_call: Duration,
     /// What it handled last in that time: a signal, or another input.

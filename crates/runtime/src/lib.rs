@@ -16,6 +16,7 @@
 //! | `links`, `supervisor` | which links there are, and frames on them |
 //! | `shared_memory` | rings of bytes between two nodes of one machine |
 //! | `process`, `statistics`, `report` | what threads share; what they count; the report of it |
+//! | `load` | how busy each thread is, for the placement of reads and clients |
 //! | `disk` | the files of modules |
 //! | `crash` | traces of a node that dies |
 //! | `machine`, `clock` | CPUs, priorities, time |
@@ -38,12 +39,12 @@ mod exchange;
 pub mod keys;
 mod links;
 mod listeners;
+mod load;
 mod long_work;
 pub mod machine;
 mod password_key;
 mod placement;
 mod process;
-mod relief;
 mod report;
 pub mod resident;
 mod runtime;

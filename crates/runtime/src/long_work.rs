@@ -27,6 +27,11 @@ impl<W> LongWork<W> {
         self.count == 0
     }
 
+    /// Slices that wait.
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
     /// A module asks for a slice.
     pub(crate) fn push(&mut self, module: usize, work: W) {
         self.lanes[module].push_back(work);

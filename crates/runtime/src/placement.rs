@@ -1,7 +1,7 @@
 //! Which `sql` module gets a new client: the one on the thread with the least load.
 //!
-//! A thread's load is the share of the last [`LOAD_WINDOW`] that it has worked, in percent, rounded down to
-//! [`NOISE_POINTS`]: threads that differ by less are alike. Loads are sampled at most once per window. A client that
+//! A thread's load is the share of time that it has worked lately (`load`), in percent, rounded down to
+//! [`NOISE_POINTS`]: threads that differ by less are alike. Loads are looked at once per [`SAMPLE`]. A client that
 //! was given since then counts [`CLIENT_POINTS`], because a pool connects all at once and works later. Among threads
 //! with the same load the one with the fewest clients gets it.
 //!
@@ -9,13 +9,12 @@
 //!
 //! Deliberately not here: moving a client that is connected already.
 
-use stdx::{Duration, Instant};
+use protocol::placement::SAMPLE;
+use stdx::Instant;
 
 #[cfg(test)]
 mod tests;
 
-/// How old a sample of loads may be, and the time that a load is measured over.
-pub(crate) const LOAD_WINDOW: Duration = Duration::from_millis(50);
 /// Points of a client that the sample has not seen.
 const CLIENT_POINTS: u32 = 5;
 /// Loads that differ by less are taken for the same.
@@ -47,7 +46,7 @@ impl Placement {
         share: u32,
         candidates: impl ExactSizeIterator<Item = Candidate>,
     ) -> usize {
-        let is_old = self.sampled.is_none_or(|sampled| now.since(sampled) >= LOAD_WINDOW);
+        let is_old = self.sampled.is_none_or(|sampled| now.since(sampled) >= SAMPLE);
         if is_old {
             self.sampled = Some(now);
             self.points.clear();

@@ -16,7 +16,7 @@ use protocol::{
 use rustix::fd::OwnedFd;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use stdx::{FixedMap, Instant};
 use types::NodeId;
@@ -104,8 +104,8 @@ impl ThreadShared {
     }
 
     /// The share of the last moments that the thread has worked, in percent.
-    fn load(&self, now: Instant) -> u32 {
-        self.statistics.load(now, Instant(self.round.load(Ordering::Relaxed)))
+    pub(crate) fn busy(&self, now: Instant) -> u32 {
+        self.statistics.load.busy(now, Instant(self.round.load(Ordering::Relaxed)))
     }
 
     pub(crate) fn has_external(&self) -> bool {
@@ -181,6 +181,8 @@ pub(crate) struct Process {
     /// The `sql` modules (thread, module) that clients are spread over, and how many each has.
     pub(crate) sql_modules: Vec<(usize, usize, AtomicU32)>,
     pub(crate) connections: AtomicU32,
+    /// By module `query`: the weight of its thread (`protocol::placement`), written by the thread of `membership`.
+    pub(crate) weights: Box<[AtomicU8]>,
     pub(crate) counters: Counters,
     pub(crate) tls: Option<Arc<rustls::ServerConfig>>,
     /// Replaced as a whole when they are renewed.
@@ -230,6 +232,7 @@ impl Process {
             .map_while(|instance| table.find(ModuleKind::Sql, instance))
             .map(|(thread, module)| (thread, module, AtomicU32::new(0)))
             .collect();
+        let query_count = (0..=u8::MAX).map_while(|instance| table.find(ModuleKind::Query, instance)).count();
         let mut peer_of_node = Vec::new();
         for (index, peer) in config.peers.iter().enumerate() {
             let node = usize::from(peer.node.0);
@@ -253,6 +256,7 @@ impl Process {
             supervisor,
             sql_modules,
             connections: AtomicU32::new(0),
+            weights: (0..query_count).map(|_| AtomicU8::new(0)).collect(),
             counters: Counters::default(),
             tls: config.tls.as_ref().map(crate::TlsIdentity::server_config),
             keys: Mutex::new(config.keys.clone().map(Arc::new)),
@@ -355,10 +359,16 @@ impl Process {
         }
     }
 
+    /// How busy the thread of each module `query` is, in percent.
+    pub(crate) fn busy_of_query(&self, now: Instant) -> Vec<u32> {
+        let instances = (0..=u8::MAX).map_while(|instance| self.modules.find(ModuleKind::Query, instance));
+        instances.map(|(thread, _)| self.threads[thread].busy(now)).collect()
+    }
+
     /// The `sql` module that a new client goes to, and a reservation there.
     pub(crate) fn reserve_sql(&self, placement: &mut Placement, now: Instant) -> usize {
         let candidates = self.sql_modules.iter().map(|(thread, _, clients)| Candidate {
-            load: self.threads[*thread].load(now),
+            load: self.threads[*thread].busy(now),
             clients: clients.load(Ordering::Relaxed),
         });
         let chosen = placement.choose(now, self.limits.connections_per_module, candidates);

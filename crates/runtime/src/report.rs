@@ -3,13 +3,15 @@
 //! It reads what they have published (`statistics`) and costs them nothing.
 
 use crate::certificates::Facts;
-use crate::process::{Process, unpoisoned};
-use protocol::{CertificateReport, RuntimeReport, ThreadReport};
+use crate::clock;
+use crate::process::{Process, ThreadShared, unpoisoned};
+use protocol::{CertificateReport, ModuleKind, RuntimeReport, ThreadReport};
 use std::sync::atomic::{AtomicU64, Ordering};
 use stdx::Duration;
 
 /// One row per thread.
 pub(crate) fn report(process: &Process) -> RuntimeReport {
+    let now = clock::monotonic();
     let threads = process.threads.iter().map(|thread| {
         let statistics = &thread.statistics;
         let load = |cell: &AtomicU64| cell.load(Ordering::Relaxed);
@@ -26,6 +28,11 @@ pub(crate) fn report(process: &Process) -> RuntimeReport {
             system_calls: load(&statistics.system_calls),
             wakes: load(&statistics.wakes),
             connections: statistics.connections.load(Ordering::Relaxed),
+            busy: thread.busy(now),
+            backlog: statistics.load.backlog().unwrap_or_default(),
+            weight: weight(process, thread),
+            reads_given: load(&statistics.reads_given),
+            reads_taken: load(&statistics.reads_taken),
             longest_call: longest.time,
             longest_call_of: longest.of,
         }
@@ -45,6 +52,12 @@ pub(crate) fn report(process: &Process) -> RuntimeReport {
         std::iter::once(keys.own()).chain(keys.authorities()).map(certificate).collect()
     });
     RuntimeReport { threads: threads.collect(), counts, peers, certificates }
+}
+
+/// The weight of a thread with a `query`.
+fn weight(process: &Process, thread: &ThreadShared) -> Option<u8> {
+    let query = thread.modules.iter().find(|module| module.kind == ModuleKind::Query)?;
+    process.weights.get(usize::from(query.instance)).map(|weight| weight.load(Ordering::Relaxed))
 }
 
 /// The report on a certificate.

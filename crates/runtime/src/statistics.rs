@@ -5,8 +5,8 @@
 //!
 //! Deliberately not here: the report (`report`).
 
+use crate::load::{LoadMeter, PublishedLoad};
 use crate::machine;
-use crate::placement::LOAD_WINDOW;
 use crate::process::unpoisoned;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -57,26 +57,9 @@ pub(crate) struct ThreadStatistics {
     pub(crate) wakes: AtomicU64,
     pub(crate) connections: AtomicU32,
     pub(crate) longest_call: Mutex<LongestCall>,
-    /// The share of time that it has worked in a window of [`LOAD_WINDOW`], in percent.
-    load: AtomicU32,
-    /// When that window ended.
-    load_at: AtomicU64,
-}
-
-impl ThreadStatistics {
-    /// The share of the last moments that the thread has worked, in percent. `round` is when the round began that it is
-    /// in, 0 if it is in none.
-    pub(crate) fn load(&self, now: Instant, round: Instant) -> u32 {
-        let published = Instant(self.load_at.load(Ordering::Relaxed));
-        if now.since(published) < LOAD_WINDOW * 2 {
-            self.load.load(Ordering::Relaxed)
-        } else if round.0 > 0 && now.since(round) >= LOAD_WINDOW {
-            100
-        } else {
-            // A thread that works publishes more often: it sleeps, or has just begun.
-            0
-        }
-    }
+    pub(crate) reads_given: AtomicU64,
+    pub(crate) reads_taken: AtomicU64,
+    pub(crate) load: PublishedLoad,
 }
 
 /// Counted by one thread for itself.
@@ -89,13 +72,16 @@ pub(crate) struct Counting {
     pub(crate) signals: u64,
     pub(crate) system_calls: u64,
     pub(crate) wakes: u64,
+    /// Reads that other threads of the node were asked for.
+    pub(crate) reads_given: u64,
+    /// Reads for sessions of other threads of the node.
+    pub(crate) reads_taken: u64,
+    pub(crate) load: LoadMeter,
     /// Of this minute and of the one before, and when this one began.
     longest: [LongestCall; 2],
     longest_since: Instant,
     published: Instant,
     signals_published: u64,
-    /// Where the window began that the next load is measured over: the moment, `busy_ns` and the CPU time then.
-    window: (Instant, u64, Duration),
 }
 
 impl Counting {
@@ -137,8 +123,8 @@ impl Counting {
         let store = |cell: &AtomicU64, value: u128| {
             cell.store(u64::try_from(value).unwrap_or(u64::MAX), Ordering::Relaxed);
         };
-        self.publish_load(now, user + system, statistics);
         self.publish_longest_call(now, statistics);
+        self.load.publish_busy(now, (self.busy_ns, user + system, self.signals), &statistics.load);
         store(&statistics.user_us, user.as_micros());
         store(&statistics.system_us, system.as_micros());
         store(&statistics.asleep_ns, self.asleep.as_nanos());
@@ -146,20 +132,7 @@ impl Counting {
         statistics.signals.store(self.signals, Ordering::Relaxed);
         statistics.system_calls.store(self.system_calls, Ordering::Relaxed);
         statistics.wakes.store(self.wakes, Ordering::Relaxed);
-    }
-
-    /// Time in rounds without a CPU is no load of this thread, and CPU time outside of rounds was spent spinning: the
-    /// smaller one counts.
-    fn publish_load(&mut self, now: Instant, cpu: Duration, statistics: &ThreadStatistics) {
-        let (began, busy_ns, cpu_before) = self.window;
-        let window = now.since(began);
-        if window < LOAD_WINDOW {
-            return;
-        }
-        let worked = u128::from(self.busy_ns - busy_ns).min(cpu.saturating_sub(cpu_before).as_nanos());
-        let load = worked * 100 / window.as_nanos().max(1);
-        statistics.load.store(u32::try_from(load).unwrap_or(100).min(100), Ordering::Relaxed);
-        statistics.load_at.store(now.0, Ordering::Relaxed);
-        self.window = (now, self.busy_ns, cpu);
+        statistics.reads_given.store(self.reads_given, Ordering::Relaxed);
+        statistics.reads_taken.store(self.reads_taken, Ordering::Relaxed);
     }
 }

@@ -35,7 +35,6 @@ use crate::long_work::{LongWork, SliceRows};
 use crate::password_key::{self, Wanted};
 use crate::placement::Placement;
 use crate::process::{External, Process, ThreadShared};
-use crate::relief::Relief;
 use crate::report::report;
 use crate::spin::Spinner;
 use crate::statistics::{Counting, PUBLISH_INTERVAL};
@@ -44,13 +43,14 @@ use crate::wake::{Poller, Readiness, Token, Wait};
 use crate::watchdog::{Finding, WARN_AFTER, Watchdog};
 use memory::{Ledger, MemoryManager, Region};
 use protocol::layout::ThreadPlan;
+use protocol::placement::{Seen, Turns, Weights};
 use protocol::{
     Address, Budget, ConnectionId, Envelope, Input, Module, ModuleKind, Outputs, OwnedInput, ReceiveBuffer,
     RequestToRuntime, Severity, Signal,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU8, Ordering};
 use stdx::{Deadlines, Duration, Instant, Now};
 use strangers::Strangers;
 
@@ -113,11 +113,47 @@ struct ModuleSlot<S> {
     deadline: Option<Instant>,
 }
 
-/// Slices of long work: how long one should take, how many rows that is for each module, and who may help.
+/// Slices of long work: how long one should take, how many rows that is for each module, and which threads may help.
 struct Slices {
     time: Duration,
     rows: Vec<SliceRows>,
-    relief: Relief,
+    turns: Turns,
+}
+
+/// The knowledge of all threads that one of them has.
+struct Oversight {
+    watchdog: Watchdog,
+    /// If reads may move.
+    weights: Option<Weights>,
+}
+
+impl Oversight {
+    fn new(process: &Process, now: Instant) -> Self {
+        let limits = &process.limits;
+        Self {
+            watchdog: Watchdog::new(process.threads.len(), limits.stuck_after, now),
+            weights: limits.shares_reads.then(|| Weights::new(process.weights.len(), now)),
+        }
+    }
+
+    /// Renews the weights of all threads with a `query` when it is time.
+    fn weigh(&mut self, now: Instant, process: &Process) {
+        let Some(weights) = self.weights.as_mut().filter(|weights| weights.is_due(now)) else { return };
+        let published = process.weights.iter();
+        let store = |(cell, weight): (&AtomicU8, &u8)| {
+            // The others read them in each round with long work: their copies stay valid while nothing changes.
+            if cell.load(Ordering::Relaxed) != *weight {
+                cell.store(*weight, Ordering::Relaxed);
+            }
+        };
+        published.zip(weights.change(now, &process.busy_of_query(now))).for_each(store);
+    }
+}
+
+/// Whether a module `query` is asked to read. Between threads of one node these are the reads that are placed.
+#[inline]
+fn is_read_for_query(envelope: &Envelope) -> bool {
+    envelope.to.kind == ModuleKind::Query && matches!(envelope.signal, Signal::Read(_))
 }
 
 /// The parts that the runtime prepares for a thread before it starts.
@@ -154,7 +190,7 @@ pub(crate) struct Worker<S> {
     links: Links,
     strangers: Strangers,
     /// On the thread of `membership`, as the supervisor.
-    watchdog: Option<Watchdog>,
+    oversight: Option<Oversight>,
     supervisor: Option<Supervisor>,
     /// The supervisor's orders to its own thread that are not carried out yet.
     orders: VecDeque<LinkOrder>,
@@ -177,6 +213,8 @@ pub(crate) struct Worker<S> {
     got_parcels: bool,
     queue: VecDeque<Work<S>>,
     long: LongWork<OwnedInput<S>>,
+    /// What is queued, as this thread last told the others.
+    backlog: Duration,
     /// The buffer that clients' bytes are read into.
     scratch: ReceiveBuffer,
     /// The buffer that links' and TLS bytes are read into.
@@ -211,18 +249,15 @@ impl<S: Send + 'static> Worker<S> {
         let links = Links::new(&parts.process, parts.index);
         let slot = |(address, module)| ModuleSlot { address, module, deadline: None };
         let now = clock::now();
-        let watchdog = parts.supervisor.is_some().then(|| {
-            let (threads, limits) = (&parts.process.threads, &parts.process.limits);
-            Watchdog::new(threads.len(), limits.stuck_after, now.monotonic)
-        });
-        let relief = if parts.process.limits.shares_reads {
-            Relief::new(parts.index, parts.process.threads.iter().map(|thread| thread.modules.as_slice()))
+        let oversight = parts.supervisor.is_some().then(|| Oversight::new(&parts.process, now.monotonic));
+        let turns = if parts.process.limits.shares_reads {
+            Turns::new(parts.index, parts.process.threads.iter().map(|thread| thread.modules.as_slice()))
         } else {
-            Relief::default()
+            Turns::default()
         };
         let count = parts.modules.len();
         let rows = vec![SliceRows::default(); count];
-        let slices = Slices { time: parts.process.limits.slice, rows, relief };
+        let slices = Slices { time: parts.process.limits.slice, rows, turns };
         let hosts_main = parts.modules.iter().any(|(address, _)| address.kind == ModuleKind::Main);
         Self {
             index: parts.index,
@@ -237,7 +272,7 @@ impl<S: Send + 'static> Worker<S> {
             ledger: parts.memory.map(|memory| Ledger::new(memory, Region::ClientMemory)),
             links,
             strangers: Strangers::default(),
-            watchdog,
+            oversight,
             supervisor: parts.supervisor,
             orders: VecDeque::new(),
             are_orders_held: false,
@@ -256,6 +291,7 @@ impl<S: Send + 'static> Worker<S> {
             got_parcels: false,
             queue: VecDeque::new(),
             long: LongWork::new(count),
+            backlog: Duration::ZERO,
             scratch: ReceiveBuffer::default(),
             raw_scratch: Vec::with_capacity(READ_SIZE),
             cipher_scratch: Vec::new(),
@@ -305,6 +341,7 @@ impl<S: Send + 'static> Worker<S> {
         self.take_parcels();
         self.read_ready_links();
         self.look_at_clock();
+        self.publish_backlog();
         self.run_queue();
         self.serve_clients();
         self.run_queue();
@@ -319,11 +356,13 @@ impl<S: Send + 'static> Worker<S> {
 
     /// The thread of `membership` looks whether the others come round.
     fn watch_threads(&mut self) {
-        let Some(watchdog) = self.watchdog.as_mut().filter(|watchdog| watchdog.is_due(self.now.monotonic))
-        else {
-            return;
-        };
+        let Some(oversight) = &mut self.oversight else { return };
         let process = &self.process;
+        oversight.weigh(self.now.monotonic, process);
+        let watchdog = &mut oversight.watchdog;
+        if !watchdog.is_due(self.now.monotonic) {
+            return;
+        }
         let mut slow = None;
         watchdog.look(
             self.now.monotonic,
@@ -367,11 +406,21 @@ impl<S: Send + 'static> Worker<S> {
         self.now.monotonic = clock::monotonic();
     }
 
-    /// Who may help with the next slice: a round of short work does not look at other threads.
+    /// Tells the others what is queued.
+    fn publish_backlog(&mut self) {
+        let (long, short) = (self.long.len(), self.queue.len() + self.clients.ready_count());
+        let own = &self.process.threads[self.index].statistics.load;
+        self.backlog = self.counting.load.publish_backlog(long, short, own);
+    }
+
+    /// Which thread may help with the next slice: a round of short work does not look at other threads.
     fn look_for_relief(&mut self) {
-        let threads = &self.process.threads;
-        let is_idle = |thread: usize| threads[thread].round.load(Ordering::Relaxed) == 0;
-        self.budget.relief = self.slices.relief.next(is_idle);
+        let process = &self.process;
+        let see = |thread: usize, module: u8| Seen {
+            backlog: process.threads[thread].statistics.load.backlog(),
+            weight: process.weights[usize::from(module)].load(Ordering::Relaxed),
+        };
+        self.budget.relief = self.slices.turns.relief(self.backlog, see);
     }
 
     fn begin_thread(&mut self) {
@@ -452,6 +501,7 @@ impl<S: Send + 'static> Worker<S> {
     }
 
     fn spin_then_sleep(&mut self, before: Instant, deadline: Option<Instant>) {
+        self.counting.load.publish_wait(&self.process.threads[self.index].statistics.load);
         let mut asleep = before;
         let spin = self.spinner.spin_time();
         if spin > Duration::ZERO {
@@ -542,9 +592,13 @@ impl<S: Send + 'static> Worker<S> {
     fn take_parcels(&mut self) {
         let mut controls = Vec::new();
         let (modules, queue, counters) = (&self.process.modules, &mut self.queue, &self.process.counters);
+        let (node, reads_taken) = (self.process.node, &mut self.counting.reads_taken);
         self.got_parcels |= self.exchange.receive(PARCELS_MAX, |parcel| {
             let (to, input) = match parcel {
-                Parcel::Signal(envelope) => (envelope.to, Input::Signal(envelope)),
+                Parcel::Signal(envelope) => {
+                    *reads_taken += u64::from(envelope.from.node == node && is_read_for_query(&envelope));
+                    (envelope.to, Input::Signal(envelope))
+                }
                 Parcel::Shared { from, to, shared } => (to, Input::Shared { from, shared }),
                 Parcel::Control(control) => {
                     controls.push(*control);
@@ -634,8 +688,10 @@ impl<S: Send + 'static> Worker<S> {
         self.dispatch(module, input);
         let spent = self.budget.is_spent();
         self.look_again();
+        let took = self.now.monotonic.since(start);
+        self.counting.load.count_slice(took);
         if spent {
-            self.slices.rows[module].learn(self.now.monotonic.since(start), self.slices.time);
+            self.slices.rows[module].learn(took, self.slices.time);
         }
     }
 
@@ -803,7 +859,11 @@ impl<S: Send + 'static> Worker<S> {
             Some((thread, _)) if envelope.signal.is_deferrable() => {
                 self.exchange.hold(thread, Parcel::Signal(envelope));
             }
-            Some((thread, _)) => self.exchange.send(thread, Parcel::Signal(envelope)),
+            Some((thread, _)) => {
+                let is_own = envelope.from.node == self.process.node;
+                self.counting.reads_given += u64::from(is_own && is_read_for_query(&envelope));
+                self.exchange.send(thread, Parcel::Signal(envelope));
+            }
             None => {
                 self.process.counters.undeliverable.fetch_add(1, Ordering::Relaxed);
             }

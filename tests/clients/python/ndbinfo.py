@@ -35,7 +35,7 @@ LAST_COLUMNS = {
     "table_fragments": "table_name",
     "table_info": "table_name",
     "threadblocks": "block_instance",
-    "threads": "connections",
+    "threads": "reads_taken",
     "threadstat": "os_ru_stime",
     "transporters": "type",
 }

@@ -37,7 +37,7 @@ fn a_pool_is_spread_over_idle_threads() {
 fn clients_that_come_one_by_one_go_where_the_fewest_are() {
     let mut node = Node::new(&[3, 0, 9, 1], &[0; 4]);
     for _ in 0..8 {
-        node.now = node.now + LOAD_WINDOW;
+        node.now = node.now + SAMPLE;
         node.give(1, u32::MAX);
     }
     assert_eq!(node.clients, [2, 2, 2, 2], "loads below ten points are alike");
@@ -57,7 +57,7 @@ fn a_new_sample_replaces_what_was_given() {
     // They have begun to work.
     node.loads = vec![80, 40];
     assert_eq!(node.give(2, u32::MAX), [9, 1], "the sample is not old enough");
-    node.now = node.now + LOAD_WINDOW;
+    node.now = node.now + SAMPLE;
     assert_eq!(node.give(2, u32::MAX), [9, 3]);
 }
 

@@ -63,6 +63,11 @@ const THREADS: &[Column] = &[
     column("thread_description", Kind::Text(255)),
     nullable("cpu", Kind::UnsignedInt),
     column("connections", Kind::UnsignedInt),
+    nullable("busy", Kind::UnsignedInt),
+    nullable("backlog_us", Kind::UnsignedBigInt),
+    nullable("weight", Kind::UnsignedInt),
+    nullable("reads_given", Kind::UnsignedBigInt),
+    nullable("reads_taken", Kind::UnsignedBigInt),
     column("longest_call_us", Kind::UnsignedBigInt),
     column("longest_call_of", TEXT),
 ];

@@ -27,10 +27,13 @@ fn own_rows(node: NodeId, table: DriverTable, report: &RuntimeReport) -> Vec<Vec
             let modules: Vec<String> = thread.modules.iter().map(ToString::to_string).collect();
             let cpu = thread.cpu.map_or(Value::Null, |cpu| Value::UInt(cpu.into()));
             let texts = [Value::text(&thread.name), Value::text(&modules.join(" "))];
+            let weight = thread.weight.map_or(Value::Null, |weight| Value::UInt(weight.into()));
+            let load = [thread.busy.into(), microseconds(thread.backlog)].map(Value::UInt);
+            let reads = [thread.reads_given, thread.reads_taken].map(Value::UInt);
             let longest =
                 [Value::UInt(microseconds(thread.longest_call)), Value::text(thread.longest_call_of)];
-            let own = texts.into_iter().chain([cpu, Value::UInt(thread.connections.into())]);
-            vec![own.chain(longest).collect()]
+            let row = texts.into_iter().chain([cpu, Value::UInt(thread.connections.into())]);
+            vec![row.chain(load).chain([weight]).chain(reads).chain(longest).collect()]
         }),
         DriverTable::CpuStat => thread_rows(node, report, |thread| {
             let times = [thread.user, thread.system, thread.asleep].map(microseconds);
