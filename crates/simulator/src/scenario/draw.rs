@@ -21,8 +21,8 @@ pub(super) enum Topic {
     Shape,
     /// Slots, and threads of some nodes.
     Slots,
-    /// Which threads read.
-    Placement,
+    /// Whether the owners of slots do all reads.
+    OwnerReads,
     /// Memory and the size of slices.
     Limits,
     /// The sizes from which a transaction is large.
@@ -491,14 +491,10 @@ fn drawn_slots(seed: u64) -> (u16, Option<String>) {
     (if is_large { 64 } else { slots_per_node }, other)
 }
 
-/// Mostly sessions read themselves and have helpers; in some seeds they do without, or ask the owners of slots.
+/// Mostly sessions read themselves and often have helpers. In some seeds they ask the owners of slots.
 fn drawn_placement(seed: u64) -> ReadPlacement {
-    let mut prng = Topic::Placement.generator(seed);
-    match prng.below(16) {
-        0 | 1 => ReadPlacement::Owner,
-        2 => ReadPlacement::Local,
-        _ => ReadPlacement::Adaptive,
-    }
+    let asks_owners = Topic::OwnerReads.generator(seed).chance(1, 16);
+    if asks_owners { ReadPlacement::Owner } else { ReadPlacement::Adaptive }
 }
 
 /// In a third of the seeds transactions are large that are small elsewhere.
