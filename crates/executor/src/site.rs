@@ -1,6 +1,7 @@
 //! Where statements are executed: the module's map, the ids of its transactions, when its clients are woken, and one
 //! handler call of it.
 
+use protocol::placement::ReadPlacement;
 use protocol::{Address, Budget, KnownOutcomes, Outputs, Signal};
 use query::{NodeMap, Shared};
 use std::sync::Arc;
@@ -25,6 +26,8 @@ pub struct Site {
     pub commits: u64,
     /// Tells the time for what is shown only: EXPLAIN ANALYZE.
     pub stopwatch: Option<fn() -> Instant>,
+    /// Which threads of this node read for its clients.
+    pub read_placement: ReadPlacement,
     next_transaction: u64,
     /// The client of each transaction that has written or locked something; of each client the last one.
     transactions: FixedMap<TransactionId, u32>,
@@ -47,6 +50,7 @@ impl Site {
             known: KnownOutcomes::default(),
             commits: 0,
             stopwatch: None,
+            read_placement: ReadPlacement::default(),
             next_transaction: 1,
             transactions: FixedMap::default(),
         }

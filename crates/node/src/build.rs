@@ -11,6 +11,7 @@ use memory::MemoryManager;
 use protocol::epoch::NodeEpoch;
 use protocol::layout::Layout;
 use protocol::lease::Lease;
+use protocol::placement::ReadPlacement;
 use protocol::redo_room::RedoRoom;
 use protocol::signal::JoinRequest;
 use protocol::{Address, ModuleKind, NodeRole};
@@ -71,6 +72,8 @@ pub struct NodeSettings {
     pub globals: Arc<Globals>,
     /// Abilities of the driver.
     pub driver: Driver,
+    /// ReadPlacement.
+    pub read_placement: ReadPlacement,
     /// TransactionDeadlockDetectionTimeout.
     pub lock_wait_timeout_max: Option<Duration>,
     /// TransactionInactiveTimeout.
@@ -155,6 +158,7 @@ pub fn build(
                         .max(HANDSHAKES_MIN),
                     has_tls: settings.driver.has_tls,
                     stopwatch: settings.driver.stopwatch,
+                    read_placement: settings.read_placement,
                     lock_wait_timeout_max: settings.lock_wait_timeout_max,
                     transaction_inactive_timeout: settings.transaction_inactive_timeout,
                     marker_time: settings.marker_time,

@@ -27,6 +27,7 @@ use protocol::control::{RecoveryGoal, RecoveryOrder};
 use protocol::disk::{DiskLane, DiskOperation, DiskRequest, FileName};
 use protocol::layout::{CpuShare, Layout, LayoutRequest};
 use protocol::module::{BROKEN_PEER, ConnectionAction, EXIT_CANNOT_JOIN, EXIT_LEFT_OUT};
+use protocol::placement::ReadPlacement;
 use protocol::signal::{FullStop, LeaveStep};
 use protocol::{
     Address, Budget, CloseReason, ConnectionId, ConnectionKind, Envelope, Input, Module, ModuleKind,
@@ -88,6 +89,8 @@ pub struct Shape {
     pub thread_config: String,
     /// Another one for those with even numbers.
     pub even_thread_config: Option<String>,
+    /// ReadPlacement of all nodes.
+    pub read_placement: ReadPlacement,
     /// Memory of each data node.
     pub memory: u64,
     /// Longest delay of a signal between nodes, in microseconds.
@@ -578,6 +581,7 @@ impl World {
             globals: Arc::new(self.globals()),
             marker_time: MARKER_TIME,
             sizes: self.shape.sizes,
+            read_placement: self.shape.read_placement,
             lock_wait_timeout_max: None,
             transaction_inactive_timeout: None,
             heartbeat_interval: DetectorConfig::DEFAULT.interval,
@@ -751,7 +755,8 @@ impl World {
 
     /// Often one of a node's modules `query` is there to help a session.
     fn drawn_relief(&mut self, module: Address) -> Option<u8> {
-        if module.kind != ModuleKind::Sql || self.turns.relief.chance(1, 2) {
+        let is_adaptive = self.shape.read_placement == ReadPlacement::Adaptive;
+        if module.kind != ModuleKind::Sql || !is_adaptive || self.turns.relief.chance(1, 2) {
             return None;
         }
         let modules = self.nodes.get(&module.node)?.slots.keys();

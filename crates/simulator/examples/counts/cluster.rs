@@ -22,6 +22,7 @@ use node::{FullStopSettings, NodeModule, NodeSettings, build};
 use protocol::disk::DiskLane;
 use protocol::layout::{CpuShare, Layout, LayoutRequest};
 use protocol::module::ConnectionAction;
+use protocol::placement::ReadPlacement;
 use protocol::transport::{decode_envelope, encode_envelope, next_frame};
 use protocol::{
     Address, Budget, ConnectionId, ConnectionKind, Envelope, Input, Module, ModuleKind, NodeRole, Outputs,
@@ -593,6 +594,7 @@ fn settings(node: NodeId, role: NodeRole, control_log: Vec<u8>) -> NodeSettings 
         globals: Arc::default(),
         marker_time: simulator::world::MARKER_TIME,
         sizes: Sizes::DEFAULT,
+        read_placement: ReadPlacement::default(),
         lock_wait_timeout_max: None,
         transaction_inactive_timeout: None,
         heartbeat_interval: DetectorConfig::DEFAULT.interval,
