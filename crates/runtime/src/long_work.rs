@@ -18,7 +18,7 @@ pub(crate) struct LongWork<W> {
 }
 
 impl<W> LongWork<W> {
-    /// Of so many modules.
+    /// No slice waits yet, of a thread with so many modules.
     pub(crate) fn new(modules: usize) -> Self {
         Self { lanes: (0..modules).map(|_| VecDeque::new()).collect(), turn: 0, count: 0 }
     }

@@ -77,7 +77,7 @@ pub(crate) struct Counting {
     /// Reads for sessions of other threads of the node.
     pub(crate) reads_taken: u64,
     pub(crate) load: LoadMeter,
-    /// Of this minute and of the one before, and when this one began.
+    /// The longest calls of this minute and of the one before. `longest_since` is when this minute began.
     longest: [LongestCall; 2],
     longest_since: Instant,
     /// The input that was handled last.

@@ -65,7 +65,7 @@ struct Node {
     weights: Weights,
     of: Vec<u8>,
     statements: Vec<Statement>,
-    /// Of each statement.
+    /// How many pieces each statement has.
     pieces: u32,
     /// Slices of this second: all, and those read for others.
     slices: (u64, u64),
