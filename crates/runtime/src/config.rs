@@ -180,7 +180,7 @@ pub struct Limits {
     /// A process that peers refuse for so long, because they are connected with another one of its node, ends. Longer
     /// than `link_silence_timeout`, within which they notice that an earlier one is gone.
     pub refused_patience: Duration,
-    /// `ReadPlacement`: threads that have nothing to do are asked for parts of long reads.
+    /// `ReadPlacement`: threads with less to do are asked for parts of long reads.
     pub shares_reads: bool,
     /// A thread that stays in one round for so long hangs, and the process ends; zero: never.
     pub stuck_after: Duration,

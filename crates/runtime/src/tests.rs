@@ -63,6 +63,7 @@ enum Seen {
 /// | `pause` | pauses reading until the next deadline |
 /// | `later US` | writes `later` at a deadline |
 /// | `work SLICES` | works for that many slices; writes `worked` |
+/// | `relief` | works until another thread may help; writes the number of its module |
 /// | `tls` | starts TLS |
 /// | `bye` | writes `bye` and closes |
 /// | `reject` | writes `rejected` and closes, though the client may still be sending |
@@ -76,6 +77,7 @@ struct Toy {
     asking: Vec<(u64, ConnectionId)>,
     flooding: Option<(ConnectionId, u64)>,
     working: Option<(ConnectionId, u64)>,
+    overworked: Option<ConnectionId>,
     gate: Option<Arc<std::sync::Mutex<()>>>,
     handled: Arc<AtomicU64>,
     handled_at_echo: Arc<AtomicU64>,
@@ -138,6 +140,10 @@ impl Toy {
             "work" => {
                 self.working = Some((connection, number()));
                 outputs.send(self.me, self.me, Signal::Continue(0));
+            }
+            "relief" => {
+                self.overworked = Some(connection);
+                outputs.send(self.me, self.me, Signal::Continue(1));
             }
             "tls" => outputs.act(connection, ConnectionAction::StartTls),
             "bye" => {
@@ -214,6 +220,15 @@ impl Toy {
             }
             Signal::Confirm { transaction } => {
                 let _ = self.seen.send(Seen::Signal(self.me, transaction.0));
+            }
+            Signal::Continue(1) => {
+                let Some(connection) = self.overworked else { return };
+                match budget.relief.take() {
+                    Some(module) => {
+                        outputs.buffer(connection).extend_from_slice(format!("{module}\n").as_bytes())
+                    }
+                    None => outputs.send(self.me, self.me, Signal::Continue(1)),
+                }
             }
             Signal::Continue(_) => {
                 if let Some((connection, slices)) = &mut self.working {
@@ -389,6 +404,7 @@ impl Setup {
                 asking: Vec::new(),
                 flooding: None,
                 working: None,
+                overworked: None,
                 gate: (kind == ModuleKind::Ldm).then(|| Arc::clone(&gate)),
                 handled: Arc::clone(&handled),
                 handled_at_echo: Arc::clone(&handled_at_echo),

@@ -69,6 +69,17 @@ fn clients_are_spread_evenly() {
     assert_eq!(connections(&node).iter().sum::<u32>(), 4);
 }
 
+/// The first client is on the first worker. The second worker has nothing to do.
+#[test]
+fn a_thread_with_long_work_is_told_who_may_help() {
+    let node = Setup::default().start();
+    let mut client = node.client();
+    assert_eq!(client.ask("relief"), "1");
+    let report = node.runtime().report();
+    let weights: Vec<bool> = report.threads.iter().map(|thread| thread.weight.is_some()).collect();
+    assert_eq!(weights, [false, true, true, false], "main, two workers, membership");
+}
+
 #[test]
 fn a_module_says_goodbye_and_the_last_bytes_arrive() {
     let node = Setup::default().start();
