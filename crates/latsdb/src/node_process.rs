@@ -140,9 +140,10 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> R
     }
     let me = &with_descriptors(me, &layout, config.nodes.len(), runtime::machine::raise_open_files_limit());
     let memory = plan_memory(me, &layout, &machine, config.nodes.len()).map_err(&of_node)?;
-    let (huge_pages, requests) = runtime::resident::huge_pages();
-    let memory = MemoryManager::prepared(memory, Box::new(huge_pages));
-    runtime::resident::look_after(&memory, requests);
+    let (memory, problem) = runtime::resident::memory_of(memory);
+    if let Some(problem) = problem {
+        tracing::warn!("{problem}; each 2 MiB of rows take two of the maps that vm.max_map_count allows");
+    }
     let (folder, control_log) = open_folder(me, start.is_initial).map_err(&of_node)?;
     let authority = authority(me).map_err(&of_node)?;
     let check = || start_check::of_member(config.clone(), me.clone(), start.tls.clone(), Arc::clone(&memory));
@@ -251,6 +252,15 @@ pub(crate) fn plan_memory(
         NodeRole::Management => MANAGEMENT_MEMORY,
         NodeRole::Data | NodeRole::Sql => me.total_memory.unwrap_or(machine.memory),
     };
+    if let Some(bound) = machine.bound.filter(|bound| total > bound.bytes) {
+        return Err(format!(
+            "{} MiB of memory are configured, and the system refuses more than {} MiB ({}): \
+             lower TotalMemoryConfig or raise the limit",
+            total / MIB,
+            bound.bytes / MIB,
+            bound.name
+        ));
+    }
     if total > machine.memory {
         tracing::warn!(
             "{} MiB of memory are configured, the machine has {} MiB",

@@ -1,7 +1,8 @@
 //! The machine's resources, and how nodes share them.
 //!
 //! Memory is the smallest of the machine's and the limits of the cgroups this process is in, version 1 or 2, at every
-//! level that can be seen. CPUs are those the process may run on, quotas of cgroups counted
+//! level that can be seen. Two more limits ([`Bound`]) make the system refuse memory: that of addresses, and that of
+//! strict overcommit. A configuration above one of them cannot work, so the node does not start. CPUs are those the process may run on, quotas of cgroups counted
 //! (`runtime::machine::cpu_count`).
 //!
 //! Invariant: the memory of all data nodes of `dev` together is at most [`NODES_MEMORY_PERCENT`] of the machine's.
@@ -16,6 +17,9 @@ use protocol::layout::{CpuFacts, CpuShare};
 /// This much of the memory is for data nodes. The rest is for the system, the clients, and the processes' own code and
 /// stacks.
 pub(crate) const NODES_MEMORY_PERCENT: u64 = 80;
+/// So many addresses go with a byte of memory where they are limited: chunks of pages that are not reserved in one piece
+/// take twice their size, and threads' stacks and the C library take some.
+const ADDRESSES_PER_BYTE: u64 = 2;
 /// The smallest `TotalMemoryConfig`.
 pub(crate) const NODE_MEMORY_MINIMUM: u64 = 256 * MIB;
 
@@ -24,10 +28,19 @@ pub(crate) const NODE_MEMORY_MINIMUM: u64 = 256 * MIB;
 pub(crate) struct Machine {
     /// Bytes.
     pub(crate) memory: u64,
+    /// The limit above which the system refuses memory, if there is one.
+    pub(crate) bound: Option<Bound>,
     /// CPUs whose time the process may use, at least 1.
     pub(crate) cpu_count: u16,
     /// The CPUs that it may run on.
     pub(crate) cpus: Vec<u16>,
+}
+
+/// The bytes that the system gives to a process at most, and the name of the limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Bound {
+    pub(crate) bytes: u64,
+    pub(crate) name: &'static str,
 }
 
 impl Machine {
@@ -35,7 +48,8 @@ impl Machine {
     pub(crate) fn measure() -> Self {
         let read = |path: &str| std::fs::read_to_string(path).ok();
         let cpu_count = runtime::machine::cpu_count().max(1);
-        Self { memory: memory(&read), cpu_count, cpus: runtime::machine::cpus() }
+        let (memory, bound) = memory(&read);
+        Self { memory, bound, cpu_count, cpus: runtime::machine::cpus() }
     }
 
     /// The CPUs of a node, of which others of the configuration may be on this machine.
@@ -69,11 +83,24 @@ impl Machine {
     }
 }
 
-/// Bytes that this process may use, from the files that `read` gives.
-fn memory(read: &dyn Fn(&str) -> Option<String>) -> u64 {
-    let machine = read("/proc/meminfo").as_deref().and_then(memory_total).unwrap_or(0);
+/// Bytes that this process may use, from the files that `read` gives, and those that it can get at most.
+fn memory(read: &dyn Fn(&str) -> Option<String>) -> (u64, Option<Bound>) {
+    let meminfo = read("/proc/meminfo").unwrap_or_default();
+    let limits = read("/proc/self/limits").unwrap_or_default();
+    let addresses = address_space(&limits).map(|bytes| Bound { bytes, name: "ulimit -v" });
+    let is_strict = read("/proc/sys/vm/overcommit_memory").is_some_and(|mode| mode.trim() == "2");
+    let commit = kibibytes(&meminfo, "CommitLimit:").filter(|_| is_strict);
+    let commit = commit.map(|bytes| Bound { bytes, name: "CommitLimit of vm.overcommit_memory=2" });
+    let machine = kibibytes(&meminfo, "MemTotal:").unwrap_or(0);
+    let bounds = [commit, addresses.map(|bound| Bound { bytes: bound.bytes / ADDRESSES_PER_BYTE, ..bound })];
+    let least = bounds.iter().flatten().fold(machine, |least, bound| least.min(bound.bytes));
+    let bound = [commit, addresses].into_iter().flatten().min_by_key(|bound| bound.bytes);
+    (of_groups(read, least), bound)
+}
+
+/// The least of `least` and the limits of cgroups.
+fn of_groups(read: &dyn Fn(&str) -> Option<String>, mut least: u64) -> u64 {
     let groups = read("/proc/self/cgroup").unwrap_or_default();
-    let mut least = machine;
     for line in groups.lines() {
         let Some((mount, file, path)) = memory_controller(line) else { continue };
         // Inside a container the path may name directories outside of it, which are not there; the limit then is at the
@@ -107,11 +134,17 @@ fn memory_controller(line: &str) -> Option<(&'static str, &'static str, &str)> {
     is_memory.then_some(("/sys/fs/cgroup/memory", "memory.limit_in_bytes", path))
 }
 
-/// `MemTotal`, in bytes.
-fn memory_total(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+/// A line of /proc/meminfo, in bytes.
+fn kibibytes(meminfo: &str, name: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kibibytes.checked_mul(1024)
+}
+
+/// The limit of addresses in /proc/self/limits, in bytes; None if there is none.
+fn address_space(limits: &str) -> Option<u64> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    line.split_whitespace().next()?.parse().ok()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@
 //! node first.
 
 use std::collections::BTreeSet;
-use types::NodeId;
+use types::{NodeId, NodeSet};
 
 /// Among more nodes with broken links than this, an exact answer takes too long.
 const EXACT_MAX: usize = 16;
@@ -21,7 +21,7 @@ pub struct Evidence {
     /// Broken links that nobody has to leave for: those to witnesses.
     pub hints: Links,
     /// Nodes that answer late, or are about to stop.
-    pub blamed: BTreeSet<NodeId>,
+    pub blamed: NodeSet,
 }
 
 /// The nodes that should leave, given the broken links; `is_heard` says whether somebody hears a node, `may_leave`
@@ -53,7 +53,7 @@ pub fn fewest(
                 return;
             }
             let hints = evidence.hints.iter().filter(goes).count();
-            let taken = (hints, chosen.iter().filter(|node| evidence.blamed.contains(node)).count());
+            let taken = (hints, chosen.iter().filter(|node| evidence.blamed.contains(**node)).count());
             if best.as_ref().is_none_or(|(most, _)| taken > *most) {
                 best = Some((taken, chosen.clone()));
             }

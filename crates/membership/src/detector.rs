@@ -3,7 +3,7 @@
 //!
 //! Every member sends every other one a heartbeat each interval, and lists in it the nodes that it hears: its *row*. A
 //! link is *broken* when one of its ends does not hear the other. From the rows every member knows all links; a row
-//! travels on through third members while not all is well.
+//! travels on through third members while it shows a broken link (`detector/links`).
 //!
 //! **Nodes that should leave.** They are nodes whose leaving takes all broken links with them, as few as possible of
 //! those that somebody hears (`cover`), if every group keeps an in-sync member (I5). Nobody leaves for a link to a
@@ -43,12 +43,15 @@
 
 use crate::mutants::{self, Mutant};
 use crate::{cover, succession};
+use links::{Broken, Link, Links, between};
 use protocol::heartbeat::{Heartbeat, LinkRow, ROWS_MAX};
-use protocol::{NodeRole, View};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use protocol::{NodeInfo, NodeRole, View};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use stdx::{Duration, Instant};
-use types::{Incarnation, NodeId, SlotId, ViewNumber};
+use types::{Incarnation, NodeId, NodeSet, SlotId, ViewNumber};
+
+mod links;
 
 /// How long a picture must not change, to be steady, before a node that nobody hears has to leave.
 const STEADY_AFTER: Duration = Duration::from_millis(5);
@@ -144,12 +147,41 @@ struct Peer {
     row: Option<(LinkRow, Instant)>,
 }
 
-/// A link that is seen broken.
-#[derive(Clone, Copy, Debug)]
-struct Broken {
-    since: Instant,
-    /// When one of its ends was heard to say so last.
-    told: Instant,
+/// The nodes of a view, as heartbeats see them.
+#[derive(Clone, Copy, Default)]
+struct Nodes {
+    /// Members and witnesses, this node too.
+    watched: NodeSet,
+    /// In sync, or joining.
+    members: NodeSet,
+    in_sync: NodeSet,
+}
+
+impl Nodes {
+    fn of(view: &View, node: NodeId) -> Self {
+        let groups = || view.groups.iter();
+        let in_sync: NodeSet = groups().flat_map(|group| &group.in_sync).copied().collect();
+        let joining = groups().flat_map(|group| &group.joining).copied().collect();
+        let members = in_sync.union(&joining);
+        let is_watched = |info: &&NodeInfo| match info.role {
+            NodeRole::Data => members.contains(info.node),
+            NodeRole::Management => true,
+            NodeRole::Sql => false,
+        };
+        let watched = view.nodes.iter().filter(is_watched).map(|info| info.node);
+        Self { watched: watched.chain([node]).collect(), members, in_sync }
+    }
+}
+
+/// What this node hears.
+#[derive(Clone, Copy, Default)]
+struct Heard {
+    /// The watched nodes that it hears.
+    nodes: NodeSet,
+    /// None of them is silent for too long before.
+    until: Instant,
+    /// Watched nodes that are proved dead.
+    dead: NodeSet,
 }
 
 /// The block of one member.
@@ -159,11 +191,14 @@ pub struct Detector {
     incarnation: Incarnation,
     config: DetectorConfig,
     view: Arc<View>,
+    /// Those of the view.
+    nodes: Nodes,
     peers: BTreeMap<NodeId, Peer>,
+    /// As of the last look.
+    heard: Heard,
     beat_at: Instant,
     row_number: u64,
-    /// The links that are seen broken.
-    broken: BTreeMap<(NodeId, NodeId), Broken>,
+    links: Links,
     /// When the picture changed last.
     changed: Instant,
     /// It was looked at since it is steady.
@@ -193,10 +228,12 @@ impl Detector {
             incarnation,
             config,
             view: Arc::new(View::none()),
+            nodes: Nodes::default(),
             peers: BTreeMap::new(),
+            heard: Heard::default(),
             beat_at: now,
             row_number: 0,
-            broken: BTreeMap::new(),
+            links: Links::new(node, config),
             changed: now,
             is_steady: false,
             is_alone: false,
@@ -212,19 +249,9 @@ impl Detector {
     #[must_use]
     pub fn deadline(&self) -> Instant {
         let proposal = self.proposal.as_ref().map_or(Instant::FAR_FUTURE, |(_, at)| *at);
-        let is_unsteady = !self.is_steady && !self.broken.is_empty();
+        let is_unsteady = !self.is_steady && !self.links.broken().is_empty();
         let steady = if is_unsteady { self.changed + STEADY_AFTER } else { Instant::FAR_FUTURE };
         self.beat_at.min(proposal).min(steady)
-    }
-
-    /// Whether heartbeats watch a node: a member of the view, or a witness.
-    fn is_watched(view: &View, node: NodeId) -> bool {
-        let Some(info) = view.node(node) else { return false };
-        match info.role {
-            NodeRole::Data => view.is_member(node),
-            NodeRole::Management => true,
-            NodeRole::Sql => false,
-        }
     }
 
     /// A newer view: fewer, more, or other members.
@@ -232,14 +259,11 @@ impl Detector {
         if view.number <= self.view.number {
             return;
         }
-        let members: Vec<(NodeId, Incarnation)> = view
-            .nodes
-            .iter()
-            .filter(|info| info.node != self.node && Self::is_watched(&view, info.node))
-            .map(|info| (info.node, info.incarnation))
-            .collect();
-        for (node, incarnation) in members {
-            let is_witness = !view.is_member(node);
+        self.nodes = Nodes::of(&view, self.node);
+        let others = self.nodes.watched.without(self.node);
+        for info in view.nodes.iter().filter(|info| others.contains(info.node)) {
+            let (node, incarnation) = (info.node, info.incarnation);
+            let is_witness = !self.nodes.members.contains(node);
             let known = self.peers.get(&node).is_some_and(|peer| {
                 peer.incarnation == incarnation || is_witness && peer.incarnation > incarnation
             });
@@ -275,6 +299,18 @@ impl Detector {
         self.proposal = None;
         self.changed = now;
         self.is_steady = false;
+        self.links.restart();
+        let (watched, config) = (self.nodes.watched, self.config);
+        for node in others.iter() {
+            let row = self
+                .peers
+                .get(&node)
+                .and_then(|peer| Some((peer.fresh_row(now, &config)?, peer.row_came()?)));
+            if let Some((row, came)) = row {
+                self.links.on_row(node, watched.without(node).minus(&row.hears), came);
+            }
+        }
+        self.listen(now);
         self.look(now);
     }
 
@@ -301,7 +337,7 @@ impl Detector {
             if mutants::is(Mutant::JoinersLetRead) {
                 return self.is_in_sync(node);
             }
-            self.is_in_sync(node) || self.view.is_member(node)
+            self.nodes.members.contains(node)
         };
         let granters = self.others().filter(|(node, _)| may_lead(*node));
         granters.map(|(_, peer)| peer.held_until).min().unwrap_or(Instant::FAR_FUTURE)
@@ -326,7 +362,7 @@ impl Detector {
         let own =
             (self.incarnation, self.view.number, self.beat_at, self.row_number, &self.proposal, &self.late);
         let picture = (self.changed, self.is_steady, self.is_alone, self.blames_from);
-        stdx::hash64(format!("{own:?} {picture:?} {:?} {:?}", self.broken, self.peers).as_bytes())
+        stdx::hash64(format!("{own:?} {picture:?} {:?} {:?}", self.links.state(), self.peers).as_bytes())
     }
 
     /// Whether this node does not hear a peer: a member, or one that was.
@@ -338,7 +374,7 @@ impl Detector {
     /// The same of a member; false for other nodes.
     #[must_use]
     pub fn suspects_member(&self, now: Instant, node: NodeId) -> bool {
-        Self::is_watched(&self.view, node) && self.suspects(now, node)
+        self.nodes.watched.contains(node) && self.suspects(now, node)
     }
 
     /// Whether this node has run well for a while, so that it may blame others.
@@ -351,14 +387,13 @@ impl Detector {
     #[must_use]
     pub fn is_called_late_by(&self, now: Instant, node: NodeId) -> bool {
         let row = self.peers.get(&node).and_then(|peer| peer.fresh_row(now, &self.config));
-        row.is_some_and(|row| row.late.contains(&self.node))
+        row.is_some_and(|row| row.late.contains(self.node))
     }
 
     /// Those that this node, or a member whose row is fresh, calls late.
-    fn called_late(&self, now: Instant) -> BTreeSet<NodeId> {
+    fn called_late(&self, now: Instant) -> NodeSet {
         let rows = self.others().filter_map(|(_, peer)| peer.fresh_row(now, &self.config));
-        let told: BTreeSet<NodeId> = rows.flat_map(|row| row.late.iter().copied()).collect();
-        told.into_iter().chain(self.own_late(now)).collect()
+        rows.fold(self.own_late(now).collect(), |late: NodeSet, row| late.union(&row.late))
     }
 
     fn own_late(&self, now: Instant) -> impl Iterator<Item = NodeId> {
@@ -367,12 +402,12 @@ impl Detector {
     }
 
     fn is_in_sync(&self, node: NodeId) -> bool {
-        self.view.groups.iter().any(|group| group.in_sync.contains(&node))
+        self.nodes.in_sync.contains(node)
     }
 
     fn others(&self) -> impl Iterator<Item = (NodeId, &Peer)> {
-        let members = self.peers.iter().filter(|(node, _)| Self::is_watched(&self.view, **node));
-        members.map(|(node, peer)| (*node, peer))
+        let watched = self.peers.iter().filter(|(node, _)| self.nodes.watched.contains(**node));
+        watched.map(|(node, peer)| (*node, peer))
     }
 
     // ---- inputs -----------------------------------------------------------------------------------------------------
@@ -385,7 +420,23 @@ impl Detector {
                 peer.heard = peer.heard.max(now);
             }
             self.blames_from = now + self.config.patience();
+            self.listen(now);
         }
+    }
+
+    /// Looks at all others: which of them this node hears, and which are proved dead.
+    fn listen(&mut self, now: Instant) {
+        let mut heard = Heard { until: Instant::FAR_FUTURE, ..Heard::default() };
+        for (node, peer) in self.others() {
+            if peer.is_dead {
+                heard.dead.insert(node);
+            }
+            if peer.is_heard(now, &self.config) {
+                heard.nodes.insert(node);
+                heard.until = heard.until.min(peer.heard + self.config.silence_max());
+            }
+        }
+        self.heard = heard;
     }
 
     /// A heartbeat of a life of a node. False if the view has no such life, or it is dead.
@@ -401,11 +452,14 @@ impl Detector {
         if heartbeat.view > self.view.number {
             outputs.behind = Some(from);
         }
-        let is_witness = Self::is_watched(&self.view, from) && !self.view.is_member(from);
+        let is_watched = self.nodes.watched.contains(from);
+        let is_witness = is_watched && !self.nodes.members.contains(from);
         let Some(peer) = self.peers.get_mut(&from) else { return false };
         if is_witness && incarnation > peer.incarnation {
             // It holds no rows: another life of it is as good. A node that holds rows is known when the view has it.
             *peer = Peer::new(incarnation, now, peer.granted_until);
+            self.links.forget(from);
+            self.heard.dead.remove(from);
         }
         if peer.incarnation != incarnation || peer.is_dead || heartbeat.rows.len() > ROWS_MAX {
             return false;
@@ -413,6 +467,10 @@ impl Detector {
         peer.heard = peer.heard.max(now);
         peer.received = peer.received.max(heartbeat.sequence);
         peer.view = peer.view.max(heartbeat.view);
+        if is_watched && peer.is_heard(now, &self.config) {
+            self.heard.nodes.insert(from);
+            self.heard.until = self.heard.until.min(peer.heard + self.config.silence_max());
+        }
         self.on_granted(now, from, heartbeat.granted);
         for row in heartbeat.rows {
             self.take_row(now, row);
@@ -449,9 +507,12 @@ impl Detector {
     fn take_row(&mut self, now: Instant, row: LinkRow) {
         let Some(peer) = self.peers.get_mut(&row.node) else { return };
         let is_newer = peer.row.as_ref().is_none_or(|(known, _)| row.number > known.number);
-        let is_short = row.hears.len() <= ROWS_MAX && row.late.len() <= ROWS_MAX;
-        if row.incarnation == peer.incarnation && is_newer && is_short {
+        if row.incarnation == peer.incarnation && is_newer {
+            let (node, hears) = (row.node, row.hears);
             peer.row = Some((row, now));
+            if self.nodes.watched.contains(node) && !peer.is_dead {
+                self.links.on_row(node, self.nodes.watched.without(node).minus(&hears), now);
+            }
         }
     }
 
@@ -461,6 +522,7 @@ impl Detector {
         if let Some(peer) = self.peers.get_mut(&node) {
             peer.is_closed = false;
         }
+        self.listen(now);
         self.look(now);
     }
 
@@ -470,6 +532,7 @@ impl Detector {
         if let Some(peer) = self.peers.get_mut(&node) {
             peer.is_closed = true;
         }
+        self.listen(now);
         self.look(now);
         // The others should know of it before their next interval.
         self.beat(now, outputs);
@@ -487,7 +550,9 @@ impl Detector {
         self.forgive_own_silence(now);
         if let Some(peer) = self.peers.get_mut(&node).filter(|peer| peer.incarnation == incarnation) {
             peer.is_dead = true;
+            self.links.forget(node);
         }
+        self.listen(now);
         self.look(now);
         self.decide(now, outputs);
     }
@@ -508,14 +573,14 @@ impl Detector {
         self.row_number += 1;
         let mut rows = vec![self.own_row(now)];
         let config = self.config;
-        if !self.broken.is_empty() {
-            let relayed = self.others().filter_map(|(_, peer)| peer.fresh_row(now, &config));
+        if !self.links.broken().is_empty() {
+            let fresh = self.others().filter_map(|(_, peer)| peer.fresh_row(now, &config));
+            let relayed = fresh.filter(|row| self.links.concern(row.node) || !row.late.is_empty());
             rows.extend(relayed.cloned());
             rows.truncate(ROWS_MAX);
         }
-        let members: Vec<NodeId> = self.others().map(|(node, _)| node).collect();
         let view = self.view.number;
-        for node in members {
+        for node in self.nodes.watched.without(self.node).iter() {
             let is_holder = self.is_in_sync(node);
             let Some(peer) = self.peers.get_mut(&node) else { continue };
             peer.sent += 1;
@@ -543,13 +608,13 @@ impl Detector {
         }
     }
 
+    /// The own row, as of the last look.
     fn own_row(&self, now: Instant) -> LinkRow {
-        let heard = self.others().filter(|(_, peer)| peer.is_heard(now, &self.config));
         LinkRow {
             node: self.node,
             incarnation: self.incarnation,
             number: self.row_number,
-            hears: heard.map(|(node, _)| node).collect(),
+            hears: self.heard.nodes,
             late: self.own_late(now).collect(),
         }
     }
@@ -558,34 +623,16 @@ impl Detector {
 
     /// Brings the picture of broken links up to date.
     fn look(&mut self, now: Instant) {
-        let mine = self.own_row(now);
-        let is_alone = mine.hears.is_empty();
+        if now >= self.heard.until {
+            self.listen(now);
+        }
+        let is_alone = self.heard.nodes.is_empty();
         if self.is_alone && !is_alone {
             self.blames_from = now + self.config.patience();
         }
         self.is_alone = is_alone;
-        let mut links: BTreeMap<(NodeId, NodeId), Instant> = BTreeMap::new();
-        let config = self.config;
-        let rows = self.others().filter_map(|(_, peer)| peer.fresh_row(now, &config).zip(peer.row_came()));
-        for (row, came) in rows.chain([(&mine, now)]) {
-            let all = self.others().map(|(node, _)| node).chain([self.node]);
-            for other in all.filter(|other| *other != row.node && !row.hears.contains(other)) {
-                let told = links.entry((row.node.min(other), row.node.max(other))).or_insert(came);
-                *told = came.max(*told);
-            }
-        }
-        let before = self.broken.len();
-        self.broken.retain(|link, _| links.contains_key(link));
-        let mut has_changed = self.broken.len() != before;
-        for (link, told) in links {
-            has_changed |= !self.broken.contains_key(&link);
-            let broken = self.broken.entry(link).or_insert(Broken { since: now, told });
-            // One that was not heard of in between was not broken all that time.
-            if told.since(broken.told) > config.interval * 2 {
-                broken.since = now;
-            }
-            broken.told = told;
-        }
+        let misses = self.nodes.watched.without(self.node).minus(&self.heard.nodes);
+        let has_changed = self.links.look(now, misses);
         if has_changed {
             self.changed = now;
             self.is_steady = false;
@@ -620,12 +667,11 @@ impl Detector {
             let silent = self.others().map(|(node, _)| node).filter(|node| self.suspects(now, *node));
             return Some(self.holders(&silent.collect::<Vec<NodeId>>())).filter(|silent| !silent.is_empty());
         }
-        let all_dead: Vec<NodeId> =
-            self.others().filter(|(_, peer)| peer.is_dead).map(|(node, _)| node).collect();
+        let all_dead = || self.heard.dead.iter();
         // A dead witness leaves no view, and hides nobody else's death.
-        let mut dead = self.holders(&all_dead);
+        let mut dead: Vec<NodeId> = all_dead().filter(|node| self.nodes.members.contains(*node)).collect();
         if mutants::is(Mutant::DeadWitnessLeaves) {
-            dead = all_dead;
+            dead = all_dead().collect();
         }
         if !dead.is_empty() && self.is_allowed(&dead) {
             return Some(dead);
@@ -633,9 +679,15 @@ impl Detector {
         if now < self.changed + STEADY_AFTER || now < self.blames_from {
             return None;
         }
-        let unheard: Vec<NodeId> =
+        let is_between_holders =
+            |link: &Link| self.nodes.members.contains(link.0) && self.nodes.members.contains(link.1);
+        // Witnesses may be away for days.
+        if !self.links.broken().keys().any(is_between_holders) {
+            return None;
+        }
+        let unheard: NodeSet =
             self.others().map(|(node, _)| node).filter(|node| self.is_unheard(*node, now)).collect();
-        let counts = |link: &(NodeId, NodeId), broken: Broken| {
+        let counts = |link: &Link, broken: &Broken| {
             if mutants::is(Mutant::CutsUndebounced) {
                 return true;
             }
@@ -643,49 +695,44 @@ impl Detector {
             // which one it is shows soon.
             let is_told = now.since(broken.told) <= self.config.interval * 2;
             let is_old = is_told && now.since(broken.since) >= self.config.silence_max();
-            is_old || unheard.contains(&link.0) || unheard.contains(&link.1)
+            is_old || unheard.contains(link.0) || unheard.contains(link.1)
         };
-        let is_between_holders = |link: &(NodeId, NodeId)| self.holders(&[link.0, link.1]).len() == 2;
-        let (links, hints): (BTreeMap<_, _>, BTreeMap<_, _>) =
-            self.broken.iter().partition(|(link, _)| is_between_holders(link));
+        let broken = || self.links.broken().iter();
+        let between_holders = broken().filter(|(link, _)| is_between_holders(link));
         let links =
-            links.into_iter().filter(|(link, broken)| counts(link, *broken)).map(|(link, _)| link).collect();
+            between_holders.filter(|(link, broken)| counts(link, broken)).map(|(link, _)| *link).collect();
         // A hint counts at once: the links of a node that is cut off break one after the other.
-        let hints = hints.into_keys().collect();
+        let hints = broken().map(|(link, _)| *link).filter(|link| !is_between_holders(link)).collect();
         let heard = self.heard_by_somebody(now)?;
         let mut blamed = self.called_late(now);
         if mutants::is(Mutant::LateAreBlameless) {
-            blamed.clear();
+            blamed = NodeSet::EMPTY;
         }
-        blamed.extend(self.view.leaving.iter().copied());
+        let leaving = self.view.leaving.iter().copied().filter(|node| self.nodes.members.contains(*node));
+        blamed = blamed.union(&leaving.collect());
         let evidence = cover::Evidence { hints, blamed };
-        let leavers = cover::fewest(&links, &evidence, |node| heard.contains(&node), may_leave)?;
+        let leavers = cover::fewest(&links, &evidence, |node| heard.contains(node), may_leave)?;
         Some(leavers).filter(|leavers| !leavers.is_empty())
     }
 
     /// This node, those it hears, and those that they hear; None if it hears nobody.
-    fn heard_by_somebody(&self, now: Instant) -> Option<BTreeSet<NodeId>> {
-        let here: Vec<NodeId> = self
-            .others()
-            .filter(|(_, peer)| peer.is_heard(now, &self.config))
-            .map(|(node, _)| node)
-            .collect();
-        if here.is_empty() {
+    fn heard_by_somebody(&self, now: Instant) -> Option<NodeSet> {
+        let mut heard = self.heard.nodes;
+        if heard.is_empty() {
             return None;
         }
-        let rows = here.iter().filter_map(|node| self.peers.get(node)?.fresh_row(now, &self.config));
-        let mut heard: BTreeSet<NodeId> = rows.flat_map(|row| row.hears.iter().copied()).collect();
-        heard.extend(here.iter().chain([&self.node]));
+        let here = self.others().filter(|(node, _)| self.heard.nodes.contains(*node));
+        for row in here.filter_map(|(_, peer)| peer.fresh_row(now, &self.config)) {
+            heard = heard.union(&row.hears);
+        }
+        heard.insert(self.node);
         Some(heard)
     }
 
     /// Whether no member that tells whom it hears hears this one, this node included, and there is another witness or
     /// none to ask.
     fn is_unheard(&self, node: NodeId, now: Instant) -> bool {
-        let is_link_broken = |other: NodeId| {
-            let link = (node.min(other), node.max(other));
-            self.broken.contains_key(&link)
-        };
+        let is_link_broken = |other: NodeId| self.links.broken().contains_key(&between(node, other));
         let tellers = self.others().filter(|(other, peer)| {
             *other != node && peer.is_heard(now, &self.config) && peer.fresh_row(now, &self.config).is_some()
         });
@@ -697,7 +744,7 @@ impl Detector {
     /// Members that hold rows, or are being copied to (every write waits for them, too): a witness does not leave the
     /// view.
     fn holders(&self, nodes: &[NodeId]) -> Vec<NodeId> {
-        nodes.iter().copied().filter(|node| self.view.is_member(*node)).collect()
+        nodes.iter().copied().filter(|node| self.nodes.members.contains(*node)).collect()
     }
 
     fn is_allowed(&self, leavers: &[NodeId]) -> bool {

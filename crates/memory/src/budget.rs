@@ -19,7 +19,7 @@
 
 use crate::exclusive::Exclusive;
 use crate::heap::Heap;
-use crate::pages::{PAGE_BYTES, PagePool, Prepare};
+use crate::pages::{PAGE_BYTES, PagePool, PageRange, Prepare};
 use crate::region::{
     CLIENT_LARGE_PERCENT, DATA_MEMORY_BORROWED_PERCENT, DATA_MEMORY_NORMAL_PERCENT, HIGH_ONLY_PERCENT,
     HIGHEST_ONLY_PERCENT,
@@ -175,14 +175,14 @@ impl MemoryManager {
     /// A node's memory. No page is taken from the operating system yet.
     #[must_use]
     pub fn new(config: MemoryConfig) -> Arc<Self> {
-        Self::over(config, PagePool::new(Box::new(|_, _| {}), false))
+        Self::over(config, PagePool::new())
     }
 
     /// The same; each chunk of pages is prepared before it is used. The thread that calls [`PagePool::give_back_idle`]
-    /// gives it back.
+    /// gives it back. The pages are those of `range`, if there is one.
     #[must_use]
-    pub fn prepared(config: MemoryConfig, prepare: Prepare) -> Arc<Self> {
-        Self::over(config, PagePool::new(prepare, true))
+    pub fn prepared(config: MemoryConfig, prepare: Prepare, range: Option<PageRange>) -> Arc<Self> {
+        Self::over(config, PagePool::prepared(prepare, range))
     }
 
     fn over(config: MemoryConfig, pages: PagePool) -> Arc<Self> {

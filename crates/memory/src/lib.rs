@@ -26,7 +26,7 @@ pub use budget::{HeapKind, MemoryManager, RegionFull, ResourceRow, Urgency};
 pub use config::{ConfigError, MemoryConfig, MemoryOverrides, ThreadCounts};
 pub use heap::Heap;
 pub use ledger::{Holding, Ledger};
-pub use pages::{PAGE_BYTES, PagePool, Prepare};
+pub use pages::{CHUNK_BYTES, PAGE_BYTES, PagePool, PageRange, Prepare};
 pub use quiescence::{Guard, ThreadSlot};
 pub use region::{Priority, Region, RegionConfig};
 

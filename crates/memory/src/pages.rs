@@ -2,6 +2,9 @@
 //! huge page, if one is asked for ([`Prepare`]) and there is one. Then a process of many GiB that is killed is gone in
 //! no time: what it held is freed before its connections are closed.
 //!
+//! Chunks lie one behind the other in one range of addresses ([`PageRange`]), if the driver has reserved one. The system
+//! then keeps one map for all of them, and it limits the number of maps. Otherwise each chunk is an allocation.
+//!
 //! A page is taken from the first chunk in address order that has one, so that chunks at the end run empty and go back.
 //! A spare chunk is kept, and begun when all others are full. A thread that has time prepares the next one at once,
 //! because to clear a huge page takes as long as many transactions. A second spare is kept, so that a page taken and
@@ -13,20 +16,22 @@
 //!
 //! Invariants: a page is in use or its bit is set in its chunk's mask, never both. Pages in use are charged to
 //! DataMemory. A chunk in the map has a page in use; one whose pages are all free is a spare, idle, bare or gone. No
-//! page of a chunk is in use while it is given back.
+//! page of a chunk is in use while it is given back. A chunk of the range is new only if no other is empty, so that
+//! [`PageRange::bytes_for`] a configuration is enough.
 //!
 //! Deliberately not here: what a page is used for.
 #![expect(unsafe_code, reason = "pages are raw memory; each block states why it is sound")]
 
 use crate::exclusive::Exclusive;
-use crate::{MemoryManager, Region, RegionFull, Urgency};
+use crate::{MemoryConfig, MemoryManager, Region, RegionFull, Urgency};
 use std::alloc::Layout;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ptr::NonNull;
 
 /// Size and alignment of a page.
 pub const PAGE_BYTES: usize = 32 * 1024;
-const CHUNK_BYTES: usize = 2 << 20;
+/// Size and alignment of what pages are cut out of.
+pub const CHUNK_BYTES: usize = 2 << 20;
 const PAGES_IN_CHUNK: usize = CHUNK_BYTES / PAGE_BYTES;
 const ALL_FREE: u64 = u64::MAX;
 const SPARES_MAX: usize = 2;
@@ -36,6 +41,56 @@ const _: () = assert!(PAGES_IN_CHUNK == u64::BITS as usize);
 /// Prepares memory that is going to be used: its address and size. It may go on after it came back, and even when the
 /// memory is gone or used otherwise, so it must not change what memory holds.
 pub type Prepare = Box<dyn Fn(NonNull<u8>, usize) + Send + Sync>;
+
+/// Makes memory usable that is reserved: its address and size. False if the system has none.
+pub type Open = Box<dyn Fn(NonNull<u8>, usize) -> bool + Send + Sync>;
+
+/// Reserved addresses for all chunks of a pool. They are used from below, and stay reserved until the process ends.
+pub struct PageRange {
+    /// The first chunk that was never used.
+    next: NonNull<u8>,
+    /// Chunks that were never used.
+    left: usize,
+    /// None: all of the range is open.
+    open: Option<Open>,
+}
+
+// SAFETY: the range is memory that belongs to its owner alone; it may be used from any thread.
+unsafe impl Send for PageRange {}
+
+impl PageRange {
+    /// `size` bytes from `start`, both whole chunks.
+    ///
+    /// # Safety
+    /// Nobody else uses these addresses until the process ends. They can be read and written; where there is an `open`,
+    /// those for which it said true can.
+    #[must_use]
+    pub unsafe fn new(start: NonNull<u8>, size: usize, open: Option<Open>) -> Self {
+        stdx::require!(start.addr().get().is_multiple_of(CHUNK_BYTES), "chunks are aligned to their size");
+        Self { next: start, left: size / CHUNK_BYTES, open }
+    }
+
+    /// The size of a range that has room for whatever a pool may hold: all of the node's memory, the spares, and the
+    /// chunk that is just being given back.
+    #[must_use]
+    pub fn bytes_for(config: &MemoryConfig) -> usize {
+        let chunks = config.total.div_ceil(CHUNK_BYTES as u64) + SPARES_MAX as u64 + 1;
+        usize::try_from(chunks.saturating_mul(CHUNK_BYTES as u64)).unwrap_or(usize::MAX)
+    }
+
+    /// A chunk that was never used.
+    fn take(&mut self) -> Option<NonNull<u8>> {
+        let left = self.left.checked_sub(1)?;
+        if !self.open.as_ref().is_none_or(|open| open(self.next, CHUNK_BYTES)) {
+            return None;
+        }
+        let start = self.next;
+        // SAFETY: the range has at least this one chunk left, so its end lies within the range or is the range's end.
+        self.next = unsafe { start.add(CHUNK_BYTES) };
+        self.left = left;
+        Some(start)
+    }
+}
 
 struct Chunk {
     start: NonNull<u8>,
@@ -47,6 +102,8 @@ struct Chunks {
     prepare: Prepare,
     /// Somebody gives idle chunks back.
     keeps_idle: bool,
+    /// None: each chunk is an allocation.
+    range: Option<PageRange>,
     chunks: BTreeMap<usize, Chunk>,
     /// Those with a free page.
     open: BTreeSet<usize>,
@@ -113,11 +170,17 @@ impl Chunks {
         if let Some((_, start)) = self.idle.pop_back() {
             return Some(start);
         }
-        // SAFETY: the layout has a size.
-        let allocate = || NonNull::new(unsafe { std::alloc::alloc(chunk_layout()) });
-        let start = self.bare.pop().or_else(allocate)?;
+        let start = self.bare.pop().or_else(|| self.new_chunk())?;
         (self.prepare)(start, CHUNK_BYTES);
         Some(start)
+    }
+
+    fn new_chunk(&mut self) -> Option<NonNull<u8>> {
+        match &mut self.range {
+            Some(range) => range.take(),
+            // SAFETY: the layout has a size.
+            None => NonNull::new(unsafe { std::alloc::alloc(chunk_layout()) }),
+        }
     }
 
     fn give_back(&mut self, page: NonNull<u8>) {
@@ -145,7 +208,7 @@ impl Chunks {
     }
 }
 
-/// Frees an empty chunk.
+/// Frees an empty chunk that is an allocation.
 fn deallocate(start: NonNull<u8>) {
     // SAFETY: it was allocated with this layout, no page of it is in use, and nobody else knows it.
     unsafe { std::alloc::dealloc(start.as_ptr(), chunk_layout()) };
@@ -153,6 +216,9 @@ fn deallocate(start: NonNull<u8>) {
 
 impl Drop for Chunks {
     fn drop(&mut self) {
+        if self.range.is_some() {
+            return;
+        }
         // A chunk with pages in use stays: the code that leaked the pages may still use them.
         let idle = self.idle.drain(..).map(|(_, start)| start);
         self.spares.drain(..).chain(idle).chain(self.bare.drain(..)).for_each(deallocate);
@@ -160,12 +226,22 @@ impl Drop for Chunks {
 }
 
 impl PagePool {
-    /// `keeps_idle`: [`PagePool::give_back_idle`] is going to be called again and again.
-    pub(crate) fn new(prepare: Prepare, keeps_idle: bool) -> Self {
+    /// A pool that frees an empty chunk at once.
+    pub(crate) fn new() -> Self {
+        Self::with(Box::new(|_, _| {}), false, None)
+    }
+
+    /// A pool whose [`PagePool::give_back_idle`] is going to be called again and again.
+    pub(crate) fn prepared(prepare: Prepare, range: Option<PageRange>) -> Self {
+        Self::with(prepare, true, range)
+    }
+
+    fn with(prepare: Prepare, keeps_idle: bool, range: Option<PageRange>) -> Self {
         Self {
             chunks: Exclusive::new(Chunks {
                 prepare,
                 keeps_idle,
+                range,
                 chunks: BTreeMap::new(),
                 open: BTreeSet::new(),
                 spares: Vec::new(),

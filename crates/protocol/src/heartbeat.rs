@@ -4,10 +4,10 @@
 //! The argument is in `membership::detector`. Bounded: rows name members of the view only, at most [`ROWS_MAX`] of
 //! them.
 
-use types::{Incarnation, NodeId, ViewNumber};
+use types::{Incarnation, NodeId, NodeSet, ViewNumber};
 use wire_derive::Wire;
 
-/// Most rows, and most nodes in a row.
+/// Most rows.
 pub const ROWS_MAX: usize = 256;
 
 /// The nodes that a node hears, and how.
@@ -19,11 +19,11 @@ pub struct LinkRow {
     pub incarnation: Incarnation,
     /// Rows of a life are numbered: a higher one is newer.
     pub number: u64,
-    /// By id, without itself.
-    pub hears: Vec<NodeId>,
+    /// Without itself.
+    pub hears: NodeSet,
     /// Members that it hears, and that owe it answers for too long.
     #[wire(since = 4)]
-    pub late: Vec<NodeId>,
+    pub late: NodeSet,
 }
 
 /// From member to member, every interval.
@@ -35,6 +35,7 @@ pub struct Heartbeat {
     pub sequence: u64,
     /// The receiver's newest heartbeat that the sender has got *and grants on* (I3); 0: none.
     pub granted: u64,
-    /// The sender's own row, then those it has from others, while not everybody hears everybody.
+    /// The sender's own row. While not everybody hears everybody, those it has from others that show a broken link, or
+    /// did a moment ago, or call a node late.
     pub rows: Vec<LinkRow>,
 }

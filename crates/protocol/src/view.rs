@@ -13,7 +13,9 @@ use crate::claim::RestartPoint;
 use crate::control::GroupId;
 use crate::{Address, ModuleKind};
 use stdx::wire::{Decoder, Encoder, Wire, WireError};
-use types::{Epoch, Incarnation, NodeId, SlotId, SlotPosition, SlotTerms, TransactionId, ViewNumber};
+use types::{
+    Epoch, Incarnation, NodeId, NodeSet, SlotId, SlotPosition, SlotTerms, TransactionId, ViewNumber,
+};
 use wire_derive::Wire;
 
 /// The role of a node.
@@ -246,6 +248,7 @@ impl View {
             let is_restorable = |(node, _): &(NodeId, Incarnation)| group.replicas.contains(node);
             let restorable = &group.restorable;
             is_set(&group.replicas)
+                && group.replicas.iter().all(|node| node.0 <= NodeSet::ID_MAX)
                 && restorable.iter().all(is_restorable)
                 && (1..restorable.len()).all(|index| !restorable[..index].contains(&restorable[index]))
                 && members.iter().all(|nodes| is_set(nodes))
@@ -259,6 +262,7 @@ impl View {
         };
         let replicas = self.groups.get(1).map_or(0, |group| group.replicas.len());
         self.nodes.is_sorted_by(|left, right| left.node < right.node)
+            && self.nodes.iter().all(|info| info.node.0 <= NodeSet::ID_MAX)
             && self.groups.iter().all(is_group)
             && self.groups.iter().skip(1).all(|group| group.replicas.len() == replicas)
             && self.slots.len() == self.slot_terms().slot_count() as usize

@@ -35,8 +35,8 @@ use std::sync::Arc;
 use stdx::Prng;
 use stdx::wire::{WIRE_VERSION, WireError, from_bytes, to_bytes};
 use types::{
-    ColumnIndex, Date, DateTime, Decimal, Epoch, Incarnation, IndexId, NodeId, RestartNumber, SchemaVersion,
-    Sequence, SlotId, TableId, Time, TransactionId, Value, ViewNumber,
+    ColumnIndex, Date, DateTime, Decimal, Epoch, Incarnation, IndexId, NodeId, NodeSet, RestartNumber,
+    SchemaVersion, Sequence, SlotId, TableId, Time, TransactionId, Value, ViewNumber,
 };
 
 const PINNED: &str = include_str!("wire.txt");
@@ -467,8 +467,8 @@ fn control() -> Vec<Signal> {
                 node: NodeId(2),
                 incarnation: Incarnation(3),
                 number: 10,
-                hears: vec![NodeId(1)],
-                late: vec![NodeId(1)],
+                hears: NodeSet::from_iter([NodeId(1)]),
+                late: NodeSet::from_iter([NodeId(1)]),
             }],
         })),
         Signal::JoinAccepted { incarnation: Incarnation(3) },

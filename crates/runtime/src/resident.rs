@@ -1,7 +1,8 @@
 //! The node's memory and the operating system's: one thread fetches what is going to be used, and gives back what was.
 //!
-//! - Chunks of pages are fetched ahead (`memory::pages`, [`huge_pages`]): the first user of a huge page would stand
-//!   still while the kernel clears it.
+//! - The addresses of all pages are reserved at the start ([`range`]).
+//! - Chunks of pages are fetched ahead (`memory::pages`): the first user of a huge page would stand still while the
+//!   kernel clears it.
 //! - Chunks that have been empty for a second or two go back, one after the other with a [`PAUSE`] between, because
 //!   each interrupts all CPUs. Where there are very many, several go at a time, so that they are gone in some seconds.
 //! - Freed memory that the C library keeps goes back when it is much: large rows, packets, and other things that
@@ -15,7 +16,9 @@
 //!
 //! Deliberately not here: what memory is used for, and how much (`memory`).
 
-use memory::MemoryManager;
+mod range;
+
+use memory::{MemoryConfig, MemoryManager, PageRange};
 use rustix::mm::{Advice, madvise};
 use std::ptr::NonNull;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -42,26 +45,29 @@ const GROWN: u64 = 16 << 20;
 /// Memory to be fetched.
 type Fetch = (usize, usize);
 
-/// The requests of [`huge_pages`].
-#[derive(Debug)]
-pub struct Requests(Receiver<Fetch>);
-
-/// Asks for huge pages below memory that is not used yet, and for a thread of its own to fetch and clear them. Without
-/// huge pages, or without that thread ([`look_after`]), all works as well, only slower.
-pub fn huge_pages() -> (impl Fn(NonNull<u8>, usize) + Send + Sync, Requests) {
-    let (sender, receiver) = mpsc::channel();
+/// The memory of a node. A thread of its own fetches pages, clears them and gives them back, for as long as the manager
+/// lives. Without huge pages, or without that thread, all works as well, only slower. The text, if there is one, says
+/// why the pages could not be reserved in one piece.
+#[must_use]
+pub fn memory_of(config: MemoryConfig) -> (Arc<MemoryManager>, Option<String>) {
+    let (range, problem) = match range::reserve(PageRange::bytes_for(&config)) {
+        Ok(range) => (Some(range), None),
+        Err(problem) => (None, Some(problem)),
+    };
+    let (sender, requests) = mpsc::channel();
+    let is_reserved = range.is_some();
     let prepare = move |start: NonNull<u8>, size| {
         let start = start.as_ptr().expose_provenance();
-        advise(start, size, Advice::LinuxHugepage);
+        if !is_reserved {
+            advise(start, size, Advice::LinuxHugepage);
+            advise(start, size, Advice::LinuxDontDump);
+        }
         let _ = sender.send((start, size));
     };
-    (prepare, Requests(receiver))
-}
-
-/// Starts the thread that fetches memory and gives it back, for as long as the manager lives.
-pub fn look_after(memory: &Arc<MemoryManager>, requests: Requests) {
-    let keeper = Keeper { memory: Arc::downgrade(memory), kept: Kept::default() };
-    let _ = std::thread::Builder::new().name("memory".to_owned()).spawn(move || keeper.run(&requests.0));
+    let memory = MemoryManager::prepared(config, Box::new(prepare), range);
+    let keeper = Keeper { memory: Arc::downgrade(&memory), kept: Kept::default() };
+    let _ = std::thread::Builder::new().name("memory".to_owned()).spawn(move || keeper.run(&requests));
+    (memory, problem)
 }
 
 struct Keeper {
@@ -152,10 +158,10 @@ fn resident() -> Option<u64> {
 
 #[expect(unsafe_code, reason = "advice about memory is unsafe in general")]
 fn advise(start: usize, size: usize, advice: Advice) {
-    // SAFETY: fetching and huge pages change neither what the memory holds nor who may use it, whosever it is by now,
-    // and the kernel refuses addresses that are not mapped. The contents of memory that is given back do not matter:
-    // the page pool lends its chunk for that, and nobody else knows it. A kernel that does not know an advice refuses,
-    // which is no harm.
+    // SAFETY: fetching, huge pages and absence from core dumps change neither what the memory holds nor who may use it,
+    // whosever it is by now, and the kernel refuses addresses that are not mapped. The contents of memory that is given
+    // back do not matter: the page pool lends its chunk for that, and nobody else knows it. A kernel that does not know
+    // an advice refuses, which is no harm.
     let _ = unsafe { madvise(std::ptr::with_exposed_provenance_mut(start), size, advice) };
 }
 

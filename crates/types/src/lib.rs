@@ -14,6 +14,7 @@ mod form;
 pub mod ids;
 mod integer_column;
 pub mod key;
+mod node_set;
 pub mod privilege;
 mod recode;
 pub mod row;
@@ -45,6 +46,7 @@ pub use ids::{
 };
 pub use integer_column::IntegerColumn;
 pub use key::{KeyEncoder, successor_of_prefix};
+pub use node_set::NodeSet;
 pub use privilege::{
     AdminOption, DefaultRole, DynamicPrivileges, GrantPlace, GrantRow, GrantTables, Grants, PrivilegeSet,
     Privileges, RoleEdge, TableGrants, UserName, quote_name,

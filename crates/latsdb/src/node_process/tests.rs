@@ -1,4 +1,5 @@
 use super::*;
+use crate::resources::Bound;
 
 const TEXT: &str = "
 [ndb_mgmd]
@@ -21,7 +22,7 @@ NodeId=5
 HostName=10.1.1.3
 ";
 
-const MACHINE: Machine = Machine { memory: 8 << 30, cpu_count: 8, cpus: Vec::new() };
+const MACHINE: Machine = Machine { memory: 8 << 30, bound: None, cpu_count: 8, cpus: Vec::new() };
 
 fn layout_of(config: &ClusterConfig, node: &NodeConfig) -> Layout {
     plan_layout(node, MACHINE.cpu_share(config, node), &MACHINE).expect("a layout")
@@ -48,6 +49,24 @@ fn layouts_have_the_modules_that_are_built() {
         planned.sort_unstable();
         assert_eq!(built, planned, "node {}", node.node);
     }
+}
+
+#[test]
+fn memory_that_the_system_would_refuse_is_not_planned() {
+    let config = config();
+    let node = config.node(types::NodeId(2)).expect("a node");
+    let plan = |bytes: u64| {
+        let bound = Some(Bound { bytes, name: "ulimit -v" });
+        let machine = Machine { bound, ..MACHINE };
+        plan_memory(node, &layout_of(&config, node), &machine, config.nodes.len())
+    };
+    assert!(plan(1 << 30).is_ok());
+    assert_eq!(
+        plan((1 << 30) - 1),
+        Err("1024 MiB of memory are configured, and the system refuses more than 1023 MiB (ulimit -v): \
+             lower TotalMemoryConfig or raise the limit"
+            .to_owned())
+    );
 }
 
 #[test]

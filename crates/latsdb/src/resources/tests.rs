@@ -4,6 +4,10 @@ const GIB: u64 = 1024 * MIB;
 const MEMINFO: &str = "MemTotal:       16777216 kB\nMemFree:         1000 kB\n";
 
 fn memory_of(files: &[(&str, &str)]) -> u64 {
+    memory_and_bound(files).0
+}
+
+fn memory_and_bound(files: &[(&str, &str)]) -> (u64, Option<Bound>) {
     memory(&|path| files.iter().find(|(name, _)| *name == path).map(|(_, text)| (*text).to_owned()))
 }
 
@@ -37,8 +41,36 @@ fn version_1_with_a_path_that_is_outside_of_the_container() {
     assert_eq!(memory_of(&unlimited), 16 * GIB);
 }
 
+#[test]
+fn memory_that_the_system_refuses_is_not_used() {
+    let meminfo = format!("{MEMINFO}CommitLimit:     6291456 kB\n");
+    let limits = |addresses: &str| {
+        format!(
+            "Limit                     Soft Limit           Hard Limit           Units     \n\
+             Max cpu time              unlimited            unlimited            seconds   \n\
+             Max address space         {addresses}          unlimited            bytes     \n"
+        )
+    };
+    let of = |mode: &str, addresses: &str| {
+        let files = [
+            ("/proc/meminfo", meminfo.as_str()),
+            ("/proc/sys/vm/overcommit_memory", mode),
+            ("/proc/self/limits", &limits(addresses)),
+        ];
+        let (memory, bound) = memory_and_bound(&files);
+        (memory, bound.map(|bound| (bound.bytes, bound.name)))
+    };
+    assert_eq!(of("0\n", "unlimited"), (16 * GIB, None));
+    assert_eq!(of("1\n", "unlimited"), (16 * GIB, None));
+    let commit = Some((6 * GIB, "CommitLimit of vm.overcommit_memory=2"));
+    assert_eq!(of("2\n", "unlimited"), (6 * GIB, commit));
+    assert_eq!(of("0\n", "4294967296"), (2 * GIB, Some((4 * GIB, "ulimit -v"))));
+    assert_eq!(of("2\n", "8589934592"), (4 * GIB, commit));
+    assert_eq!(of("0\n", "4398046511104"), (16 * GIB, Some((4096 * GIB, "ulimit -v"))));
+}
+
 fn machine(memory: u64, cpu_count: u16) -> Machine {
-    Machine { memory, cpu_count, cpus: (0..cpu_count).collect() }
+    Machine { memory, bound: None, cpu_count, cpus: (0..cpu_count).collect() }
 }
 
 #[test]

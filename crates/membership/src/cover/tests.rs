@@ -71,7 +71,7 @@ fn who_answers_late_is_to_blame_for_a_link() {
     assert_eq!(leavers(&[1], &[]), [NodeId(1)]);
     assert_eq!(leavers(&[1, 2], &[]), [NodeId(2)], "each says it of the other");
     assert_eq!(leavers(&[1], &[(2, 65)]), [NodeId(2)], "it is cut off from others, too");
-    let nobody = Evidence { blamed: BTreeSet::from([NodeId(1)]), ..Evidence::default() };
+    let nobody = Evidence { blamed: NodeSet::from_iter([NodeId(1)]), ..Evidence::default() };
     assert_eq!(fewest(&links(&[]), &nobody, |_| true, |_| true), Some(Vec::new()));
 }
 

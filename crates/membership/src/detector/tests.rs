@@ -20,6 +20,10 @@ fn views() -> [Arc<View>; 4] {
     [alone, joining, both, other].map(Arc::new)
 }
 
+fn only(node: NodeId) -> NodeSet {
+    NodeSet::from_iter([node])
+}
+
 fn at(milliseconds: u64) -> Instant {
     Instant(1_000_000_000) + Duration::from_millis(milliseconds)
 }
@@ -75,7 +79,7 @@ pub(crate) fn what_a_dead_life_was_granted_is_over_in_its_next_life() {
         let mut a = Detector::new(A, Incarnation(1), CONFIG, Arc::clone(&both), at(0));
         let mut outputs = DetectorOutputs::default();
         let row =
-            LinkRow { node: B, incarnation: Incarnation(2), number: 1, hears: vec![A], late: Vec::new() };
+            LinkRow { node: B, incarnation: Incarnation(2), number: 1, hears: only(A), late: NodeSet::EMPTY };
         let beat = Heartbeat { view: both.number, sequence: 1, granted: 0, rows: vec![row] };
         assert!(a.on_heartbeat(at(10), B, Incarnation(2), beat, &mut outputs));
         a.on_deadline(at(50), &mut outputs);
@@ -131,8 +135,13 @@ fn nobody_leaves_for_the_last_words_of_the_dead() {
     let mut a = Detector::new(A, Incarnation(1), CONFIG, Arc::new(view), at(0));
     let mut outputs = DetectorOutputs::default();
     let says = |node, number, hears: &[NodeId]| {
-        let row =
-            LinkRow { node, incarnation: Incarnation(1), number, hears: hears.to_vec(), late: Vec::new() };
+        let row = LinkRow {
+            node,
+            incarnation: Incarnation(1),
+            number,
+            hears: hears.iter().copied().collect(),
+            late: NodeSet::EMPTY,
+        };
         Heartbeat { view: ViewNumber(1), sequence: number, granted: 0, rows: vec![row] }
     };
     for (milliseconds, number) in [(1, 1), (25, 2)] {
@@ -177,8 +186,8 @@ pub(crate) fn who_is_out_of_reach_is_granted_nothing() {
             node: B,
             incarnation: Incarnation(2),
             number: sequence,
-            hears: vec![A],
-            late: Vec::new(),
+            hears: only(A),
+            late: NodeSet::EMPTY,
         };
         Heartbeat { view: both.number, sequence, granted: 0, rows: vec![row] }
     };

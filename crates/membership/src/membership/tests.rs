@@ -7,6 +7,7 @@ use protocol::heartbeat::LinkRow;
 use protocol::restart::RestoreOrder;
 use protocol::{Claim, ClaimPoint};
 use stdx::WallTime;
+use types::NodeSet;
 
 mod directed;
 mod recovery;
@@ -379,8 +380,8 @@ fn heartbeats_of_unknown_lives_are_counted() {
         node: MANAGEMENT,
         incarnation: Incarnation(0),
         number: 1,
-        hears: Vec::new(),
-        late: Vec::new(),
+        hears: NodeSet::EMPTY,
+        late: NodeSet::EMPTY,
     };
     for (count, rows) in [(1, vec![row]), (2, Vec::new())] {
         let heartbeat = Heartbeat { view: ViewNumber(1), sequence: 1, granted: 0, rows };

@@ -15,7 +15,7 @@ fn whole_chunks_go_back_to_the_system() {
         assert_eq!(size, CHUNK_BYTES);
         count.fetch_add(1, Ordering::Relaxed);
     });
-    let memory = MemoryManager::prepared(MemoryConfig::with_data_memory(64 << 20), prepare);
+    let memory = MemoryManager::prepared(MemoryConfig::with_data_memory(64 << 20), prepare, None);
     let pool = memory.pages();
     assert_eq!(chunks_held(pool), 0);
     let mut pages: Vec<_> = (0..PAGES_IN_CHUNK * 4)
@@ -52,7 +52,7 @@ fn a_page_taken_and_freed_in_turn_does_not_visit_the_system() {
     let prepare = Box::new(move |_, _| {
         count.fetch_add(1, Ordering::Relaxed);
     });
-    let memory = MemoryManager::prepared(MemoryConfig::with_data_memory(64 << 20), prepare);
+    let memory = MemoryManager::prepared(MemoryConfig::with_data_memory(64 << 20), prepare, None);
     let pool = memory.pages();
     let full: Vec<_> = (0..PAGES_IN_CHUNK)
         .map(|_| pool.allocate(&memory, Region::DataMemory, Urgency::Normal).unwrap())
@@ -78,7 +78,7 @@ fn empty_chunks_are_given_back_one_at_a_time_and_used_again() {
     let prepare = Box::new(move |_, _| {
         count.fetch_add(1, Ordering::Relaxed);
     });
-    let memory = MemoryManager::prepared(MemoryConfig::with_data_memory(64 << 20), prepare);
+    let memory = MemoryManager::prepared(MemoryConfig::with_data_memory(64 << 20), prepare, None);
     let pool = memory.pages();
     let take = |chunks: usize| -> Vec<_> {
         (0..PAGES_IN_CHUNK * chunks)

@@ -8,6 +8,7 @@
 #![expect(clippy::print_stdout, reason = "a program; the simulator itself prints nothing")]
 
 mod cluster;
+mod heartbeats;
 mod meter;
 mod operations;
 

@@ -9,6 +9,7 @@
 //! which need it: a DDL statement, a second without work, a view change.
 
 use crate::cluster::{Cluster, Session, Traffic};
+use crate::heartbeats::Heartbeats;
 use crate::meter::{allocated, counting_begins, counting_ends};
 use mysql_protocol::client::{ClientConnection, Response};
 use mysql_protocol::command::Cursor;
@@ -89,6 +90,7 @@ pub(crate) fn run() -> Vec<Counted> {
     bench.scans();
     bench.writes();
     bench.slow();
+    bench.heartbeats();
     bench.counted
 }
 
@@ -218,6 +220,12 @@ impl Bench {
             bench.statement(&format!("UPDATE t SET k = k + 1 WHERE id = {id}"));
             bench.cluster.release_held();
         });
+    }
+
+    /// Those of another, larger cluster.
+    fn heartbeats(&mut self) {
+        let mut heartbeats = Heartbeats::start();
+        self.count_run("heartbeat_144", Heartbeats::COUNT, |_| heartbeats.interval());
     }
 
     // ---- counting ---------------------------------------------------------------------------------------------------
