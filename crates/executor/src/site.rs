@@ -1,6 +1,7 @@
 //! Where statements are executed: the module's map, the ids of its transactions, when its clients are woken, and one
 //! handler call of it.
 
+use crate::scratch::{ScratchBytes, ScratchTerms};
 use protocol::{Address, Budget, KnownOutcomes, Outputs, Signal};
 use query::{NodeMap, Shared};
 use std::sync::Arc;
@@ -23,6 +24,10 @@ pub struct Site {
     pub known: KnownOutcomes,
     /// Transactions that were committed.
     pub commits: u64,
+    /// Scratch for statements that have too little memory; None: there is none.
+    pub scratch: Option<ScratchTerms>,
+    /// What they have written there, and read.
+    pub scratch_bytes: ScratchBytes,
     /// Tells the time for what is shown only: EXPLAIN ANALYZE.
     pub stopwatch: Option<fn() -> Instant>,
     next_transaction: u64,
@@ -46,6 +51,8 @@ impl Site {
             marker_time,
             known: KnownOutcomes::default(),
             commits: 0,
+            scratch: None,
+            scratch_bytes: ScratchBytes::default(),
             stopwatch: None,
             next_transaction: 1,
             transactions: FixedMap::default(),

@@ -157,6 +157,7 @@ impl ModuleState {
             config.marker_time,
         );
         site.stopwatch = config.stopwatch;
+        site.scratch = config.scratch.clone();
         Self {
             globals,
             cache: StatementCache::new(config.statement_cache_size),

@@ -474,6 +474,7 @@ fn drawn_shape(seed: u64) -> Shape {
         cramped: None,
         scant: None,
         redo: None,
+        scratch: None,
     }
 }
 

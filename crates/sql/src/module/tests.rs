@@ -20,6 +20,7 @@ mod modes;
 mod queries;
 mod relief;
 mod row_order;
+mod scratch;
 mod sets;
 mod statements;
 mod temporary_tables;
