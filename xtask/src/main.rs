@@ -61,6 +61,7 @@ const COMMANDS: &[(&str, &str)] = &[
            --exhaustive NAME|all      everything that can happen in a small world [--states N]
            --walk                     drawn schedules of worlds too large to try everything [--seeds N] [--first M]
            --points                   every signal, with everything that can go wrong with it
+           --point SIGNAL.STEP        one of these, with --seed N
 ",
     ),
     (

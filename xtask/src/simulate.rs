@@ -16,6 +16,7 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
     let has_mutants = arguments.flag("--mutants");
     let has_points = arguments.flag("--points");
     let has_walks = arguments.flag("--walk");
+    let point: Option<String> = arguments.value("--point")?;
     let only: Option<String> = arguments.value("--only")?;
     let kind: Option<String> = arguments.value("--kind")?;
     let is_detailed = arguments.flag("--detail");
@@ -46,9 +47,13 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
         program.arg("--known");
     }
     let is_campaign = has_mutants || has_points || has_walks || exhaustive.is_some();
-    for (name, value) in
-        [("--only", only), ("--kind", kind), ("--world", world), ("--exhaustive", exhaustive)]
-    {
+    for (name, value) in [
+        ("--only", only),
+        ("--kind", kind),
+        ("--world", world),
+        ("--exhaustive", exhaustive),
+        ("--point", point),
+    ] {
         if let Some(value) = value {
             program.args([name.to_owned(), value]);
         }

@@ -394,7 +394,7 @@ pub struct Event {
     pub message: String,
 }
 
-/// The report of one thread for ndbinfo.threads, threadblocks and cpustat.
+/// The report of one thread for ndbinfo.threads, threadblocks, threadstat and cpustat.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ThreadReport {
     /// `recv`, `ldm`, `main` …

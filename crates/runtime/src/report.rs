@@ -1,4 +1,4 @@
-//! The report made of what threads count about themselves (ndbinfo.threads, threadblocks, cpustat).
+//! The report made of what threads count about themselves (ndbinfo.threads, threadblocks, threadstat, cpustat).
 //!
 //! It reads what they have published (`statistics`) and costs them nothing.
 

@@ -4,7 +4,7 @@
 //! `--exhaustive NAME|all [--states N]`: everything in a small world is tried.
 //!
 //! `--points [--seeds N]`: every signal with everything that can go wrong with it, each in the first of N seeds in
-//! which it strikes.
+//! which it strikes. `--point SIGNAL.STEP --seed N [--detail]` runs one of these again.
 //!
 //! `--walk [--seeds N] [--first M]`: schedules of small worlds that seeds draw, for those that are too large to try
 //! everything.
@@ -25,8 +25,8 @@
 )]
 
 use simulator::transcript::Transcript;
-use simulator::world::{SIGNALS, STEPS};
-use simulator::{DISK_KINDS, KINDS, Outcome, Scenario, run_kind};
+use simulator::world::{SIGNALS, STEPS, Step};
+use simulator::{DISK_KINDS, KINDS, Outcome, Scenario, run_kind, run_recorded};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -70,6 +70,13 @@ fn main() {
         let survivors = mutants(value("--seeds").unwrap_or(2_000), word("--only"), word("--world"));
         std::process::exit(i32::from(survivors > 0));
     }
+    let is_detailed = arguments.iter().any(|argument| argument == "--detail");
+    let record = if is_detailed { Transcript::in_detail } else { Transcript::new };
+    if let Some(position) = arguments.iter().position(|argument| argument == "--point") {
+        let point = arguments.get(position + 1).map_or("", String::as_str);
+        let failures = one_point(point, value("--seed").unwrap_or(0), record(LINES_OF_ONE));
+        std::process::exit(i32::from(failures > 0));
+    }
     let kind = arguments.iter().position(|argument| argument == "--kind").map(|place| place + 1);
     let kind = kind.map_or("any", |place| arguments.get(place).map_or("", String::as_str));
     let names = || KINDS.iter().map(|(name, _)| *name).chain(DISK_KINDS.iter().map(|(name, _)| *name));
@@ -78,11 +85,7 @@ fn main() {
             println!("there is no kind {kind:?}; kinds: {}", names().collect::<Vec<_>>().join(", "));
             2
         }
-        (Some(seed), _, _) => {
-            let is_detailed = arguments.iter().any(|argument| argument == "--detail");
-            let record = if is_detailed { Transcript::in_detail } else { Transcript::new };
-            one(kind, seed, record(LINES_OF_ONE))
-        }
+        (Some(seed), _, _) => one(kind, seed, record(LINES_OF_ONE)),
         (None, Some(count), None) => campaign(kind, first, count),
         (None, Some(count), Some(every)) => {
             share(kind, (first..first + count).step_by(usize::try_from(every).unwrap()))
@@ -209,9 +212,42 @@ fn one(kind: &str, seed: u64, transcript: Transcript) -> u64 {
         println!("there is no seed {seed} of kind {kind}");
         return 2;
     };
+    print_one(seed, &outcome)
+}
+
+/// A seed with a fault point instead of what it drew, as `points` tries it.
+fn one_point(point: &str, seed: u64, transcript: Transcript) -> u64 {
+    let (signal, step) = point.split_once('.').unwrap_or_default();
+    let signal = SIGNALS.iter().map(|entry| entry.name).find(|name| *name == signal);
+    let step = STEPS.into_iter().find(|known| format!("{known:?}") == step);
+    let (Some(signal), Some(step)) = (signal, step) else {
+        println!(
+            "there is no point {point:?}: --point SIGNAL.STEP, for example Replicate.Delay; steps: {STEPS:?}"
+        );
+        return 2;
+    };
+    let Some(scenario) = with_point(signal, step, seed) else {
+        println!(
+            "seed {seed} has no {signal} {step:?}: it has one replica, or other faults that exclude this one"
+        );
+        return 2;
+    };
+    println!("{scenario:?}");
+    print_one(seed, &run_recorded(&scenario, transcript))
+}
+
+/// The scenario of a seed with this fault point, if it can have it.
+fn with_point(signal: &'static str, step: Step, seed: u64) -> Option<Scenario> {
+    let mut scenario = Scenario::from_seed(seed);
+    scenario.point = None;
+    scenario.add_point(signal, step);
+    scenario.point.is_some_and(|point| point.step == step).then_some(scenario)
+}
+
+fn print_one(seed: u64, outcome: &Outcome) -> u64 {
     println!("{}", outcome.tail);
     print_injected(outcome.injected.iter().map(|(what, count)| (*what, *count)));
-    println!("{}", report(seed, &outcome));
+    println!("{}", report(seed, outcome));
     u64::from(outcome.failure.is_some())
 }
 
@@ -328,14 +364,11 @@ fn points(tries: u64) -> u64 {
     for signal in SIGNALS.iter().map(|entry| entry.name) {
         for step in STEPS {
             let strikes = (0..tries).any(|seed| {
-                let mut scenario = Scenario::from_seed(seed);
-                scenario.point = None;
-                scenario.add_point(signal, step);
-                let is_wanted = scenario.point.is_some_and(|point| point.step == step);
-                let outcome = is_wanted.then(|| simulator::run(&scenario, 0));
+                let outcome = with_point(signal, step, seed).map(|scenario| simulator::run(&scenario, 0));
                 let is_struck = outcome.as_ref().is_some_and(|o| o.point.is_some_and(|(_, is_hit)| is_hit));
                 if let Some(failure) = outcome.and_then(|outcome| outcome.failure) {
                     println!("{signal} {step:?}, seed {seed}: {failure}");
+                    println!("to see it all: cargo xtask simulate --point {signal}.{step:?} --seed {seed}");
                     failed += 1;
                 }
                 is_struck

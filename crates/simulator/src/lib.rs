@@ -40,7 +40,7 @@ pub mod transcript;
 pub mod workload;
 pub mod world;
 
-pub use scenario::{KINDS, Outcome, Scenario, run, run_seed};
+pub use scenario::{KINDS, Outcome, Scenario, run, run_recorded, run_seed};
 
 use returning::Known;
 use transcript::Transcript;

@@ -21,8 +21,8 @@ use types::NodeId;
 
 pub(crate) use judge::scripts;
 pub use kinds::KINDS;
-pub use run::{run, run_seed};
-pub(crate) use run::{run_recorded, run_statements, text_of_panic};
+pub use run::{run, run_recorded, run_seed};
+pub(crate) use run::{run_statements, text_of_panic};
 
 /// Virtual milliseconds that a workload may take if nodes hang: for ten seconds after their start all are spared, then
 /// one leaves, and ten seconds later the next.

@@ -47,7 +47,7 @@ pub fn run(scenario: &Scenario, lines: usize) -> Outcome {
 }
 
 /// Runs a scenario with this transcript, which is empty.
-pub(crate) fn run_recorded(scenario: &Scenario, transcript: Transcript) -> Outcome {
+pub fn run_recorded(scenario: &Scenario, transcript: Transcript) -> Outcome {
     let mut world = World::new(scenario.seed, scenario.shape.clone(), transcript);
     let driven = std::panic::AssertUnwindSafe(|| drive(scenario, &mut world));
     let broken = |panic: Box<dyn Any + Send>| Err(text_of_panic(panic.as_ref()));
