@@ -6,7 +6,8 @@
 //! ```text
 //! receive    a worker per CPU does all that its clients ask: ReadPlacement=local
 //! split      threads of their own for slots (`ldm`, `query`), coordinators and clients: ThreadConfig
-//! adaptive   the workers of `receive`, but threads with nothing to do read parts of long scans: the default
+//! pipeline   the threads of `split`, and each read goes to the thread that owns its slot: ReadPlacement=owner
+//! adaptive   the workers of `receive`, but threads with less to do read parts of long scans: the default
 //! ```
 //! The verdict of a workload compares the adaptive setup with the better of the fixed ones, by the throughput summed
 //! over all numbers of clients.
@@ -16,9 +17,6 @@
 //!
 //! **Invariants.** Results are written after each round: an interrupted experiment keeps them. All figures are
 //! measured; nothing here predicts.
-//!
-//! **Deliberately not here**: a setup in which each read goes to the thread that owns its slot
-//! (`ReadPlacement=owner`): the server has none yet.
 
 use crate::cluster::{Cluster, ClusterOptions};
 use crate::generator::{self, Counted, Load};
@@ -46,17 +44,19 @@ const SCANNERS: usize = 2;
 pub enum Setup {
     Receive,
     Split,
+    Pipeline,
     Adaptive,
 }
 
 impl Setup {
-    pub const ALL: [Self; 3] = [Self::Receive, Self::Split, Self::Adaptive];
+    pub const ALL: [Self; 4] = [Self::Receive, Self::Split, Self::Pipeline, Self::Adaptive];
 
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Receive => "receive",
             Self::Split => "split",
+            Self::Pipeline => "pipeline",
             Self::Adaptive => "adaptive",
         }
     }
@@ -65,17 +65,20 @@ impl Setup {
     fn parameters(self, cpus: usize) -> Vec<(&'static str, String)> {
         match self {
             Self::Receive => vec![("ReadPlacement", "local".to_owned())],
-            // NDB's table gives about half of the CPUs to rows, and the rest to coordinators and clients.
-            Self::Split => {
-                let (rows, others) = ((cpus / 2).max(1), (cpus / 4).max(1));
-                let threads = format!(
-                    "ldm={{count={rows}}},query={{count={rows}}},tc={{count={others}}},recv={{count={others}}},main={{count=1}}"
-                );
-                vec![("ThreadConfig", threads), ("ReadPlacement", "local".to_owned())]
-            }
+            Self::Split => vec![("ThreadConfig", split(cpus)), ("ReadPlacement", "local".to_owned())],
+            Self::Pipeline => vec![("ThreadConfig", split(cpus)), ("ReadPlacement", "owner".to_owned())],
             Self::Adaptive => vec![("ReadPlacement", "adaptive".to_owned())],
         }
     }
+}
+
+/// Threads for each kind of work. NDB's table gives about half of the CPUs to rows, and the rest to coordinators and
+/// clients.
+fn split(cpus: usize) -> String {
+    let (rows, others) = ((cpus / 2).max(1), (cpus / 4).max(1));
+    format!(
+        "ldm={{count={rows}}},query={{count={rows}}},tc={{count={others}}},recv={{count={others}}},main={{count=1}}"
+    )
 }
 
 /// The statements of clients.

@@ -6,6 +6,7 @@ use crate::outcome::{Failure, failure_of};
 use crate::site::{Environment, Retry};
 use crate::statement::Statement;
 use expression::Context;
+use protocol::placement::ReadPlacement;
 use protocol::program::{
     Access, LockMode, LockWait, OnDuplicate, PROGRAM_SIZE_MAX, ReadProgram, Refusal, TableRef, WriteOperation,
 };
@@ -79,7 +80,10 @@ impl Cx<'_> {
                 .map_or(Place::Nowhere, |primary| Place::There(primary, self.client.transaction.id()));
         }
         if map.reader(table, slot).is_some() {
-            return Place::Here;
+            let node = self.env.site.node();
+            let is_owners = self.env.site.read_placement == ReadPlacement::Owner && !refused.contains(&node);
+            let owner = if is_owners { map.owner_for_read(slot) } else { None };
+            return owner.map_or(Place::Here, |owner| Place::There(owner, None));
         }
         let replica = map.replica_for_read(slot, refused, self.client.inbox.turn());
         replica.map_or(Place::Nowhere, |replica| Place::There(replica, None))

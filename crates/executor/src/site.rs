@@ -2,6 +2,7 @@
 //! handler call of it.
 
 use crate::scratch::{ScratchBytes, ScratchTerms};
+use protocol::placement::ReadPlacement;
 use protocol::{Address, Budget, KnownOutcomes, Outputs, Signal};
 use query::{NodeMap, Shared};
 use std::sync::Arc;
@@ -30,6 +31,8 @@ pub struct Site {
     pub scratch_bytes: ScratchBytes,
     /// Tells the time for what is shown only: EXPLAIN ANALYZE.
     pub stopwatch: Option<fn() -> Instant>,
+    /// Which threads of this node read for its clients.
+    pub read_placement: ReadPlacement,
     next_transaction: u64,
     /// The client of each transaction that has written or locked something; of each client the last one.
     transactions: FixedMap<TransactionId, u32>,
@@ -54,6 +57,7 @@ impl Site {
             scratch: None,
             scratch_bytes: ScratchBytes::default(),
             stopwatch: None,
+            read_placement: ReadPlacement::default(),
             next_transaction: 1,
             transactions: FixedMap::default(),
         }

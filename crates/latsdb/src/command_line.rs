@@ -286,7 +286,8 @@ pub(crate) enum BenchCommand {
 Setups:
   receive    a worker per CPU does all that its clients ask (ReadPlacement=local)
   split      threads of their own for slots, coordinators and clients (ThreadConfig)
-  adaptive   as receive, but threads with nothing to do read parts of long scans: the default of a node
+  pipeline   as split, and each read goes to the thread that owns its slot (ReadPlacement=owner)
+  adaptive   as receive, but threads with less to do read parts of long scans: the default of a node
 
 Examples:
   latsdb bench pipeline --out pipeline
@@ -298,7 +299,7 @@ pub(crate) struct PipelineOptions {
 
     /// The setups; separated by commas.
     #[arg(long, value_name = "SETUP", value_delimiter = ',', value_parser = setup,
-          default_value = "receive,split,adaptive")]
+          default_value = "receive,split,pipeline,adaptive")]
     pub(crate) setups: Vec<bench::pipeline::Setup>,
 
     /// point, in-100, range, four-ranges, filter, read-only, read-write, update, scan-beside-points; may be repeated
@@ -326,7 +327,7 @@ pub(crate) struct PipelineOptions {
 
 fn setup(text: &str) -> Result<bench::pipeline::Setup, String> {
     let found = bench::pipeline::Setup::ALL.into_iter().find(|setup| setup.name() == text);
-    found.ok_or_else(|| "there are receive, split and adaptive".to_owned())
+    found.ok_or_else(|| "there are receive, split, pipeline and adaptive".to_owned())
 }
 
 fn workload(text: &str) -> Result<bench::pipeline::Workload, String> {

@@ -30,6 +30,7 @@ use node::{
     FullStopSettings, Globals, NodeModule, NodeSettings, RedoSettings, ScratchSettings, SessionSettings,
 };
 use protocol::layout::{CpuShare, Layout, LayoutRequest, ThreadKind};
+use protocol::placement::ReadPlacement;
 use protocol::{Address, ModuleKind, NodeRole};
 use runtime::disk::NodeFolder;
 use runtime::{BoxedModule, Limits, Listeners, PeerConfig, Runtime, RuntimeConfig, SpinMethod, TlsIdentity};
@@ -326,6 +327,7 @@ fn settings(config: &ClusterConfig, text: String, me: &NodeConfig) -> NodeSettin
             globals: Arc::new(me.mysql.as_ref().map(|mysql| globals(config, me, mysql)).unwrap_or_default()),
             lock_wait_timeout_max: me.lock_wait_timeout,
             transaction_inactive_timeout: me.transaction_inactive_timeout,
+            read_placement: me.threads.read_placement,
             scratch: None,
         },
         // Every node that serves MySQL makes itself a certificate.
@@ -427,7 +429,7 @@ fn runtime_config(
     let mut limits = Limits {
         slice: me.threads.slice,
         stuck_after: me.threads.stuck_after,
-        shares_reads: me.threads.shares_reads,
+        shares_reads: me.threads.read_placement == ReadPlacement::Adaptive,
         link_silence_timeout,
         refused_patience: default.refused_patience.max(link_silence_timeout * 3 / 2),
         ..default

@@ -11,6 +11,7 @@ use memory::MemoryManager;
 use protocol::epoch::NodeEpoch;
 use protocol::layout::Layout;
 use protocol::lease::Lease;
+use protocol::placement::ReadPlacement;
 use protocol::redo_room::RedoRoom;
 use protocol::scratch_room::ScratchRoom;
 use protocol::signal::JoinRequest;
@@ -101,6 +102,8 @@ pub struct SessionSettings {
     pub lock_wait_timeout_max: Option<Duration>,
     /// TransactionInactiveTimeout.
     pub transaction_inactive_timeout: Option<Duration>,
+    /// ReadPlacement.
+    pub read_placement: ReadPlacement,
     /// Scratch of statements; none: they have none.
     pub scratch: Option<ScratchSettings>,
 }
@@ -180,6 +183,7 @@ pub fn build(
                     has_tls: settings.driver.has_tls,
                     scratch: scratch.clone(),
                     stopwatch: settings.driver.stopwatch,
+                    read_placement: sessions.read_placement,
                     lock_wait_timeout_max: sessions.lock_wait_timeout_max,
                     transaction_inactive_timeout: sessions.transaction_inactive_timeout,
                     marker_time: settings.marker_time,

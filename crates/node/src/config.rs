@@ -33,6 +33,7 @@ use ini::{Entry, Section};
 use memory::MemoryOverrides;
 use parameters::Number;
 use protocol::layout::{CpuShare, Layout, LayoutRequest};
+use protocol::placement::ReadPlacement;
 use protocol::{ModuleKind, NodeRole};
 use std::collections::{BTreeMap, BTreeSet};
 use stdx::Duration;
@@ -172,8 +173,8 @@ pub struct ThreadSettings {
     pub cpu_count: Option<u16>,
     /// `SpinMethod`, spelled as in NDB.
     pub spin_method: &'static str,
-    /// `ReadPlacement`: `adaptive`.
-    pub shares_reads: bool,
+    /// `ReadPlacement`.
+    pub read_placement: ReadPlacement,
     /// `SchedulerExecutionTimer`: how long a slice of work may take.
     pub slice: Duration,
     /// `TimeBetweenWatchDogCheck`: a thread that does not come round for so long is taken for dead; zero: never.
@@ -651,7 +652,7 @@ impl Reader {
             thread_config: used.map(|set| set.text.to_owned()),
             cpu_count,
             spin_method: parameters::spin_method(spin).unwrap_or(parameters::SPIN_METHODS[0].1),
-            shares_reads: values.number("ReadPlacement") == 0,
+            read_placement: ReadPlacement::of_number(values.number("ReadPlacement")),
             slice: Duration::from_micros(values.number("SchedulerExecutionTimer")),
             stuck_after: Duration::from_millis(values.number("TimeBetweenWatchDogCheck")),
         }

@@ -406,6 +406,18 @@ impl NodeMap {
         Some(Address::new(node, ModuleKind::Query, instance))
     }
 
+    /// The module of this node that reads a slot where reads go to the thread that owns it: the `query` with the number
+    /// of its `ldm`, and the `ldm` itself on a node without any.
+    #[must_use]
+    pub fn owner_for_read(&self, slot: SlotId) -> Option<Address> {
+        let owner = self.view.ldm(slot, self.node)?;
+        let query_count = self.view.node(self.node)?.query_count;
+        if query_count == 0 {
+            return Some(owner);
+        }
+        Some(Address::new(self.node, ModuleKind::Query, owner.instance % query_count))
+    }
+
     /// The tc that coordinates for a session on module `instance` of this node. On a data node it is beside it;
     /// else it is the one with the number of the `ldm` that leads `first`.
     #[must_use]

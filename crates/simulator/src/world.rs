@@ -30,6 +30,7 @@ use protocol::control::{RecoveryGoal, RecoveryOrder};
 use protocol::disk::{DiskLane, DiskOperation, DiskRequest, FileName};
 use protocol::layout::{CpuShare, Layout, LayoutRequest};
 use protocol::module::{BROKEN_PEER, ConnectionAction, EXIT_CANNOT_JOIN, EXIT_LEFT_OUT};
+use protocol::placement::ReadPlacement;
 use protocol::signal::{FullStop, LeaveStep};
 use protocol::{
     Address, Budget, CloseReason, ConnectionId, ConnectionKind, Envelope, Input, Module, ModuleKind,
@@ -91,6 +92,8 @@ pub struct Shape {
     pub thread_config: String,
     /// Another one for those with even numbers.
     pub even_thread_config: Option<String>,
+    /// ReadPlacement of all nodes.
+    pub read_placement: ReadPlacement,
     /// Memory of each data node.
     pub memory: u64,
     /// Longest delay of a signal between nodes, in microseconds.
@@ -581,6 +584,7 @@ impl World {
                 max_connections: 100,
                 globals: Arc::new(self.globals()),
                 scratch: self.shape.scratch,
+                read_placement: self.shape.read_placement,
                 ..SessionSettings::default()
             },
             driver: node::Driver::default(),
@@ -757,7 +761,8 @@ impl World {
 
     /// Often one of a node's modules `query` is there to help a session.
     fn drawn_relief(&mut self, module: Address) -> Option<u8> {
-        if module.kind != ModuleKind::Sql || self.turns.relief.chance(1, 2) {
+        let is_adaptive = self.shape.read_placement == ReadPlacement::Adaptive;
+        if module.kind != ModuleKind::Sql || !is_adaptive || self.turns.relief.chance(1, 2) {
             return None;
         }
         let modules = self.nodes.get(&module.node)?.slots.keys();

@@ -3,6 +3,7 @@
 use crate::variables::Globals;
 use executor::ScratchTerms;
 use planner::TextLimits;
+use protocol::placement::ReadPlacement;
 use std::sync::Arc;
 use stdx::{Duration, Instant};
 use types::NodeId;
@@ -26,6 +27,8 @@ pub struct SqlConfig {
     pub handshake_timeout_ms: u64,
     /// The driver can answer a TLS handshake.
     pub has_tls: bool,
+    /// Which threads of the node read for its statements.
+    pub read_placement: ReadPlacement,
     /// TransactionDeadlockDetectionTimeout: no wait for a lock is longer, whatever innodb_lock_wait_timeout says.
     pub lock_wait_timeout_max: Option<Duration>,
     /// TransactionInactiveTimeout: an open transaction without a statement for so long is rolled back.
@@ -57,6 +60,7 @@ impl SqlConfig {
             handshakes_max: 128,
             handshake_timeout_ms: 10_000,
             has_tls: false,
+            read_placement: ReadPlacement::default(),
             lock_wait_timeout_max: None,
             transaction_inactive_timeout: None,
             marker_time: Duration::from_secs(600),

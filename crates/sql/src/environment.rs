@@ -158,6 +158,7 @@ impl ModuleState {
         );
         site.stopwatch = config.stopwatch;
         site.scratch = config.scratch.clone();
+        site.read_placement = config.read_placement;
         Self {
             globals,
             cache: StatementCache::new(config.statement_cache_size),

@@ -50,9 +50,11 @@ fn what_was_not_measured_has_no_verdict() {
 }
 
 #[test]
-fn a_split_setup_has_threads_of_each_kind_on_any_machine() {
-    for cpus in [1, 2, 4, 64] {
-        let parameters = Setup::Split.parameters(cpus);
+fn split_setups_have_threads_of_each_kind_on_any_machine() {
+    for (cpus, setup) in
+        [1, 2, 4, 64].into_iter().flat_map(|cpus| [(cpus, Setup::Split), (cpus, Setup::Pipeline)])
+    {
+        let parameters = setup.parameters(cpus);
         let threads = &parameters.iter().find(|(name, _)| *name == "ThreadConfig").unwrap().1;
         assert!(!threads.contains("count=0"), "{cpus}: {threads}");
     }

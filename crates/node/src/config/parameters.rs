@@ -8,6 +8,7 @@
 //! why.
 
 use super::redo::Durability;
+use protocol::placement::ReadPlacement;
 use std::fmt::Write;
 
 const MIB: u64 = 1024 * 1024;
@@ -122,9 +123,6 @@ pub struct Parameter {
     /// The whole cluster agrees upon it: a change takes a full stop.
     pub is_agreed: bool,
 }
-
-/// Which threads read for a statement.
-const READ_PLACEMENTS: [&str; 2] = ["adaptive", "local"];
 
 /// Spellings that are understood, and the method each means.
 pub(super) const SPIN_METHODS: [(&str, &str); 6] = [
@@ -319,7 +317,7 @@ pub static PARAMETERS: &[Parameter] = &[
     parameter("ThreadConfig", Sections::DATA.and(Sections::SQL), Kind::Text, "", Effect::Used, "Modules on threads, taken literally: ldm={count=2,cpubind=0,1},recv={count=2},main={count=1}. host=recv beside ldm, query or tc puts them on that many receiving threads."),
     parameter("AutomaticThreadConfig", Sections::DATA.and(Sections::SQL), Kind::Flag, "1", Effect::Used, "A worker per CPU, which serves clients and owns slots, pinned if the node has the CPUs alone; set to 1 beside a ThreadConfig it wins."),
     parameter("SpinMethod", Sections::DATA.and(Sections::SQL), Kind::SpinMethod, "CostBasedSpinning", Effect::Used, "What a thread does before it sleeps: CostBasedSpinning, StaticSpinning, LatencyOptimisedSpinning, DatabaseMachineSpinning, NoSpinning. Threads that share CPUs with other nodes, or have a quota of CPU time, spin only if a ThreadConfig is set."),
-    parameter("ReadPlacement", Sections::DATA.and(Sections::SQL), Kind::OneOf(&READ_PLACEMENTS), "adaptive", Effect::Used, "Which threads read for a statement: adaptive has those of the node that have nothing to do read parts of long scans, local leaves all to the client's thread."),
+    parameter("ReadPlacement", Sections::DATA.and(Sections::SQL), Kind::OneOf(&ReadPlacement::NAMES), "adaptive", Effect::Used, "Which threads read for a statement: adaptive has those of the node with nothing or less to do read parts of long scans, local leaves all to the client's thread, owner to those that own the slots, by signals."),
     parameter("SchedulerExecutionTimer", Sections::DATA.and(Sections::SQL), Kind::Microseconds(1, 11000), "50", Effect::Used, "How long one slice of work may take."),
     parameter("UseShm", Sections::DATA.and(Sections::MANAGEMENT).and(Sections::SQL), Kind::Flag, "1", Effect::Used, "Unix sockets and shared memory between nodes of one machine."),
     parameter("TimeBetweenEpochs", Sections::DATA, Kind::Milliseconds(1, 32000), "10", Effect::Used, "How often epochs are closed. The same for all data nodes."),

@@ -6,6 +6,7 @@
 use super::{Extras, Fault, MEMORY_ENOUGH, MEMORY_SMALL, SQL_NODE, Scenario};
 use crate::workload::holders::Hold;
 use crate::world::{Disruption, FaultPoint, HAND_OVER_SIGNALS, MANAGEMENT, SIGNALS, STEPS, Shape, Step};
+use protocol::placement::ReadPlacement;
 use stdx::{Prng, hash64};
 use transaction::Sizes;
 use types::NodeId;
@@ -20,6 +21,8 @@ pub(super) enum Topic {
     Shape,
     /// Slots, and threads of some nodes.
     Slots,
+    /// Which threads read.
+    Placement,
     /// Memory and the size of slices.
     Limits,
     /// The sizes from which a transaction is large.
@@ -466,6 +469,7 @@ fn drawn_shape(seed: u64) -> Shape {
         even_thread_config,
         sql_nodes: u16::from(prng.chance(1, 3)),
         thread_config: thread_config.to_owned(),
+        read_placement: drawn_placement(seed),
         memory: MEMORY_ENOUGH,
         delay_max_us: [100, 1_000, 20_000][prng.index(3)],
         budget_max: 200,
@@ -486,6 +490,16 @@ fn drawn_slots(seed: u64) -> (u16, Option<String>) {
     let is_large = prng.chance(1, 40);
     let other = prng.chance(1, 4).then(|| "recv={count=3},ldm={count=2,host=recv}".to_owned());
     (if is_large { 64 } else { slots_per_node }, other)
+}
+
+/// Mostly sessions read themselves and have helpers; in some seeds they do without, or ask the owners of slots.
+fn drawn_placement(seed: u64) -> ReadPlacement {
+    let mut prng = Topic::Placement.generator(seed);
+    match prng.below(16) {
+        0 | 1 => ReadPlacement::Owner,
+        2 => ReadPlacement::Local,
+        _ => ReadPlacement::Adaptive,
+    }
 }
 
 /// In a third of the seeds transactions are large that are small elsewhere.

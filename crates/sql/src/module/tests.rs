@@ -17,6 +17,7 @@ mod harness;
 mod joins;
 mod locks;
 mod modes;
+mod owners;
 mod queries;
 mod relief;
 mod row_order;

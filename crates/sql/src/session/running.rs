@@ -59,6 +59,7 @@ use expression::Woken;
 use mysql_protocol::result::RowFormat;
 use planner::LAST_INSERT_ID;
 use planner::plan::{Plan, SessionValue, Show, Source};
+use protocol::placement::ReadPlacement;
 use protocol::program::TableRef;
 use protocol::signal::RequestId;
 use protocol::{Address, SqlError};
@@ -278,7 +279,7 @@ impl Session {
         format: RowFormat,
     ) -> bool {
         let Some(point) = &cached.point else { return self.try_keys(env, cached, parameters, format) };
-        if !self.may_answer_at_once() {
+        if !self.may_answer_at_once(env) {
             return false;
         }
         match point.run(cached, parameters, format, &mut self.core, env) {
@@ -288,11 +289,13 @@ impl Session {
         }
     }
 
-    /// Whether reads may be answered without a transaction being begun or ended.
+    /// Whether reads may be answered on this thread, without a transaction being begun or ended.
     #[inline]
-    fn may_answer_at_once(&self) -> bool {
+    fn may_answer_at_once(&self, env: &Environment<'_>) -> bool {
         let is_open = self.core.client.transaction.is_open();
-        !self.core.client.transaction.is_marked() && (self.core.variables.autocommit || is_open)
+        !self.core.client.transaction.is_marked()
+            && (self.core.variables.autocommit || is_open)
+            && env.module.site.read_placement != ReadPlacement::Owner
     }
 
     /// The same for a list or a chain of keys.
@@ -303,7 +306,7 @@ impl Session {
         parameters: &[Value],
         format: RowFormat,
     ) -> bool {
-        if !self.may_answer_at_once() {
+        if !self.may_answer_at_once(env) {
             return false;
         }
         let answered = match (&cached.list, &cached.chain) {

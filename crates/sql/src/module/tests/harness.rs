@@ -8,6 +8,7 @@ use mysql_protocol::{Capabilities, ClientConnection, ClientOptions, Transport};
 use protocol::control::GroupId;
 use protocol::disk::{DiskAnswer, DiskError, DiskLane, DiskOperation, DiskRequest, FileName};
 use protocol::module::{CloseReason, ConnectionAction};
+use protocol::placement::ReadPlacement;
 use protocol::program::{OperationResult, ReadProgress, Refusal};
 use protocol::signal::{
     CommitDone, CommitOutcome, ReadBatch, ReadDone, ReadRequest, RequestId, WriteDone, WriteFailure,
@@ -185,6 +186,13 @@ impl Harness {
     pub(super) fn with_own_slots(count: u16) -> Self {
         let own = NodeInfo { incarnation: Incarnation(1), ..data_node(4) };
         Self::with_view(|_| {}, View::first(GroupId(1), vec![own], 1, SlotSizes::least(count)))
+    }
+
+    /// The same with so many modules `query`, where reads go to the threads that own the slots.
+    pub(super) fn with_owners(count: u16, query_count: u8) -> Self {
+        let own = NodeInfo { incarnation: Incarnation(1), ldm_count: 2, query_count, ..data_node(4) };
+        let view = View::first(GroupId(1), vec![own], 1, SlotSizes::least(count));
+        Self::with_view(|config| config.read_placement = ReadPlacement::Owner, view)
     }
 
     /// Node 3 has a replica of everything, too, and leads nothing.
@@ -587,8 +595,12 @@ impl Harness {
     }
 
     pub(super) fn read_refused(&mut self, read: &ReadRequest, refusal: Refusal) {
+        self.read_refused_by(LDM, read, refusal);
+    }
+
+    pub(super) fn read_refused_by(&mut self, reader: Address, read: &ReadRequest, refusal: Refusal) {
         let done = ReadDone { request: read.request, result: Err(refusal) };
-        self.signal(LDM, Signal::ReadDone(Box::new(done)));
+        self.signal(reader, Signal::ReadDone(Box::new(done)));
     }
 
     /// A node is lost: the news first, then the map.
