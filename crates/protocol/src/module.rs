@@ -265,8 +265,8 @@ const SLACK_MAX: usize = 4 * 1024;
 pub struct Budget {
     /// Rows left in this slice.
     pub rows: u32,
-    /// A module `query` of this node whose thread has nothing to do, or much less than this one (`placement`): it may be
-    /// asked for a part of a long read, once.
+    /// A module `query` of this node whose thread has nothing to do, or much less than this one (`placement`). It may
+    /// be asked for a part of a long read, once.
     pub relief: Option<u8>,
 }
 

@@ -406,8 +406,8 @@ impl NodeMap {
         Some(Address::new(node, ModuleKind::Query, instance))
     }
 
-    /// The module of this node that reads a slot where reads go to the thread that owns it: the `query` with the number
-    /// of its `ldm`, and the `ldm` itself on a node without any.
+    /// The module of this node that reads a slot where reads go to the thread that owns it. It is the `query` with the
+    /// number of the slot's `ldm`, and the `ldm` itself on a node without any `query`.
     #[must_use]
     pub fn owner_for_read(&self, slot: SlotId) -> Option<Address> {
         let owner = self.view.ldm(slot, self.node)?;

@@ -63,11 +63,11 @@ impl PublishedLoad {
 pub(crate) struct LoadMeter {
     /// Slices of long work, and their time, since costs were renewed.
     slices: (u64, Duration),
-    /// What was known when costs were renewed: the time in rounds, and the inputs handled.
+    /// The counts when costs were renewed: the time in rounds, and the inputs handled.
     renewed: (u64, u64),
     short_ns: u64,
     slice_ns: u64,
-    /// What the published line has.
+    /// The backlog that the published line has.
     backlog_ns: u64,
     /// Where the sample began: the moment, the time in rounds and the CPU time then.
     sample: (Instant, u64, Duration),
