@@ -1,5 +1,5 @@
-//! Deliberate bugs of statements, one at a time, behind the feature `mutants`. The simulator must catch each of them, or
-//! a test of this crate (`bugs`).
+//! Deliberate bugs of statements, one at a time, behind the feature `mutants`. The simulator must catch each of them,
+//! or a test of this crate (`bugs`).
 
 /// A bug that can be planted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

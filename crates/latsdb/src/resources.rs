@@ -2,8 +2,8 @@
 //!
 //! Memory is the smallest of the machine's and the limits of the cgroups this process is in, version 1 or 2, at every
 //! level that can be seen. Two more limits ([`Bound`]) make the system refuse memory: that of addresses, and that of
-//! strict overcommit. A configuration above one of them cannot work, so the node does not start. CPUs are those the process may run on, quotas of cgroups counted
-//! (`runtime::machine::cpu_count`).
+//! strict overcommit. A configuration above one of them cannot work, so the node does not start. CPUs are those the
+//! process may run on, quotas of cgroups counted (`runtime::machine::cpu_count`).
 //!
 //! Invariant: the memory of all data nodes of `dev` together is at most [`NODES_MEMORY_PERCENT`] of the machine's.
 
@@ -17,8 +17,8 @@ use protocol::layout::{CpuFacts, CpuShare};
 /// This much of the memory is for data nodes. The rest is for the system, the clients, and the processes' own code and
 /// stacks.
 pub(crate) const NODES_MEMORY_PERCENT: u64 = 80;
-/// So many addresses go with a byte of memory where they are limited: chunks of pages that are not reserved in one piece
-/// take twice their size, and threads' stacks and the C library take some.
+/// So many addresses go with a byte of memory where they are limited. Chunks of pages that are not reserved in one
+/// piece take twice their size. Threads' stacks and the C library take some.
 const ADDRESSES_PER_BYTE: u64 = 2;
 /// The smallest `TotalMemoryConfig`.
 pub(crate) const NODE_MEMORY_MINIMUM: u64 = 256 * MIB;

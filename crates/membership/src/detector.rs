@@ -173,7 +173,7 @@ impl Nodes {
     }
 }
 
-/// What this node hears.
+/// The members that this node hears.
 #[derive(Clone, Copy, Default)]
 struct Heard {
     /// The watched nodes that it hears.

@@ -2,8 +2,8 @@
 //! huge page, if one is asked for ([`Prepare`]) and there is one. Then a process of many GiB that is killed is gone in
 //! no time: what it held is freed before its connections are closed.
 //!
-//! Chunks lie one behind the other in one range of addresses ([`PageRange`]), if the driver has reserved one. The system
-//! then keeps one map for all of them, and it limits the number of maps. Otherwise each chunk is an allocation.
+//! Chunks lie one behind the other in one range of addresses ([`PageRange`]), if the driver has reserved one. The
+//! system then keeps one map for all of them, and it limits the number of maps. Otherwise each chunk is an allocation.
 //!
 //! A page is taken from the first chunk in address order that has one, so that chunks at the end run empty and go back.
 //! A spare chunk is kept, and begun when all others are full. A thread that has time prepares the next one at once,

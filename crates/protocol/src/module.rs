@@ -431,7 +431,7 @@ pub struct ThreadReport {
     pub reads_taken: u64,
     /// The longest time of the last minute, or the one before, between two looks at the clock while it worked.
     pub longest_call: Duration,
-    /// What it handled last in that time: a signal, or another input.
+    /// The input that it handled last in that time: a signal, or another input.
     pub longest_call_of: &'static str,
 }
 

@@ -1,8 +1,8 @@
 //! The disk of a node: does what modules ask (`protocol::disk`), and knows nothing of what the files hold.
 //!
 //! A node has a folder, its DataDir. [`NodeFolder`] is this process's right to it. Each lane has a thread
-//! (`io-control`, `io-redo`, `io-bulk`, `io-scratch`), which does the lane's requests one after the other and tells the module that
-//! asked. The threads end when the workers, which hold the other ends of their queues, have ended.
+//! (`io-control`, `io-redo`, `io-bulk`, `io-scratch`), which does the lane's requests one after the other and tells the
+//! module that asked. The threads end when the workers, which hold the other ends of their queues, have ended.
 //!
 //! A file takes its place by a rename: it is written beside its place (`NAME.new`), synced and renamed, then its
 //! folder is synced. So after the loss of power there is the old file or the new one. A file stays open from its

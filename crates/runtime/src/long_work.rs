@@ -1,8 +1,8 @@
 //! Long work of a thread: the slices that modules ask for with `Signal::Continue`, and whose turn it is.
 //!
 //! Modules have their turns, and within a module whoever asked first. So many statements do not stop the copies and
-//! the reclaiming of another module, nor the other way round. A module's slices take about the time that is wanted of
-//! them: how many rows that is, is learnt for each module, because a row of a scan costs less than one that is published.
+//! the reclaiming of another module, nor the other way round. How many rows a slice has is learnt for each module: a
+//! row of a scan costs less than one that is published.
 //!
 //! Deliberately not here: when a slice is taken (`worker`), and what it does.
 

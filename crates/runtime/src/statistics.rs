@@ -80,6 +80,8 @@ pub(crate) struct Counting {
     /// Of this minute and of the one before, and when this one began.
     longest: [LongestCall; 2],
     longest_since: Instant,
+    /// The input that was handled last.
+    pub(crate) last_input: &'static str,
     published: Instant,
     signals_published: u64,
 }
@@ -90,11 +92,11 @@ impl Counting {
         self.signals != self.signals_published
     }
 
-    /// So much time has passed since the last look at the clock in this round; `of` was handled last.
+    /// So much time has passed since the last look at the clock in this round.
     #[inline]
-    pub(crate) fn learn_call(&mut self, time: Duration, of: &'static str) {
+    pub(crate) fn learn_call(&mut self, time: Duration) {
         if time > self.longest[0].time {
-            self.longest[0] = LongestCall { time, of };
+            self.longest[0] = LongestCall { time, of: self.last_input };
         }
     }
 

@@ -113,11 +113,15 @@ struct ModuleSlot<S> {
     deadline: Option<Instant>,
 }
 
-/// Slices of long work: how long one should take, how many rows that is for each module, and which threads may help.
-struct Slices {
+/// Slices of long work: those that wait, how long one should take, how many rows that is for each module, and which
+/// threads may help.
+struct Slices<S> {
     time: Duration,
     rows: Vec<SliceRows>,
     turns: Turns,
+    waiting: LongWork<OwnedInput<S>>,
+    /// The time that all queued work takes, as this thread last told the others.
+    backlog: Duration,
 }
 
 /// The knowledge of all threads that one of them has.
@@ -202,19 +206,14 @@ pub(crate) struct Worker<S> {
     readiness: Vec<Readiness>,
     timers: Deadlines<Timer>,
     spinner: Spinner,
-    slices: Slices,
+    slices: Slices<S>,
     budget: Budget,
     now: Now,
     round_start: Instant,
     last_poll: Instant,
     handled_since_clock: u32,
-    /// What was handled last.
-    last_input: &'static str,
     got_parcels: bool,
     queue: VecDeque<Work<S>>,
-    long: LongWork<OwnedInput<S>>,
-    /// What is queued, as this thread last told the others.
-    backlog: Duration,
     /// The buffer that clients' bytes are read into.
     scratch: ReceiveBuffer,
     /// The buffer that links' and TLS bytes are read into.
@@ -257,7 +256,8 @@ impl<S: Send + 'static> Worker<S> {
         };
         let count = parts.modules.len();
         let rows = vec![SliceRows::default(); count];
-        let slices = Slices { time: parts.process.limits.slice, rows, turns };
+        let (time, waiting) = (parts.process.limits.slice, LongWork::new(count));
+        let slices = Slices { time, rows, turns, waiting, backlog: Duration::ZERO };
         let hosts_main = parts.modules.iter().any(|(address, _)| address.kind == ModuleKind::Main);
         Self {
             index: parts.index,
@@ -287,11 +287,8 @@ impl<S: Send + 'static> Worker<S> {
             round_start: now.monotonic,
             last_poll: now.monotonic,
             handled_since_clock: 0,
-            last_input: "",
             got_parcels: false,
             queue: VecDeque::new(),
-            long: LongWork::new(count),
-            backlog: Duration::ZERO,
             scratch: ReceiveBuffer::default(),
             raw_scratch: Vec::with_capacity(READ_SIZE),
             cipher_scratch: Vec::new(),
@@ -347,7 +344,7 @@ impl<S: Send + 'static> Worker<S> {
         self.run_queue();
         self.run_deadlines();
         self.flush();
-        if !self.long.is_empty() {
+        if !self.slices.waiting.is_empty() {
             self.run_long_work();
             self.flush();
         }
@@ -396,7 +393,7 @@ impl<S: Send + 'static> Worker<S> {
     fn look_again(&mut self) {
         let before = self.now.monotonic;
         self.now = clock::now();
-        self.counting.learn_call(self.now.monotonic.since(before), self.last_input);
+        self.counting.learn_call(self.now.monotonic.since(before));
         self.handled_since_clock = 0;
     }
 
@@ -408,9 +405,9 @@ impl<S: Send + 'static> Worker<S> {
 
     /// Tells the others what is queued.
     fn publish_backlog(&mut self) {
-        let (long, short) = (self.long.len(), self.queue.len() + self.clients.ready_count());
+        let (long, short) = (self.slices.waiting.len(), self.queue.len() + self.clients.ready_count());
         let own = &self.process.threads[self.index].statistics.load;
-        self.backlog = self.counting.load.publish_backlog(long, short, own);
+        self.slices.backlog = self.counting.load.publish_backlog(long, short, own);
     }
 
     /// Which thread may help with the next slice: a round of short work does not look at other threads.
@@ -420,7 +417,7 @@ impl<S: Send + 'static> Worker<S> {
             backlog: process.threads[thread].statistics.load.backlog(),
             weight: process.weights[usize::from(module)].load(Ordering::Relaxed),
         };
-        self.budget.relief = self.slices.turns.relief(self.backlog, see);
+        self.budget.relief = self.slices.turns.relief(self.slices.backlog, see);
     }
 
     fn begin_thread(&mut self) {
@@ -469,7 +466,7 @@ impl<S: Send + 'static> Worker<S> {
         }
         self.quiescence.announce();
         let before = clock::monotonic();
-        self.counting.learn_call(before.since(self.now.monotonic), self.last_input);
+        self.counting.learn_call(before.since(self.now.monotonic));
         self.counting.busy_ns += before.0.saturating_sub(self.round_start.0);
         self.counting.publish_if_due(before, &self.process.threads[self.index].statistics);
         self.watch_held(before);
@@ -490,7 +487,7 @@ impl<S: Send + 'static> Worker<S> {
     }
 
     fn has_work(&mut self) -> bool {
-        let queued = !self.queue.is_empty() || !self.long.is_empty();
+        let queued = !self.queue.is_empty() || !self.slices.waiting.is_empty();
         queued
             || !self.links.ready.is_empty()
             || self.links.has_incoming()
@@ -669,7 +666,7 @@ impl<S: Send + 'static> Worker<S> {
     fn run_long_work(&mut self) {
         self.now = clock::now();
         let until = self.now.monotonic + self.now.monotonic.since(self.round_start) / 4;
-        while let Some((module, input)) = self.long.next() {
+        while let Some((module, input)) = self.slices.waiting.next() {
             self.look_for_relief();
             self.run_slice(module, input);
             if self.now.monotonic >= until {
@@ -728,7 +725,7 @@ impl<S: Send + 'static> Worker<S> {
     /// Gives one input to a module and does what it wants done.
     #[inline]
     fn dispatch(&mut self, module: usize, input: Input<'_, S>) {
-        self.last_input = input.name();
+        self.counting.last_input = input.name();
         self.budget.rows = self.slices.rows[module].get();
         self.counting.signals += 1;
         let slot = &mut self.modules[module];
@@ -851,7 +848,7 @@ impl<S: Send + 'static> Worker<S> {
                 let is_long = matches!(envelope.signal, Signal::Continue(_));
                 let input = Input::Signal(envelope);
                 if is_long {
-                    self.long.push(module, input);
+                    self.slices.waiting.push(module, input);
                 } else {
                     self.queue.push_back(Work { module, input });
                 }

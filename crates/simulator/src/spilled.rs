@@ -28,7 +28,7 @@ const QUERIES: u32 = 4;
 /// A disk stands still for so many virtual milliseconds at most.
 const STALL_MS: u64 = 3_000;
 
-/// What happens in a round.
+/// An event of a round.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     /// Nothing: no statement fails.

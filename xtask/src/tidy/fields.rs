@@ -15,7 +15,7 @@ const EXCEPTIONS: &[(&str, &str, usize, &str)] = &[
     ("node/src/build.rs", "NodeSettings", 26, "the settings of a node, one by one"),
     ("runtime/src/links.rs", "Link", 22, "the state of a socket, read in each round"),
     ("runtime/src/process.rs", "Process", 26, "everything that threads share"),
-    ("runtime/src/worker.rs", "Worker", 47, "everything that a thread owns"),
+    ("runtime/src/worker.rs", "Worker", 46, "everything that a thread owns"),
     ("simulator/src/world.rs", "World", 21, "everything that a run of the simulator owns"),
 ];
 

@@ -93,7 +93,7 @@ impl Heartbeats {
         assert_eq!((outputs.leavers, outputs.behind), (None, None));
     }
 
-    /// What a member says that hears everybody.
+    /// The heartbeat of a member that hears everybody.
     fn heartbeat_of(&self, node: NodeId) -> Heartbeat {
         let all = NodeSet::from_iter((1..=MEMBERS).map(NodeId));
         let row = LinkRow {
