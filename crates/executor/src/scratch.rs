@@ -101,6 +101,8 @@ pub struct Scratch {
     client: u32,
     /// The number in the last ticket.
     last: u32,
+    /// Of the last file that was to be removed.
+    removal: Option<u64>,
     file: Option<Box<ScratchFile>>,
 }
 
@@ -117,15 +119,22 @@ struct ScratchFile {
     holders: Vec<(Weak<()>, BTreeSet<u32>)>,
     /// Writes on their way, by ticket: their bytes.
     writes: BTreeMap<u64, u64>,
-    /// Reads that were asked for and not taken; the answer, if it is there.
-    reads: BTreeMap<Reading, (Weak<()>, Option<Result<Vec<u8>, SqlError>>)>,
+    /// Reads that were asked for and not taken.
+    reads: BTreeMap<Reading, Expected>,
     failure: Option<SqlError>,
+}
+
+/// The read of an operator.
+#[derive(Debug)]
+struct Expected {
+    holder: Weak<()>,
+    answer: Option<Result<Vec<u8>, SqlError>>,
 }
 
 impl Scratch {
     /// No file yet.
     pub(crate) fn new(client: u32) -> Self {
-        Self { client, last: 0, file: None }
+        Self { client, last: 0, removal: None, file: None }
     }
 
     /// The client whose request to the disk had this ticket.
@@ -144,6 +153,7 @@ impl Scratch {
     #[cold]
     fn remove(&mut self, outputs: &mut Outputs<Shared>) {
         let ticket = self.next_ticket();
+        self.removal = Some(ticket);
         if let Some(file) = self.file.take() {
             file.room.give_back(u64::from(file.slots) * file.slot_size);
             ask(outputs, ticket, DiskOperation::Remove { file: file.name });
@@ -200,7 +210,7 @@ impl Scratch {
     pub(crate) fn read(&mut self, hold: &Hold, piece: Piece, env: &mut Environment<'_>) -> Reading {
         let reading = Reading(self.next_ticket());
         if let Some(file) = &mut self.file {
-            file.reads.insert(reading, (Arc::downgrade(&hold.0), None));
+            file.reads.insert(reading, Expected { holder: Arc::downgrade(&hold.0), answer: None });
             let offset = u64::from(piece.slot) * file.slot_size;
             let operation = DiskOperation::Read { file: file.name, offset, length: piece.length.into() };
             ask(env.outputs, reading.0, operation);
@@ -218,8 +228,8 @@ impl Scratch {
     ) -> Result<Option<Vec<u8>>, SqlError> {
         let Some(file) = &mut self.file else { return Err(no_scratch()) };
         file.failure.clone().map_or(Ok(()), Err)?;
-        let Some((_, answer)) = file.reads.get_mut(&reading) else { return Err(no_scratch()) };
-        let Some(bytes) = answer.take() else { return Ok(None) };
+        let Some(expected) = file.reads.get_mut(&reading) else { return Err(no_scratch()) };
+        let Some(bytes) = expected.answer.take() else { return Ok(None) };
         file.reads.remove(&reading);
         let bytes = bytes?;
         let is_whole = bytes.len() == piece.length as usize && stdx::crc32c(&bytes) == piece.checksum;
@@ -247,27 +257,36 @@ impl Scratch {
         outputs: &mut Outputs<Shared>,
     ) -> bool {
         let name = FileName::Scratch(self.client);
-        if let Err(error) = &result
-            && *error != DiskError::Absent
-        {
+        let mut warn = |error: &DiskError| {
             outputs.event(Severity::Warning, format!("scratch: {}", error.about(name)));
+        };
+        if self.removal == Some(ticket) {
+            if let Err(error @ (DiskError::Full | DiskError::Failed(_))) = &result {
+                warn(error);
+            }
+            return false;
         }
         let Some(file) = &mut self.file else { return false };
         if file.writes.remove(&ticket).is_some() {
-            if let Err(error) = result {
-                file.failure.get_or_insert(write_failed(name, &error));
+            // The requests behind it fail, too.
+            if let (Err(error), None) = (&result, &file.failure) {
+                warn(error);
+                file.failure = Some(write_failed(name, error));
             }
             return true;
         }
-        let Some((holder, answer)) = file.reads.get_mut(&Reading(ticket)) else { return false };
-        if holder.strong_count() == 0 {
+        let Some(expected) = file.reads.get_mut(&Reading(ticket)) else { return false };
+        if expected.holder.strong_count() == 0 {
             file.reads.remove(&Reading(ticket));
             return false;
         }
-        *answer = Some(match result {
+        expected.answer = Some(match result {
             Ok(DiskAnswer::Bytes(bytes)) => Ok(bytes),
             Ok(DiskAnswer::Done | DiskAnswer::Files(_) | DiskAnswer::Space { .. }) => Err(damaged(name)),
-            Err(error) => Err(SqlError::new(1024, format!("Error reading file '{name}' ({error})"))),
+            Err(error) => {
+                warn(&error);
+                Err(SqlError::new(1024, format!("Error reading file '{name}' ({error})")))
+            }
         });
         true
     }
@@ -329,7 +348,7 @@ impl ScratchFile {
         for (_, slots) in self.holders.extract_if(.., |(token, _)| token.strong_count() == 0) {
             self.free.extend(slots);
         }
-        self.reads.retain(|_, (token, _)| token.strong_count() > 0);
+        self.reads.retain(|_, expected| expected.holder.strong_count() > 0);
     }
 }
 

@@ -27,7 +27,7 @@ pub struct Site {
     pub commits: u64,
     /// Scratch for statements that have too little memory; None: there is none.
     pub scratch: Option<ScratchTerms>,
-    /// Bytes that they have written there, and read.
+    /// The bytes that they have written there and read.
     pub scratch_bytes: ScratchBytes,
     /// Tells the time for what is shown only: EXPLAIN ANALYZE.
     pub stopwatch: Option<fn() -> Instant>,

@@ -161,8 +161,7 @@ pub fn build(
     let (buffer, wait_max) =
         settings.redo.as_ref().map_or((0, Duration::ZERO), |redo| (redo.buffer, redo.wait_max));
     let room = Arc::new(RedoRoom::new(buffer, count(ModuleKind::Ldm)).with_wait_max(wait_max));
-    let sessions = &settings.sessions;
-    let scratch = sessions.scratch.map(|scratch| ScratchTerms {
+    let scratch = settings.sessions.scratch.map(|scratch| ScratchTerms {
         room: Arc::new(ScratchRoom::new(scratch.space)),
         statement_memory_max: scratch.statement_memory_max,
     });
@@ -171,29 +170,7 @@ pub fn build(
     for address in &addresses {
         let module = match address.kind {
             ModuleKind::Sql => {
-                let default = SqlConfig::new(settings.node, address.instance);
-                let config = SqlConfig {
-                    // Connections are spread evenly over the modules.
-                    max_connections: sessions
-                        .max_connections
-                        .div_ceil(u32::from(count(ModuleKind::Sql).max(1))),
-                    handshakes_max: HANDSHAKES_MAX
-                        .div_ceil(usize::from(count(ModuleKind::Sql).max(1)))
-                        .max(HANDSHAKES_MIN),
-                    has_tls: settings.driver.has_tls,
-                    scratch: scratch.clone(),
-                    stopwatch: settings.driver.stopwatch,
-                    read_placement: sessions.read_placement,
-                    lock_wait_timeout_max: sessions.lock_wait_timeout_max,
-                    transaction_inactive_timeout: sessions.transaction_inactive_timeout,
-                    marker_time: settings.marker_time,
-                    globals: Arc::clone(&sessions.globals),
-                    siblings: count(ModuleKind::Sql),
-                    handshake_timeout_ms: sessions
-                        .connect_timeout_s
-                        .map_or(default.handshake_timeout_ms, |seconds| u64::from(seconds) * 1_000),
-                    ..default
-                };
+                let config = sql_config(settings, *address, count(ModuleKind::Sql), scratch.clone());
                 NodeModule::sql(*address, SqlModule::new(config, Arc::clone(memory)))
             }
             ModuleKind::Tc => {
@@ -248,6 +225,35 @@ pub fn build(
     let membership = NodeModule::membership(address, Membership::new(membership, lease));
     modules.push((address, membership.with_epoch(&epoch)));
     modules
+}
+
+/// The configuration of one of so many modules `sql`.
+fn sql_config(
+    settings: &NodeSettings,
+    address: Address,
+    siblings: u8,
+    scratch: Option<ScratchTerms>,
+) -> SqlConfig {
+    let sessions = &settings.sessions;
+    let default = SqlConfig::new(settings.node, address.instance);
+    SqlConfig {
+        // Connections are spread evenly over the modules.
+        max_connections: sessions.max_connections.div_ceil(u32::from(siblings.max(1))),
+        handshakes_max: HANDSHAKES_MAX.div_ceil(usize::from(siblings.max(1))).max(HANDSHAKES_MIN),
+        has_tls: settings.driver.has_tls,
+        scratch,
+        stopwatch: settings.driver.stopwatch,
+        read_placement: sessions.read_placement,
+        lock_wait_timeout_max: sessions.lock_wait_timeout_max,
+        transaction_inactive_timeout: sessions.transaction_inactive_timeout,
+        marker_time: settings.marker_time,
+        globals: Arc::clone(&sessions.globals),
+        siblings,
+        handshake_timeout_ms: sessions
+            .connect_timeout_s
+            .map_or(default.handshake_timeout_ms, |seconds| u64::from(seconds) * 1_000),
+        ..default
+    }
 }
 
 fn disk_config(

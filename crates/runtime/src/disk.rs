@@ -1,15 +1,16 @@
 //! The disk of a node: does what modules ask (`protocol::disk`), and knows nothing of what the files hold.
 //!
 //! A node has a folder, its DataDir. [`NodeFolder`] is this process's right to it. Each lane has a thread
-//! (`io-control`, `io-redo`, `io-bulk`, `io-scratch`), which does the lane's requests one after the other and tells the
-//! module that asked. The threads end when the workers, which hold the other ends of their queues, have ended.
+//! (`io-control`, `io-redo`, `io-bulk`, `io-scratch`), which does the lane's requests one after the other and tells
+//! the module that asked. The threads end when the workers, which hold the other ends of their queues, have ended.
 //!
 //! A file takes its place by a rename: it is written beside its place (`NAME.new`), synced and renamed, then its
 //! folder is synced. So after the loss of power there is the old file or the new one. A file stays open from its
 //! first unsynced write to the sync: the error of a write that the system puts off is told to descriptors that were
 //! open then.
 //!
-//! Scratch files of statements are never synced, and those of an earlier process are removed when the folder is locked.
+//! Scratch files of statements are never synced nor kept open. Those of an earlier process are removed when the folder
+//! is locked.
 //!
 //! Bytes of an earlier process may be in the memory of the machine only: it died before its sync, or its sync failed.
 //! The records of a control log count all the same, so that file is written anew before anything of it is used.

@@ -62,6 +62,7 @@ fn text(request: &DiskRequest) -> String {
         | DiskOperation::Replace { .. }
         | DiskOperation::Read { .. }
         | DiskOperation::List
+        | DiskOperation::Create { .. }
         | DiskOperation::Space) => panic!("{other:?} is none of a writer's"),
     }
 }

@@ -21,6 +21,16 @@ struct Source {
     prefix: Option<u64>,
 }
 
+/// The result of a step to the next row.
+enum Next<'a> {
+    Row(PackedRow<'a>),
+    /// A row was dropped, because it equals the one before.
+    Again,
+    /// An answer of the disk comes.
+    Wait,
+    End,
+}
+
 /// A merge of runs.
 #[derive(Debug)]
 pub(crate) struct Merge {
@@ -59,9 +69,10 @@ impl Merge {
                 return Ok(Pump::Rows);
             }
             match self.next(order, hold, cx)? {
-                None => {}
-                Some(Ok(row)) => row.lend(|values| sink.row(&[], &[], values)),
-                Some(Err(pump)) => return Ok(pump),
+                Next::Again => {}
+                Next::Row(row) => row.lend(|values| sink.row(&[], &[], values)),
+                Next::Wait => return Ok(Pump::Wait),
+                Next::End => return Ok(Pump::End),
             }
             if !spend(order, cx) {
                 return Ok(Pump::Spent);
@@ -82,9 +93,10 @@ impl Merge {
                 return Ok(Pump::Wait);
             }
             match self.next(order, hold, cx)? {
-                None => {}
-                Some(Ok(row)) => writer.put(row.values()),
-                Some(Err(pump)) => return Ok(pump),
+                Next::Again => {}
+                Next::Row(row) => writer.put(row.values()),
+                Next::Wait => return Ok(Pump::Wait),
+                Next::End => return Ok(Pump::End),
             }
             if !spend(order, cx) {
                 return Ok(Pump::Spent);
@@ -92,15 +104,10 @@ impl Merge {
         }
     }
 
-    /// The next row, or why there is none now. Nothing: one was dropped, because it equals the one before.
-    fn next(
-        &mut self,
-        order: &SortOrder,
-        hold: &Hold,
-        cx: &mut Cx<'_>,
-    ) -> Result<Option<Result<PackedRow<'_>, Pump>>, Failure> {
+    /// The next row, or why there is none now.
+    fn next(&mut self, order: &SortOrder, hold: &Hold, cx: &mut Cx<'_>) -> Result<Next<'_>, Failure> {
         if self.left == 0 {
-            return Ok(Some(Err(Pump::End)));
+            return Ok(Next::End);
         }
         if std::mem::take(&mut self.is_given) {
             let root = self.heap[0];
@@ -116,9 +123,9 @@ impl Merge {
             }
         }
         if !self.due.is_empty() {
-            return Ok(Some(Err(Pump::Wait)));
+            return Ok(Next::Wait);
         }
-        let Some(root) = self.heap.first() else { return Ok(Some(Err(Pump::End))) };
+        let Some(root) = self.heap.first() else { return Ok(Next::End) };
         self.is_given = true;
         let row = self.sources[*root].reader.row();
         if self.equals == Equals::Dropped {
@@ -127,14 +134,14 @@ impl Merge {
                 order.compare(|position| last.value(position), |position| row.value(position)).is_eq()
             });
             if is_again {
-                return Ok(None);
+                return Ok(Next::Again);
             }
             let last = self.last.get_or_insert_default();
             last.clear();
             last.extend_from_slice(row.bytes());
         }
         self.left -= 1;
-        Ok(Some(Ok(row)))
+        Ok(Next::Row(row))
     }
 
     /// A source goes to its next row, or becomes due.

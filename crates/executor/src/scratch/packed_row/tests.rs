@@ -14,7 +14,7 @@ fn rows() -> Vec<Vec<Value>> {
             Value::Date(Date::ZERO),
             Value::Time(Time::new(true, 838, 59, 59, 999_999).unwrap()),
             Value::DateTime(DateTime::new(date, 23, 59, 59, 1).unwrap()),
-            Value::Bytes(vec![7; 70_000].into()),
+            Value::Bytes(vec![7; 70_000]),
         ],
     ]
 }
