@@ -62,7 +62,6 @@ fn text(request: &DiskRequest) -> String {
         | DiskOperation::Replace { .. }
         | DiskOperation::Read { .. }
         | DiskOperation::List
-        | DiskOperation::Create { .. }
         | DiskOperation::Space) => panic!("{other:?} is none of a writer's"),
     }
 }
