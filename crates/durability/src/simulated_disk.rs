@@ -71,6 +71,10 @@ impl Disk {
                 self.put(file, vec![0; at(size)]);
                 done
             }
+            DiskOperation::Create { file } => {
+                self.put(file, Vec::new());
+                done
+            }
             DiskOperation::Rename { from, to } => {
                 let file = self.files.remove(&from).ok_or(DiskError::Absent)?;
                 self.files.insert(to, file);

@@ -3,9 +3,11 @@
 use crate::diagnostics::Diagnostics;
 use crate::inbox::Inbox;
 use crate::measure::Measures;
+use crate::scratch::Scratch;
 use crate::transaction_client::TransactionClient;
 use memory::{Ledger, MemoryManager, Region};
-use protocol::SqlError;
+use protocol::{Outputs, SqlError};
+use query::Shared;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,6 +26,8 @@ pub struct Client {
     pub last_transaction: Option<TransactionId>,
     /// QueryMemory of the statement that runs.
     pub memory: QueryMemory,
+    /// Rows of the statement that runs for which there is no memory.
+    pub scratch: Scratch,
     /// Rows that an operator lends to those below it while they run, by number. Of their type only `with` knows.
     pub(crate) lent: BTreeMap<u32, Box<dyn Any + Send>>,
     /// Warnings and the error of the last statement.
@@ -43,6 +47,7 @@ impl Client {
             transaction: TransactionClient::default(),
             last_transaction: None,
             memory: QueryMemory::new(memory),
+            scratch: Scratch::new(id),
             lent: BTreeMap::new(),
             diagnostics: Diagnostics::default(),
             last_insert_id: 0,
@@ -52,12 +57,13 @@ impl Client {
 
     /// The statement is over: what was kept for it goes.
     #[inline]
-    pub fn end_statement(&mut self) {
+    pub fn end_statement(&mut self, outputs: &mut Outputs<Shared>) {
         if !self.lent.is_empty() {
             self.lent.clear();
         }
         self.measures = None;
         self.memory.release_all();
+        self.scratch.end(outputs);
     }
 }
 
@@ -92,6 +98,12 @@ impl QueryMemory {
                 format!("Out of memory; {} is exhausted by this statement and others", full.name()),
             )
         })
+    }
+
+    /// Bytes in use.
+    #[inline]
+    pub(crate) fn used(&self) -> u64 {
+        self.ledger.used()
     }
 
     /// Gives back memory of rows that are kept no longer.

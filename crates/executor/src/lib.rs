@@ -8,6 +8,7 @@
 //! | `select`, `sort`, `grouping`, `distinct` | the operators of SELECT |
 //! | `join`, `memo`, `select/` | joins; answers that are remembered; queries in FROM; UNION and its like; WITH |
 //! | `row_buffer` | rows that operators keep |
+//! | `scratch` | rows for which there is no memory, on the disk of the node |
 //! | `measure` | what the steps of EXPLAIN ANALYZE do |
 //! | `row_builder`, `insert` | INSERT and its kin |
 //! | `copied_row` | rows that ALTER TABLE writes again |
@@ -29,6 +30,8 @@
 //! Deliberately not here: texts of statements, connections, the client protocol. Rows go to a sink that the caller has.
 
 pub mod access;
+#[cfg(all(test, feature = "mutants"))]
+mod bugs;
 pub mod change;
 mod client;
 pub mod commit;
@@ -52,6 +55,7 @@ mod outcome;
 pub mod row;
 mod row_buffer;
 pub mod row_builder;
+mod scratch;
 pub mod select;
 mod site;
 mod sort;
@@ -68,5 +72,6 @@ pub use diagnostics::Diagnostics;
 pub use measure::Measures;
 pub use outcome::{Completion, Failure, Progress, Pull, failure_of, lock_wait_timeout};
 pub use row::{Row, row_size};
+pub use scratch::{Scratch, ScratchBytes, ScratchTerms};
 pub use site::{Environment, Retry, Site};
 pub use statement::{Joining, Options, Statement};

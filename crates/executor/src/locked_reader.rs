@@ -253,7 +253,7 @@ fn fill_sorter(
     cx: &mut Cx<'_>,
 ) -> Result<Option<Pull>, Failure> {
     loop {
-        if !sorter.pay(cx)? {
+        if sorter.pay(cx)?.is_some() {
             return Ok(Some(Pull::Spent));
         }
         match reader.pump(cx, &mut WithKey(sorter))? {

@@ -1,5 +1,5 @@
-//! Deliberate bugs of changes of several tables, one at a time, behind the feature `mutants`. The simulator must catch
-//! each of them.
+//! Deliberate bugs of statements, one at a time, behind the feature `mutants`. The simulator must catch each of them,
+//! or a test of this crate (`bugs`).
 
 /// A bug that can be planted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -10,9 +10,15 @@ pub enum Mutant {
     OneTableLocked,
     /// A query that runs again keeps the rows that it has read before.
     OldRowsKept,
+    /// A piece of scratch is taken as it comes from the disk.
+    DamagedPiecesTaken,
 }
 
 /// All of them.
-pub const ALL: [Mutant; 3] = [Mutant::StaleRowsTaken, Mutant::OneTableLocked, Mutant::OldRowsKept];
+pub const ALL: [Mutant; 4] =
+    [Mutant::StaleRowsTaken, Mutant::OneTableLocked, Mutant::OldRowsKept, Mutant::DamagedPiecesTaken];
+
+/// The bugs that show on disks only, and that a test catches: `bugs`.
+pub const DIRECTED: [Mutant; 1] = [Mutant::DamagedPiecesTaken];
 
 stdx::plantable!(Mutant);

@@ -44,7 +44,7 @@ use crate::locked_reader::{Candidates, LockedReader};
 use crate::outcome::{Failure, Pull};
 use crate::row::Row;
 use crate::row::borrowed;
-use crate::sort::{Sorted, Sorter};
+use crate::sort::{Merged, Sorted, Sorter};
 use crate::statement::Statement;
 use crate::table_reader::{Order, Pump, TableReader, Target};
 use crate::unique_reader::UniqueReader;
@@ -118,6 +118,8 @@ pub enum Operator {
     /// All rows have come.
     Sorting(Sorter),
     Sorted(Sorted),
+    /// The same, from scratch.
+    Merged(Box<Merged>),
 }
 
 impl Operator {
@@ -186,8 +188,8 @@ impl Operator {
                 Ok(rested(pump, cx))
             }
             Operator::Sort { input, sorter } => loop {
-                if !sorter.pay(cx)? {
-                    return Ok(Pump::Spent);
+                if let Some(pump) = sorter.pay(cx)? {
+                    return Ok(pump);
                 }
                 match input.pump(cx, sorter)? {
                     Pump::Rows if cx.env.budget.is_spent() => return Ok(Pump::Spent),
@@ -200,12 +202,20 @@ impl Operator {
                     }
                 }
             },
+            Operator::Sorting(sorter) if sorter.has_spilled() => match sorter.merge(cx)? {
+                Ok(merged) => {
+                    *self = Operator::Merged(Box::new(merged));
+                    self.pump(cx, sink)
+                }
+                Err(pump) => Ok(pump),
+            },
             Operator::Sorting(sorter) => {
                 let Some(sorted) = sorter.finish(cx)? else { return Ok(Pump::Spent) };
                 *self = Operator::Sorted(sorted);
                 self.pump(cx, sink)
             }
             Operator::Sorted(sorted) => Ok(sorted.give(cx.env.budget, sink)),
+            Operator::Merged(merged) => merged.give(cx, sink),
         }
     }
 
@@ -234,7 +244,7 @@ impl Operator {
                 Pump::End if grouping.rolled_up.is_some() => {
                     let groups = groups.take().map(|groups| groups.finish(GroupRows::Partials));
                     let groups = Operator::Groups(Box::new(groups.unwrap_or_else(FinishedGroups::none)));
-                    *self = Operator::Rollup(Box::new(RollupRun::new(grouping, groups)));
+                    *self = Operator::Rollup(Box::new(RollupRun::new(grouping, groups, cx.env.site)));
                     return self.pump(cx, sink);
                 }
                 Pump::End => {
@@ -253,6 +263,7 @@ impl Operator {
             Operator::Rows(_)
             | Operator::Sorting(_)
             | Operator::Sorted(_)
+            | Operator::Merged(_)
             | Operator::Made(_)
             | Operator::Common(_)
             | Operator::Values(_)
@@ -481,6 +492,7 @@ impl SelectRun {
         }
         if let Some(sort) = &plan.steps.sort {
             let sorter = Sorter::new(sort.columns.clone(), sort.equals, needed.useful());
+            let sorter = sorter.spilling(cx.env.site);
             root = Operator::Sort { input: Box::new(root), sorter };
             root = measured(|| StepKey::of(plan, Part::Whole), root, cx);
         }

@@ -1,6 +1,7 @@
 //! Where statements are executed: the module's map, the ids of its transactions, when its clients are woken, and one
 //! handler call of it.
 
+use crate::scratch::{ScratchBytes, ScratchTerms};
 use protocol::placement::ReadPlacement;
 use protocol::{Address, Budget, KnownOutcomes, Outputs, Signal};
 use query::{NodeMap, Shared};
@@ -24,6 +25,10 @@ pub struct Site {
     pub known: KnownOutcomes,
     /// Transactions that were committed.
     pub commits: u64,
+    /// Scratch for statements that have too little memory; None: there is none.
+    pub scratch: Option<ScratchTerms>,
+    /// The bytes that they have written there and read.
+    pub scratch_bytes: ScratchBytes,
     /// Tells the time for what is shown only: EXPLAIN ANALYZE.
     pub stopwatch: Option<fn() -> Instant>,
     /// Which threads of this node read for its clients.
@@ -49,6 +54,8 @@ impl Site {
             marker_time,
             known: KnownOutcomes::default(),
             commits: 0,
+            scratch: None,
+            scratch_bytes: ScratchBytes::default(),
             stopwatch: None,
             read_placement: ReadPlacement::default(),
             next_transaction: 1,

@@ -8,18 +8,30 @@
 //! Sorting is done in slices: a million rows, or a hundred rows of a megabyte each that begin alike, would hold up the
 //! thread's other clients.
 //!
+//! A sort that may spill writes its rows to scratch whenever they find no room in memory (`spill`). Those that reach
+//! all their rows by number may not: window functions.
+//!
 //! Invariants: rows that compare equal keep the order in which they came; what the buffer holds is charged, but for
 //! [`UNCHARGED_MAX`].
 
+mod merge;
+mod order;
+mod spill;
+
+pub(crate) use spill::Merged;
+
+use self::order::SortOrder;
+use self::spill::Spill;
 use crate::cx::Cx;
 use crate::outcome::Failure;
 use crate::row::UNCHARGED_MAX;
 use crate::row_buffer::{RowAt, RowBuffer};
+use crate::scratch::ScratchTerms;
+use crate::site::Site;
 use crate::table_reader::Pump;
-use expression::context::TextWork;
-use expression::{ColumnSlot, Columns, compare_values, order_prefix};
+use expression::{ColumnSlot, Columns};
 use planner::plan::{Equals, SortColumn};
-use protocol::Budget;
+use protocol::{Budget, SqlError};
 use query::RowSink;
 use std::cmp::Ordering;
 use types::ValueRef;
@@ -36,6 +48,8 @@ struct Entry {
 const RUN: usize = 256;
 /// Rows above this, on average, are compared in turns from the first pair on.
 const LARGE_ROW: usize = 256;
+/// A run in scratch takes this part of the memory of a statement at least.
+const RUN_PART: u64 = 4;
 /// Comparisons of short values that cost as much of a slice as a row.
 const COMPARISONS_PER_ROW: u32 = 8;
 
@@ -80,7 +94,7 @@ impl Sorting {
 /// Rows being sorted.
 #[derive(Debug)]
 pub struct Sorter {
-    columns: Vec<SortColumn>,
+    order: SortOrder,
     equals: Equals,
     /// Rows of use: LIMIT and OFFSET together.
     limit: usize,
@@ -91,14 +105,19 @@ pub struct Sorter {
     /// While it goes on, the entries are there.
     sorting: Option<Sorting>,
     charged: usize,
-    text_work: TextWork,
+    /// Bytes that may be kept before they are paid for.
+    uncharged_max: usize,
+    /// It may use scratch.
+    may_spill: bool,
+    spill: Option<Box<Spill>>,
 }
 
 impl Sorter {
+    /// A sort without a use for scratch.
     pub fn new(columns: Vec<SortColumn>, equals: Equals, limit: Option<u64>) -> Self {
         let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
         Self {
-            columns,
+            order: SortOrder::new(columns),
             equals,
             limit,
             buffer: RowBuffer::default(),
@@ -106,8 +125,17 @@ impl Sorter {
             bound: None,
             sorting: None,
             charged: 0,
-            text_work: TextWork::default(),
+            uncharged_max: UNCHARGED_MAX,
+            may_spill: false,
+            spill: None,
         }
+    }
+
+    /// The same sort, with the scratch of its node if there is any.
+    pub(crate) fn spilling(self, site: &Site) -> Self {
+        let Some(terms) = &site.scratch else { return self };
+        let least = usize::try_from(terms.statement_memory_max / RUN_PART).unwrap_or(usize::MAX);
+        Self { may_spill: true, uncharged_max: least.min(UNCHARGED_MAX), ..self }
     }
 
     fn size(&self) -> usize {
@@ -115,28 +143,111 @@ impl Sorter {
         self.buffer.size() + (self.entries.capacity() + sorting) * size_of::<Entry>()
     }
 
-    /// Pays for the rows that came, after dropping those that are behind the limit. False if that takes another slice.
-    pub fn pay(&mut self, cx: &mut Cx<'_>) -> Result<bool, Failure> {
+    /// Pays for the rows that came, after dropping those that are behind the limit, or writes them to scratch. If it
+    /// has to go on with that: why it has stopped.
+    pub fn pay(&mut self, cx: &mut Cx<'_>) -> Result<Option<Pump>, Failure> {
+        if self.is_spilling() {
+            return self.go_on_spilling(cx);
+        }
         // Twice the limit, so that each row is sorted a bounded number of times.
         let is_due = self.sorting.is_some() || self.entries.len() >= self.limit.saturating_mul(2).max(1024);
         let is_cut = !is_due || self.cut(cx.env.budget);
         if is_due && is_cut {
             self.keep_the_first();
         }
-        self.charge(cx)?;
-        Ok(is_cut)
+        match self.charge(cx) {
+            Ok(()) => Ok((!is_cut).then_some(Pump::Spent)),
+            Err(_) if self.may_spill => self.spill(cx),
+            Err(refused) => Err(refused),
+        }
     }
 
     fn charge(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
         let size = self.size();
         if size > self.charged {
-            cx.client.memory.charge(size - self.charged)?;
+            let more = size - self.charged;
+            // Sorting takes memory for its entries once more.
+            let sorting = self.entries.len() * size_of::<Entry>();
+            let is_too_much = |terms: &ScratchTerms| {
+                let wanted = cx.client.memory.used() + (more + sorting) as u64;
+                // Whatever other operators of the statement hold, a run is worth its writing.
+                wanted > terms.statement_memory_max && size as u64 >= terms.statement_memory_max / RUN_PART
+            };
+            if self.may_spill && cx.env.site.scratch.as_ref().is_some_and(is_too_much) {
+                return Err(Failure::Error(out_of_share()));
+            }
+            cx.client.memory.charge(more)?;
         } else {
             cx.client.memory.release(self.charged - size);
         }
         self.charged = size;
         Ok(())
     }
+
+    // ---- scratch ----------------------------------------------------------------------------------------------------
+
+    fn is_spilling(&self) -> bool {
+        self.spill.as_ref().is_some_and(|spill| spill.writing.is_some())
+    }
+
+    /// Some of its rows are in scratch: `merge` gives them.
+    pub(crate) fn has_spilled(&self) -> bool {
+        self.spill.is_some()
+    }
+
+    /// Writes its rows to scratch.
+    #[cold]
+    fn spill(&mut self, cx: &mut Cx<'_>) -> Result<Option<Pump>, Failure> {
+        let piece_size = cx.env.site.scratch.as_ref().map_or(0, ScratchTerms::piece_size);
+        self.spill.get_or_insert_with(|| Box::new(Spill::new(piece_size))).begin_run();
+        self.go_on_spilling(cx)
+    }
+
+    /// Sorts the rows and writes them. If it has to go on with that: why it has stopped.
+    fn go_on_spilling(&mut self, cx: &mut Cx<'_>) -> Result<Option<Pump>, Failure> {
+        let is_begun =
+            self.spill.as_ref().and_then(|spill| spill.writing.as_ref()).is_some_and(|(_, next)| *next > 0);
+        if !is_begun && !self.cut(cx.env.budget) {
+            return Ok(Some(Pump::Spent));
+        }
+        let Some(spill) = &mut self.spill else { return Ok(None) };
+        while let Some((writer, next)) = &mut spill.writing
+            && let Some(entry) = self.entries.get(*next)
+        {
+            if !writer.is_ready(&spill.hold, cx)? {
+                return Ok(Some(Pump::Wait));
+            }
+            writer.put(self.buffer.values(entry.at));
+            *next += 1;
+            if !cx.env.budget.spend(1) {
+                return Ok(Some(Pump::Spent));
+            }
+        }
+        if !spill.end_run(cx)? {
+            return Ok(Some(Pump::Wait));
+        }
+        self.note_bound();
+        (self.buffer, self.entries) = (RowBuffer::default(), Vec::new());
+        self.charge(cx)?;
+        Ok(None)
+    }
+
+    /// All rows have come, and some are in scratch: their merge, or why it is not there now.
+    pub(crate) fn merge(&mut self, cx: &mut Cx<'_>) -> Result<Result<Merged, Pump>, Failure> {
+        if !self.entries.is_empty() || self.sorting.is_some() || self.is_spilling() {
+            let pump = if self.is_spilling() { self.go_on_spilling(cx)? } else { self.spill(cx)? };
+            if let Some(pump) = pump {
+                return Ok(Err(pump));
+            }
+        }
+        let Some(spill) = &mut self.spill else { return Ok(Err(Pump::End)) };
+        Ok(match spill.merge(&self.order, self.equals, self.limit, cx)? {
+            Ok(merge) => Ok(Merged::new(std::mem::take(&mut self.order), spill, merge)),
+            Err(pump) => Err(pump),
+        })
+    }
+
+    // ---- sorting ----------------------------------------------------------------------------------------------------
 
     #[inline]
     fn compare(&self, left: &Entry, right: &Entry) -> Ordering {
@@ -148,18 +259,8 @@ impl Sorter {
 
     #[inline(never)]
     fn compare_columns(&self, left: &Entry, right: &Entry) -> Ordering {
-        for column in &self.columns {
-            let value = |entry: &Entry| self.buffer.value(entry.at, column.position);
-            let (left, right) = (value(left), value(right));
-            if let (ValueRef::Bytes(left), ValueRef::Bytes(right)) = (left, right) {
-                self.text_work.add(left.len().min(right.len()));
-            }
-            let order = compare_values(&left, &right, &column.sql_type);
-            if order.is_ne() {
-                return if column.descending { order.reverse() } else { order };
-            }
-        }
-        Ordering::Equal
+        let value = |entry: &Entry, position| self.buffer.value(entry.at, position);
+        self.order.compare(|position| value(left, position), |position| value(right, position))
     }
 
     #[inline]
@@ -183,9 +284,9 @@ impl Sorter {
                 return true;
             }
             let rows = sorting.compared / COMPARISONS_PER_ROW;
-            if rows > 0 || self.text_work.is_much() {
+            if rows > 0 || self.order.text_work.is_much() {
                 sorting.compared %= COMPARISONS_PER_ROW;
-                if !budget.spend(rows.saturating_add(self.text_work.take_rows())) {
+                if !budget.spend(rows.saturating_add(self.order.text_work.take_rows())) {
                     self.sorting = Some(sorting);
                     return false;
                 }
@@ -262,14 +363,23 @@ impl Sorter {
             entry.at = kept.push(self.buffer.values(entry.at));
         }
         self.buffer = kept;
+        self.note_bound();
+    }
+
+    /// The entries are the first ones: those to come that are behind them are of no use.
+    fn note_bound(&mut self) {
         let last = self.limit.checked_sub(1).and_then(|last| self.entries.get(last));
-        self.bound = last.and_then(|last| last.prefix);
+        self.bound = last.and_then(|last| last.prefix).or(self.bound);
     }
 
     /// All rows have come: they are given in order, or none are if that takes another slice.
     pub fn finish(&mut self, cx: &mut Cx<'_>) -> Result<Option<Sorted>, Failure> {
         let is_sorted = self.cut(cx.env.budget);
-        self.charge(cx)?;
+        match self.charge(cx) {
+            // The last rows are too few to be written, and the entries are needed twice for a while only.
+            Err(_) if self.may_spill => {}
+            charged => charged?,
+        }
         Ok(is_sorted.then(|| self.take()))
     }
 
@@ -281,10 +391,7 @@ impl Sorter {
 
 impl RowSink for Sorter {
     fn row(&mut self, _: &[u8], _: &[u8], values: &[ValueRef<'_>]) {
-        let prefix = self.columns.first().and_then(|column| {
-            let prefix = order_prefix(values.get(column.position)?, &column.sql_type)?;
-            Some(if column.descending { !prefix } else { prefix })
-        });
+        let prefix = self.order.prefix(|position| values.get(position).copied());
         if let (Some(prefix), Some(bound)) = (prefix, self.bound)
             && prefix > bound
         {
@@ -295,8 +402,13 @@ impl RowSink for Sorter {
     }
 
     fn is_full(&self) -> bool {
-        self.size() > self.charged + UNCHARGED_MAX
+        self.size() > self.charged + self.uncharged_max
     }
+}
+
+/// The rows of a statement that may use scratch have taken its share of memory.
+fn out_of_share() -> SqlError {
+    SqlError::new(1041, "Out of memory; QueryMemoryPerStatement is exhausted by this statement")
 }
 
 /// Rows in order.

@@ -26,7 +26,9 @@ use memory::{ConfigError as MemoryError, MIB, MemoryConfig, MemoryManager, Regio
 use node::config::{ClusterConfig, MysqlConfig, NodeConfig};
 use node::main_module::Reporting;
 use node::management::{Authority, ConfiguredNode, StartCheck};
-use node::{FullStopSettings, Globals, NodeModule, NodeSettings, RedoSettings};
+use node::{
+    FullStopSettings, Globals, NodeModule, NodeSettings, RedoSettings, ScratchSettings, SessionSettings,
+};
 use protocol::layout::{CpuShare, Layout, LayoutRequest, ThreadKind};
 use protocol::placement::ReadPlacement;
 use protocol::{Address, ModuleKind, NodeRole};
@@ -150,7 +152,9 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> R
     let check = || start_check::of_member(config.clone(), me.clone(), start.tls.clone(), Arc::clone(&memory));
     let start_check = Some(start.check.unwrap_or_else(check));
     let redo = redo_settings(me, &memory, start.is_initial);
-    let settings = NodeSettings { control_log, redo, start_check, authority, ..settings(config, text, me) };
+    let mut settings =
+        NodeSettings { control_log, redo, start_check, authority, ..settings(config, text, me) };
+    settings.sessions.scratch = scratch_settings(me, memory.config());
     if let Some(descriptor) = start.angel {
         let life = (config.name.as_str(), node, settings.start);
         let files = keys.as_ref().map(|(_, files)| files);
@@ -202,11 +206,13 @@ fn authority(me: &NodeConfig) -> Result<Option<Authority>, String> {
     }
 }
 
-/// The right to the node's files, and the bytes of its control log. SQL nodes have no files.
+/// The right to the node's files, and the bytes of its control log. An SQL node has scratch only, in a folder of its
+/// own: other nodes may have the same DataDir.
 fn open_folder(me: &NodeConfig, is_initial: bool) -> Result<(Option<NodeFolder>, Vec<u8>), String> {
     let directory = Path::new(&me.data_dir);
     let opened = match me.role {
-        NodeRole::Sql => return Ok((None, Vec::new())),
+        NodeRole::Sql if me.scratch_space == 0 => return Ok((None, Vec::new())),
+        NodeRole::Sql => NodeFolder::open(&directory.join(format!("latsdb_{}_files", me.node))),
         NodeRole::Data | NodeRole::Management if is_initial => {
             NodeFolder::open_anew(directory).map(|folder| (folder, Vec::new()))
         }
@@ -315,14 +321,17 @@ fn settings(config: &ClusterConfig, text: String, me: &NodeConfig) -> NodeSettin
         partitions_per_node: config.partitions_per_node,
         slots_per_node: config.slots_per_node,
         time_between_epochs: config.time_between_epochs,
-        max_connections: me.mysql.as_ref().map_or(0, |mysql| mysql.max_connections),
-        connect_timeout_s: me.mysql.as_ref().map(|mysql| mysql.connect_timeout_s),
-        globals: Arc::new(me.mysql.as_ref().map(|mysql| globals(config, me, mysql)).unwrap_or_default()),
+        sessions: SessionSettings {
+            max_connections: me.mysql.as_ref().map_or(0, |mysql| mysql.max_connections),
+            connect_timeout_s: me.mysql.as_ref().map(|mysql| mysql.connect_timeout_s),
+            globals: Arc::new(me.mysql.as_ref().map(|mysql| globals(config, me, mysql)).unwrap_or_default()),
+            lock_wait_timeout_max: me.lock_wait_timeout,
+            transaction_inactive_timeout: me.transaction_inactive_timeout,
+            read_placement: me.threads.read_placement,
+            scratch: None,
+        },
         // Every node that serves MySQL makes itself a certificate.
         driver: node::Driver { has_tls: me.mysql.is_some(), stopwatch: Some(runtime::stopwatch) },
-        read_placement: me.threads.read_placement,
-        lock_wait_timeout_max: me.lock_wait_timeout,
-        transaction_inactive_timeout: me.transaction_inactive_timeout,
         marker_time: node::MARKER_TIME,
         sizes: node::Sizes::DEFAULT,
         heartbeat_interval: config.heartbeat_interval,
@@ -356,6 +365,17 @@ fn redo_settings(me: &NodeConfig, memory: &MemoryManager, is_initial: bool) -> O
         wait_max: redo.wait_max,
         is_initial,
     })
+}
+
+/// Scratch of the statements of a node with this memory; None: it has none.
+fn scratch_settings(me: &NodeConfig, memory: &MemoryConfig) -> Option<ScratchSettings> {
+    /// A statement has so many bytes in any case.
+    const STATEMENT_MIN: u64 = 8 * MIB;
+    let reserved: u64 = Region::ALL.iter().map(|region| memory.region(*region).reserved).sum();
+    let quarter = (memory.total.saturating_sub(reserved) / 4).max(STATEMENT_MIN);
+    let statement_memory_max = me.query_memory_per_statement.unwrap_or(quarter);
+    let space = me.scratch_space;
+    (space > 0).then_some(ScratchSettings { space, statement_memory_max })
 }
 
 /// The node with as many connections as there are descriptors for: clients must not take those of the links.

@@ -13,10 +13,11 @@ use protocol::layout::Layout;
 use protocol::lease::Lease;
 use protocol::placement::ReadPlacement;
 use protocol::redo_room::RedoRoom;
+use protocol::scratch_room::ScratchRoom;
 use protocol::signal::JoinRequest;
 use protocol::{Address, ModuleKind, NodeRole};
 use query::{NodeMap, Query};
-use sql::{Globals, SqlConfig, SqlModule};
+use sql::{Globals, ScratchTerms, SqlConfig, SqlModule};
 use std::sync::Arc;
 use stdx::{Duration, Instant};
 use transaction::{Ldm, Sizes, Tc};
@@ -64,20 +65,10 @@ pub struct NodeSettings {
     pub slots_per_node: u16,
     /// TimeBetweenEpochs.
     pub time_between_epochs: Duration,
-    /// max_connections.
-    pub max_connections: u32,
-    /// connect_timeout, seconds; none: the default of sessions.
-    pub connect_timeout_s: Option<u32>,
-    /// System variables that the configuration says.
-    pub globals: Arc<Globals>,
+    /// Settings of sessions.
+    pub sessions: SessionSettings,
     /// Abilities of the driver.
     pub driver: Driver,
-    /// ReadPlacement.
-    pub read_placement: ReadPlacement,
-    /// TransactionDeadlockDetectionTimeout.
-    pub lock_wait_timeout_max: Option<Duration>,
-    /// TransactionInactiveTimeout.
-    pub transaction_inactive_timeout: Option<Duration>,
     /// How long what became of a commit is kept for a session that has not confirmed that it knows.
     pub marker_time: Duration,
     /// The sizes from which a transaction is large; smaller ones are for simulations.
@@ -96,6 +87,34 @@ pub struct NodeSettings {
     pub version: String,
     /// The report of this node to management nodes; none in simulations, where nobody asks.
     pub reporting: Option<Reporting>,
+}
+
+/// Settings of the sessions of a node.
+#[derive(Clone, Debug, Default)]
+pub struct SessionSettings {
+    /// max_connections.
+    pub max_connections: u32,
+    /// connect_timeout, seconds; none: the default of sessions.
+    pub connect_timeout_s: Option<u32>,
+    /// System variables that the configuration says.
+    pub globals: Arc<Globals>,
+    /// TransactionDeadlockDetectionTimeout.
+    pub lock_wait_timeout_max: Option<Duration>,
+    /// TransactionInactiveTimeout.
+    pub transaction_inactive_timeout: Option<Duration>,
+    /// ReadPlacement.
+    pub read_placement: ReadPlacement,
+    /// Scratch of statements; none: they have none.
+    pub scratch: Option<ScratchSettings>,
+}
+
+/// How much memory and scratch statements have.
+#[derive(Clone, Copy, Debug)]
+pub struct ScratchSettings {
+    /// ScratchSpace.
+    pub space: u64,
+    /// QueryMemoryPerStatement.
+    pub statement_memory_max: u64,
 }
 
 /// Settings for a full stop of the cluster and for the restart that follows.
@@ -142,33 +161,16 @@ pub fn build(
     let (buffer, wait_max) =
         settings.redo.as_ref().map_or((0, Duration::ZERO), |redo| (redo.buffer, redo.wait_max));
     let room = Arc::new(RedoRoom::new(buffer, count(ModuleKind::Ldm)).with_wait_max(wait_max));
+    let scratch = settings.sessions.scratch.map(|scratch| ScratchTerms {
+        room: Arc::new(ScratchRoom::new(scratch.space)),
+        statement_memory_max: scratch.statement_memory_max,
+    });
     let empty = Arc::new(NodeMap::empty(settings.node, Arc::new(catalogue::bootstrap())));
     let mut modules: Vec<(Address, NodeModule)> = Vec::with_capacity(addresses.len() + 1);
     for address in &addresses {
         let module = match address.kind {
             ModuleKind::Sql => {
-                let default = SqlConfig::new(settings.node, address.instance);
-                let config = SqlConfig {
-                    // Connections are spread evenly over the modules.
-                    max_connections: settings
-                        .max_connections
-                        .div_ceil(u32::from(count(ModuleKind::Sql).max(1))),
-                    handshakes_max: HANDSHAKES_MAX
-                        .div_ceil(usize::from(count(ModuleKind::Sql).max(1)))
-                        .max(HANDSHAKES_MIN),
-                    has_tls: settings.driver.has_tls,
-                    stopwatch: settings.driver.stopwatch,
-                    read_placement: settings.read_placement,
-                    lock_wait_timeout_max: settings.lock_wait_timeout_max,
-                    transaction_inactive_timeout: settings.transaction_inactive_timeout,
-                    marker_time: settings.marker_time,
-                    globals: Arc::clone(&settings.globals),
-                    siblings: count(ModuleKind::Sql),
-                    handshake_timeout_ms: settings
-                        .connect_timeout_s
-                        .map_or(default.handshake_timeout_ms, |seconds| u64::from(seconds) * 1_000),
-                    ..default
-                };
+                let config = sql_config(settings, *address, count(ModuleKind::Sql), scratch.clone());
                 NodeModule::sql(*address, SqlModule::new(config, Arc::clone(memory)))
             }
             ModuleKind::Tc => {
@@ -223,6 +225,35 @@ pub fn build(
     let membership = NodeModule::membership(address, Membership::new(membership, lease));
     modules.push((address, membership.with_epoch(&epoch)));
     modules
+}
+
+/// The configuration of one of so many modules `sql`.
+fn sql_config(
+    settings: &NodeSettings,
+    address: Address,
+    siblings: u8,
+    scratch: Option<ScratchTerms>,
+) -> SqlConfig {
+    let sessions = &settings.sessions;
+    let default = SqlConfig::new(settings.node, address.instance);
+    SqlConfig {
+        // Connections are spread evenly over the modules.
+        max_connections: sessions.max_connections.div_ceil(u32::from(siblings.max(1))),
+        handshakes_max: HANDSHAKES_MAX.div_ceil(usize::from(siblings.max(1))).max(HANDSHAKES_MIN),
+        has_tls: settings.driver.has_tls,
+        scratch,
+        stopwatch: settings.driver.stopwatch,
+        read_placement: sessions.read_placement,
+        lock_wait_timeout_max: sessions.lock_wait_timeout_max,
+        transaction_inactive_timeout: sessions.transaction_inactive_timeout,
+        marker_time: settings.marker_time,
+        globals: Arc::clone(&sessions.globals),
+        siblings,
+        handshake_timeout_ms: sessions
+            .connect_timeout_s
+            .map_or(default.handshake_timeout_ms, |seconds| u64::from(seconds) * 1_000),
+        ..default
+    }
 }
 
 fn disk_config(

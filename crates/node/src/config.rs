@@ -134,6 +134,10 @@ pub struct NodeConfig {
     pub memory: MemoryOverrides,
     /// The redo log; None: it keeps none.
     pub redo: Option<RedoConfig>,
+    /// `ScratchSpace`, bytes; 0: statements have no scratch.
+    pub scratch_space: u64,
+    /// `QueryMemoryPerStatement`, bytes; None: a part of what statements have together.
+    pub query_memory_per_statement: Option<u64>,
     /// `TransactionDeadlockDetectionTimeout`: no wait for a lock is longer, whatever the session says; None: as the
     /// session says.
     pub lock_wait_timeout: Option<Duration>,
@@ -608,6 +612,8 @@ impl Reader {
                 client_memory: size("ClientMemory"),
             },
             redo: RedoConfig::of(values),
+            scratch_space: values.number("ScratchSpace"),
+            query_memory_per_statement: size("QueryMemoryPerStatement"),
             lock_wait_timeout: milliseconds("TransactionDeadlockDetectionTimeout"),
             transaction_inactive_timeout: milliseconds("TransactionInactiveTimeout"),
             host,

@@ -15,7 +15,7 @@ pub mod module;
 pub mod mutants;
 pub mod patience;
 
-pub use build::{Driver, FullStopSettings, NodeSettings, build};
+pub use build::{Driver, FullStopSettings, NodeSettings, ScratchSettings, SessionSettings, build};
 pub use disk_module::RedoSettings;
 pub use module::NodeModule;
 pub use sql::{Globals, too_many_connections};

@@ -6,8 +6,8 @@
 //! memory.
 //!
 //! Invariants:
-//! - A file is made by `Prepare` or `Replace`, and by nothing else: every other operation on a missing file is
-//!   `Absent`.
+//! - A file is made by `Prepare`, `Replace` or `Create`, and by nothing else: every other operation on a missing file
+//!   is `Absent`.
 //! - A name that `Prepare`, `Replace` or `Rename` has put there survives the loss of power once the answer has come.
 //!   Bytes do once a `Write` with `sync`, a `Sync`, a `Prepare` or a `Replace` has been answered.
 //! - Nothing is tried twice. After a write or a sync has failed, nobody knows what the file holds: the driver refuses
@@ -27,11 +27,13 @@ pub enum DiskLane {
     Redo,
     /// Checkpoints and the reading of files at a start: large, and nobody waits for one request of it.
     Bulk,
+    /// Rows that a statement has no memory for: the statement waits, and nobody else.
+    Scratch,
 }
 
 impl DiskLane {
     /// All lanes; the position of a lane in it is `lane as usize`.
-    pub const ALL: [Self; 3] = [Self::Control, Self::Redo, Self::Bulk];
+    pub const ALL: [Self; 4] = [Self::Control, Self::Redo, Self::Bulk, Self::Scratch];
 
     /// As threads are named.
     #[must_use]
@@ -40,6 +42,7 @@ impl DiskLane {
             Self::Control => "control",
             Self::Redo => "redo",
             Self::Bulk => "bulk",
+            Self::Scratch => "scratch",
         }
     }
 }
@@ -59,11 +62,14 @@ pub enum FileName {
     Piece(u64),
     /// The statement of the node about its files when it starts.
     Claim,
+    /// Rows of the statement that runs for this client. The driver removes it when it starts: no life of a node reads
+    /// what an earlier one has written there.
+    Scratch(u32),
 }
 
 impl FileName {
     /// The folders of the names above, apart from the folder of the node itself.
-    pub const FOLDERS: [&'static str; 2] = ["redo", "lcp"];
+    pub const FOLDERS: [&'static str; 3] = ["redo", "lcp", "scratch"];
 
     /// The file with this path, if it is one of a node. There is one path for each name.
     #[must_use]
@@ -81,6 +87,10 @@ impl FileName {
                 .or_else(|| {
                     let slot = u32::try_from(numbered("lcp/", ".manifest")?).ok()?;
                     Some(Self::Manifest(SlotId(slot)))
+                })
+                .or_else(|| {
+                    let client = u32::try_from(numbered("scratch/", ".rows")?).ok()?;
+                    Some(Self::Scratch(client))
                 })?,
         };
         // No second spelling of a number: neither `+1` nor `01`.
@@ -97,6 +107,7 @@ impl fmt::Display for FileName {
             Self::Manifest(slot) => write!(formatter, "lcp/{}.manifest", slot.0),
             Self::Piece(number) => write!(formatter, "lcp/{number}.piece"),
             Self::Claim => formatter.write_str("claim"),
+            Self::Scratch(client) => write!(formatter, "scratch/{client}.rows"),
         }
     }
 }
@@ -153,6 +164,12 @@ pub enum DiskOperation {
         file: FileName,
         /// Its size.
         size: u64,
+    },
+    /// Makes an empty file, in the place of an old one if there is one. Nothing is synced: after a loss of power there
+    /// may be any file of this name, or none.
+    Create {
+        /// The file.
+        file: FileName,
     },
     /// Gives a file another name; a file that had it is gone.
     Rename {

@@ -22,6 +22,7 @@ pub mod placement;
 pub mod program;
 pub mod redo_room;
 pub mod restart;
+pub mod scratch_room;
 pub mod signal;
 pub mod transport;
 pub mod view;

@@ -1,13 +1,16 @@
 //! The disk of a node: does what modules ask (`protocol::disk`), and knows nothing of what the files hold.
 //!
 //! A node has a folder, its DataDir. [`NodeFolder`] is this process's right to it. Each lane has a thread
-//! (`io-control`, `io-redo`, `io-bulk`), which does the lane's requests one after the other and tells the module that
-//! asked. The threads end when the workers, which hold the other ends of their queues, have ended.
+//! (`io-control`, `io-redo`, `io-bulk`, `io-scratch`), which does the lane's requests one after the other and tells
+//! the module that asked. The threads end when the workers, which hold the other ends of their queues, have ended.
 //!
 //! A file takes its place by a rename: it is written beside its place (`NAME.new`), synced and renamed, then its
 //! folder is synced. So after the loss of power there is the old file or the new one. A file stays open from its
 //! first unsynced write to the sync: the error of a write that the system puts off is told to descriptors that were
 //! open then.
+//!
+//! Scratch files of statements are never synced nor kept open. Those of an earlier process are removed when the folder
+//! is locked.
 //!
 //! Bytes of an earlier process may be in the memory of the machine only: it died before its sync, or its sync failed.
 //! The records of a control log count all the same, so that file is written anew before anything of it is used.
@@ -112,7 +115,7 @@ impl NodeFolder {
             }
             Err(TryLockError::Error(error)) => return Err(named(&place, &error)),
         }
-        remove_unfinished(path)?;
+        remove_left(path)?;
         Ok(Self { path: path.to_owned(), is_direct: false, _lock: lock })
     }
 
@@ -163,8 +166,8 @@ pub(crate) fn begin(folder: NodeFolder, process: &Arc<Process>) -> io::Result<(D
         threads.push(std::thread::Builder::new().name(format!("io-{}", lane.name())).spawn(body)?);
         Ok(requests)
     };
-    let [control, redo, bulk] = DiskLane::ALL;
-    let lanes = [start(control)?, start(redo)?, start(bulk)?];
+    let [control, redo, bulk, scratch] = DiskLane::ALL;
+    let lanes = [start(control)?, start(redo)?, start(bulk)?, start(scratch)?];
     Ok((Disk { lanes }, threads))
 }
 
@@ -200,6 +203,7 @@ impl Lane {
             DiskOperation::Sync { file } => self.sync(file)?,
             DiskOperation::Replace { file, bytes } => self.put(file, |new| new.write_all(&bytes))?,
             DiskOperation::Prepare { file, size } => self.put(file, |new| write_zeros(new, size))?,
+            DiskOperation::Create { file } => self.create(file)?,
             DiskOperation::Rename { from, to } => self.rename(from, to)?,
             DiskOperation::Remove { file } => self.remove(file)?,
             DiskOperation::Read { file, offset, length } => {
@@ -253,9 +257,20 @@ impl Lane {
 
     fn write(&mut self, file: FileName, offset: u64, bytes: Vec<u8>, sync: bool) -> Result<(), DiskError> {
         self.may_change(file)?;
+        if matches!(file, FileName::Scratch(_)) {
+            return self.write_scratch(file, offset, &bytes);
+        }
         let result = self.opened(file)?.write(offset, bytes);
         self.keep_failure(file, result)?;
         if sync { self.sync(file) } else { Ok(()) }
+    }
+
+    /// Statements have many files, and descriptors are for clients and links: the file is not kept open.
+    fn write_scratch(&mut self, file: FileName, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        let found = OpenOptions::new().write(true).open(self.place(file));
+        let found = found.map_err(|error| self.error(file, &error))?;
+        let result = found.write_all_at(bytes, offset);
+        self.keep_failure(file, result)
     }
 
     fn sync(&mut self, file: FileName) -> Result<(), DiskError> {
@@ -289,6 +304,14 @@ impl Lane {
             .map_err(|error| self.error(file, &error))?;
         self.forget(file);
         self.sync_folder(&place)
+    }
+
+    fn create(&mut self, file: FileName) -> Result<(), DiskError> {
+        self.forget(file);
+        let place = self.place(file);
+        self.make_folder(&place)?;
+        let made = private().write(true).create(true).truncate(true).open(&place);
+        made.map(|_| ()).map_err(|error| self.error(file, &error))
     }
 
     fn rename(&mut self, from: FileName, to: FileName) -> Result<(), DiskError> {
@@ -420,10 +443,11 @@ fn files(folder: &Path) -> io::Result<Vec<(FileName, u64)>> {
     Ok(files)
 }
 
-/// Files that an earlier process has not finished.
-fn remove_unfinished(folder: &Path) -> io::Result<()> {
+/// Removes files that an earlier process has not finished, and its scratch files.
+fn remove_left(folder: &Path) -> io::Result<()> {
     for (path, _) in all_files(folder)? {
-        if path.strip_suffix(NEW).is_some_and(|path| FileName::parse(path).is_some()) {
+        let is_unfinished = path.strip_suffix(NEW).is_some_and(|path| FileName::parse(path).is_some());
+        if is_unfinished || matches!(FileName::parse(&path), Some(FileName::Scratch(_))) {
             let place = folder.join(path);
             std::fs::remove_file(&place).map_err(|error| named(&place, &error))?;
         }

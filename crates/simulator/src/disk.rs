@@ -104,6 +104,7 @@ impl Disk {
             DiskOperation::Write { file, .. } | DiskOperation::Sync { file } => Some(*file),
             DiskOperation::Replace { .. }
             | DiskOperation::Prepare { .. }
+            | DiskOperation::Create { .. }
             | DiskOperation::Rename { .. }
             | DiskOperation::Remove { .. } => None,
         };
@@ -153,6 +154,11 @@ impl Disk {
                 self.put(file, new)?;
             }
             DiskOperation::Prepare { file, size } => self.put(file, File { size, ..File::default() })?,
+            DiskOperation::Create { file } => {
+                self.failed.remove(&file);
+                let before = self.files.insert(file, File::default());
+                self.renamed.push((file, before));
+            }
             DiskOperation::Rename { from, to } => {
                 let moved = self.files.remove(&from).ok_or(DiskError::Absent)?;
                 self.failed.remove(&to);
@@ -198,7 +204,10 @@ impl Disk {
     // ---- processes and power ----------------------------------------------------------------------------------------
 
     /// A process begins: the bytes of its control log (none if there is no such file), which are on disk from now on.
+    /// Scratch files of the one before go.
     pub fn begin_process(&mut self) -> Vec<u8> {
+        self.files.retain(|name, _| !matches!(name, FileName::Scratch(_)));
+        self.renamed.retain(|(name, _)| !matches!(name, FileName::Scratch(_)));
         let Some(log) = self.files.get_mut(&FileName::ControlLog) else { return Vec::new() };
         log.sync();
         log.read(0, u64::MAX)

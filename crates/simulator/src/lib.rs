@@ -11,6 +11,7 @@
 //! - `full_stop`: clusters with redo logs of which all nodes stop at once.
 //! - `shadow`: copies of disks that are restored aside, and held against the memory of their nodes.
 //! - `bad_disks`: disks that fail while their node works, or that have changed at rest.
+//! - `spilled`: clusters whose statements have little memory, and scratch on bad disks.
 //! - `returning`: data nodes with redo logs that come back one at a time.
 //! - `mutants`: deliberate bugs, and the seeds that catch them.
 //! - `exhaustive`: worlds so small that everything in them is tried.
@@ -33,6 +34,7 @@ pub mod mutants;
 pub mod returning;
 pub mod scenario;
 pub mod shadow;
+pub mod spilled;
 mod timed;
 pub mod transcript;
 pub mod workload;
@@ -47,13 +49,14 @@ use transcript::Transcript;
 pub type RunSeed = fn(u64, Transcript) -> Outcome;
 
 /// Kinds of clusters with disks, by the names that `cargo xtask simulate --kind` takes beside [`KINDS`].
-pub const DISK_KINDS: [(&str, RunSeed); 6] = [
+pub const DISK_KINDS: [(&str, RunSeed); 7] = [
     ("full-stop", full_stop::run_full_stop_seed),
     ("data-loss", full_stop::run_data_loss_seed),
     ("return", returning::run_return_seed),
     ("last-disk", |seed, transcript| returning::run_last_disk_seed(seed, Known::NoMore, transcript)),
     ("last-disk-known", |seed, transcript| returning::run_last_disk_seed(seed, Known::More, transcript)),
     ("bad-disks", bad_disks::run_bad_disk_seed),
+    ("spilled", spilled::run_spilled_seed),
 ];
 
 /// Runs a seed of a kind with this transcript, which is empty. `None` if there is no such kind, or none with this seed.

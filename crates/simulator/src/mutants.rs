@@ -68,7 +68,7 @@ pub enum Bug {
     Membership(membership::mutants::Mutant),
     /// Of what all modules of a node share, and of its `main`.
     Node(node::mutants::Mutant),
-    /// A bug of statements over several tables.
+    /// A bug of statements.
     Executor(executor::mutants::Mutant),
     /// A bug of the redo log. All of them have tests in its crate.
     Durability(durability::mutants::Mutant),
@@ -201,7 +201,7 @@ impl Bug {
             }
             Self::Membership(mutant) => mutant.place().is_some_and(|(_, catch)| catch == Catch::Directed),
             Self::Node(mutant) => node::mutants::DIRECTED.contains(&mutant),
-            Self::Executor(_) => false,
+            Self::Executor(mutant) => executor::mutants::DIRECTED.contains(&mutant),
             Self::Durability(_) => true,
         }
     }

@@ -237,7 +237,8 @@ fn number_of_log(file: FileName) -> Option<u64> {
         | FileName::RedoSpare(_)
         | FileName::Manifest(_)
         | FileName::Piece(_)
-        | FileName::Claim => None,
+        | FileName::Claim
+        | FileName::Scratch(_) => None,
     }
 }
 

@@ -12,6 +12,7 @@
 //! - `locks`: clients that keep each other out, by SKIP LOCKED, LOCK TABLES and GET_LOCK.
 //! - `holders`: transactions that stay open for long while the schema changes.
 //! - `promises`: rows and tables whose commits are to survive a stop of all nodes, or may be lost for a while.
+//! - `sorts`: sorted reads of more rows than a statement has memory for.
 //! - `schema`: indexes and tables made and dropped while rows change, for DDL.
 
 pub mod bank;
@@ -26,6 +27,7 @@ pub mod promises;
 pub mod registers;
 pub mod schema;
 pub mod setup;
+pub mod sorts;
 pub mod uniques;
 
 /// Errors after which a statement or transaction was certainly not done, and may be tried again. The node stops, a lock

@@ -22,7 +22,10 @@ use crate::timed::Timed;
 use crate::transcript::Transcript;
 use membership::detector::DetectorConfig;
 use memory::{MemoryConfig, MemoryManager};
-use node::{FullStopSettings, Globals, NodeModule, NodeSettings, RedoSettings, build};
+use node::{
+    FullStopSettings, Globals, NodeModule, NodeSettings, RedoSettings, ScratchSettings, SessionSettings,
+    build,
+};
 use protocol::control::{RecoveryGoal, RecoveryOrder};
 use protocol::disk::{DiskLane, DiskOperation, DiskRequest, FileName};
 use protocol::layout::{CpuShare, Layout, LayoutRequest};
@@ -107,6 +110,8 @@ pub struct Shape {
     pub scant: Option<u64>,
     /// The redo logs of data nodes; none: they keep none.
     pub redo: Option<RedoSettings>,
+    /// Scratch of statements; none: they have none.
+    pub scratch: Option<ScratchSettings>,
 }
 
 /// An item in a module's queue.
@@ -575,15 +580,16 @@ impl World {
             partitions_per_node: self.shape.partitions_per_node,
             slots_per_node: self.shape.slots_per_node,
             time_between_epochs: transaction::epochs::TIME_BETWEEN_EPOCHS,
-            max_connections: 100,
-            connect_timeout_s: None,
+            sessions: SessionSettings {
+                max_connections: 100,
+                globals: Arc::new(self.globals()),
+                scratch: self.shape.scratch,
+                read_placement: self.shape.read_placement,
+                ..SessionSettings::default()
+            },
             driver: node::Driver::default(),
-            globals: Arc::new(self.globals()),
             marker_time: MARKER_TIME,
             sizes: self.shape.sizes,
-            read_placement: self.shape.read_placement,
-            lock_wait_timeout_max: None,
-            transaction_inactive_timeout: None,
             heartbeat_interval: DetectorConfig::DEFAULT.interval,
             answer_timeout: ANSWER_TIMEOUT,
             redo: self.shape.redo.clone().filter(|_| role == NodeRole::Data),
@@ -968,6 +974,7 @@ impl World {
             | DiskOperation::Rename { .. } => 100_000 + self.prng.below(8_000_000),
             DiskOperation::Write { sync: false, .. }
             | DiskOperation::Read { .. }
+            | DiskOperation::Create { .. }
             | DiskOperation::Remove { .. }
             | DiskOperation::List
             | DiskOperation::Space => 10_000 + self.prng.below(200_000),
@@ -1214,6 +1221,7 @@ fn is_trimming(request: &DiskRequest) -> bool {
         | DiskOperation::Replace { .. }
         | DiskOperation::Read { .. }
         | DiskOperation::Prepare { .. }
+        | DiskOperation::Create { .. }
         | DiskOperation::List
         | DiskOperation::Space => false,
     }

@@ -20,6 +20,9 @@ const RETURNS: u64 = 6;
 /// Clusters of which disks fail.
 const BAD_DISKS: u64 = 16;
 
+/// Clusters whose statements use scratch.
+const SPILLED: u64 = 24;
+
 /// Lines of a failed run that are shown.
 const LINES: usize = 400;
 
@@ -195,4 +198,20 @@ fn a_bad_disk_costs_nothing_that_was_promised() {
         }
     }
     assert!(counts.iter().all(|(_, count)| *count > 0), "something never happened: {counts:?}");
+}
+
+/// Sorts with little memory give the right rows, or an error of scratch, whatever becomes of the disk.
+#[test]
+fn sorts_that_use_scratch_give_the_right_rows_or_none() {
+    let _alone = alone();
+    let (mut disturbed, mut refused) = (0, 0);
+    for seed in 0..SPILLED {
+        let Some(outcome) = passes("spilled", seed) else { continue };
+        disturbed += outcome.injected.get("scratch disturbed").copied().unwrap_or(0);
+        refused += outcome.injected.get("scratch refused").copied().unwrap_or(0);
+    }
+    assert!(
+        disturbed > 20 && refused > 10,
+        "{disturbed} rounds were disturbed, in {refused} statements were refused"
+    );
 }

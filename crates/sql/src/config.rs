@@ -1,6 +1,7 @@
 //! The configuration of a `sql` module.
 
 use crate::variables::Globals;
+use executor::ScratchTerms;
 use planner::TextLimits;
 use protocol::placement::ReadPlacement;
 use std::sync::Arc;
@@ -42,6 +43,8 @@ pub struct SqlConfig {
     pub globals: Arc<Globals>,
     /// How many `sql` modules the node has, this one included.
     pub siblings: u8,
+    /// Scratch for statements that have too little memory; None: there is none.
+    pub scratch: Option<ScratchTerms>,
     /// Tells the time for what is shown only: EXPLAIN ANALYZE.
     pub stopwatch: Option<fn() -> Instant>,
 }
@@ -65,6 +68,7 @@ impl SqlConfig {
             text_limits: TextLimits::default(),
             globals: Arc::default(),
             siblings: 1,
+            scratch: None,
             stopwatch: None,
         }
     }

@@ -157,6 +157,7 @@ impl ModuleState {
             config.marker_time,
         );
         site.stopwatch = config.stopwatch;
+        site.scratch = config.scratch.clone();
         site.read_placement = config.read_placement;
         Self {
             globals,

@@ -53,6 +53,7 @@ mod temporary_ddl;
 mod variables;
 
 pub use config::{INSTANCES_MAX, SqlConfig};
+pub use executor::ScratchTerms;
 pub use module::SqlModule;
 pub use session::too_many_connections;
 pub use variables::Globals;

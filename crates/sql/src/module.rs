@@ -14,6 +14,7 @@ use crate::environment::{Alarm, Environment, ModuleState};
 use crate::requester::Requester;
 use crate::session::Session;
 use crate::session_core::SessionCore;
+use executor::Scratch;
 use executor::inbox::{Inbox, Reply};
 use memory::MemoryManager;
 use protocol::module::{ConnectionAction, Counts};
@@ -148,10 +149,17 @@ impl SqlModule {
                 self.state.nonces = crate::nonce::NonceSource::new(seed);
                 self.state.started = Some(now.monotonic);
             }
+            Input::DiskDone { ticket, result } => {
+                self.with_requester(Scratch::client_of(ticket), now, budget, outputs, |requester, env| {
+                    let scratch = &mut requester.core_mut().client.scratch;
+                    if scratch.on_done(ticket, result, env.outputs) {
+                        requester.go_on(env);
+                    }
+                });
+            }
             Input::LinkUp { .. }
             | Input::LinkDown { .. }
             | Input::ProcessExited { .. }
-            | Input::DiskDone { .. }
             | Input::Report(_)
             | Input::StopRequested => {}
         }
@@ -670,6 +678,8 @@ impl SqlModule {
     #[must_use]
     pub fn counts(&self) -> Counts {
         let counters = &self.state.counters;
+        // All modules of the node have it together: one of them tells.
+        let scratch = self.state.site.scratch.as_ref().filter(|_| self.state.site.address.instance == 0);
         vec![
             ("QUESTIONS", counters.questions()),
             ("CONNECTIONS", counters.connections),
@@ -680,6 +690,9 @@ impl SqlModule {
             ("DELETES", counters.deletes),
             ("COMMITS", self.state.site.commits),
             ("ABORTS", counters.rollbacks),
+            ("SCRATCH_BYTES_WRITTEN", self.state.site.scratch_bytes.written),
+            ("SCRATCH_BYTES_READ", self.state.site.scratch_bytes.read),
+            ("SCRATCH_BYTES_HELD", scratch.map_or(0, |terms| terms.room.used())),
         ]
     }
 

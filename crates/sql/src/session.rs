@@ -467,7 +467,7 @@ impl Session {
         // This comes behind the abort, which drops a request that has not begun: the rest is held at its primary.
         waive_outcome(env, under_way);
         self.core.forget_requests(env);
-        self.core.client.end_statement();
+        self.core.client.end_statement(env.outputs);
         self.pending = Vec::new();
         self.forget_statements();
     }

@@ -332,6 +332,6 @@ impl SessionCore {
         self.client.last_insert_id = 0;
         self.row_count = 0;
         self.found_rows = 0;
-        self.client.end_statement();
+        self.client.end_statement(env.outputs);
     }
 }

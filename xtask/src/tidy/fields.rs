@@ -12,7 +12,7 @@ const FIELDS_MAX: usize = 20;
 const EXCEPTIONS: &[(&str, &str, usize, &str)] = &[
     ("bench/src/failover/report.rs", "Injection", 21, "a line of figures, one by one"),
     ("latsdb/src/command_line.rs", "FailoverOptions", 21, "the options of a command, one by one"),
-    ("node/src/build.rs", "NodeSettings", 31, "the settings of a node, one by one"),
+    ("node/src/build.rs", "NodeSettings", 26, "the settings of a node, one by one"),
     ("runtime/src/links.rs", "Link", 22, "the state of a socket, read in each round"),
     ("runtime/src/process.rs", "Process", 26, "everything that threads share"),
     ("runtime/src/worker.rs", "Worker", 46, "everything that a thread owns"),

@@ -59,7 +59,11 @@ impl ManifestScan {
                 FileName::Piece(number) => {
                     found.files.insert(*number);
                 }
-                FileName::ControlLog | FileName::Redo(_) | FileName::RedoSpare(_) | FileName::Claim => {}
+                FileName::ControlLog
+                | FileName::Redo(_)
+                | FileName::RedoSpare(_)
+                | FileName::Claim
+                | FileName::Scratch(_) => {}
             }
         }
         Self { cluster: cluster.to_owned(), node, left, asked: None, found }

@@ -58,7 +58,8 @@ fn text(request: &DiskRequest) -> String {
         DiskOperation::Prepare { file, size } => format!("prepare {file} {}", size / PAGE),
         DiskOperation::Rename { from, to } => format!("rename {from} {to}"),
         DiskOperation::Remove { file } => format!("remove {file}"),
-        other @ (DiskOperation::Replace { .. }
+        other @ (DiskOperation::Create { .. }
+        | DiskOperation::Replace { .. }
         | DiskOperation::Read { .. }
         | DiskOperation::List
         | DiskOperation::Space) => panic!("{other:?} is none of a writer's"),

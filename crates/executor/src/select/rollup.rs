@@ -12,6 +12,7 @@ use crate::cx::{Cx, warnings_of};
 use crate::outcome::Failure;
 use crate::row::{Row, borrowed};
 use crate::select::{Operator, give};
+use crate::site::Site;
 use crate::sort::Sorter;
 use crate::table_reader::{Pump, malformed};
 use expression::aggregate::{AggregateCall, AggregateState};
@@ -48,7 +49,7 @@ struct Totals {
 
 impl RollupRun {
     /// `groups` gives the values of groups and their encoded states.
-    pub(crate) fn new(grouping: &Grouping, groups: Operator) -> Self {
+    pub(crate) fn new(grouping: &Grouping, groups: Operator, site: &Site) -> Self {
         let width = grouping.rolled_up.unwrap_or(0);
         let types: Vec<SqlType> =
             grouping.group_by.iter().take(width).map(|group| group.sql_type.clone()).collect();
@@ -57,7 +58,8 @@ impl RollupRun {
             sql_type: sql_type.clone(),
             descending: false,
         };
-        let sorter = Sorter::new(types.iter().enumerate().map(column).collect(), Equals::Kept, None);
+        let sorter =
+            Sorter::new(types.iter().enumerate().map(column).collect(), Equals::Kept, None).spilling(site);
         let input = Operator::Sort { input: Box::new(groups), sorter };
         let calls = grouping.calls.clone();
         let initial = || calls.iter().map(AggregateCall::initial_state).collect();

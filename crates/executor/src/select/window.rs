@@ -83,8 +83,8 @@ impl WindowRun {
         loop {
             self.stage = match &mut self.stage {
                 Stage::Gathering { input, sorter } => {
-                    if !sorter.pay(cx)? {
-                        return Ok(Pump::Spent);
+                    if let Some(pump) = sorter.pay(cx)? {
+                        return Ok(pump);
                     }
                     match input.pump(cx, sorter)? {
                         Pump::Rows if cx.env.budget.is_spent() => return Ok(Pump::Spent),

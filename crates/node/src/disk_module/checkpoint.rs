@@ -228,7 +228,11 @@ impl Checkpoints {
                 FileName::Manifest(slot) => {
                     self.found.insert(*slot);
                 }
-                FileName::ControlLog | FileName::Redo(_) | FileName::RedoSpare(_) | FileName::Claim => {}
+                FileName::ControlLog
+                | FileName::Redo(_)
+                | FileName::RedoSpare(_)
+                | FileName::Claim
+                | FileName::Scratch(_) => {}
             }
         }
     }

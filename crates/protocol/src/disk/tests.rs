@@ -1,6 +1,6 @@
 use super::*;
 
-const NAMES: [(FileName, &str); 8] = [
+const NAMES: [(FileName, &str); 9] = [
     (FileName::ControlLog, "control.log"),
     (FileName::Redo(0), "redo/0.redo"),
     (FileName::Redo(u64::MAX), "redo/18446744073709551615.redo"),
@@ -9,6 +9,7 @@ const NAMES: [(FileName, &str); 8] = [
     (FileName::Manifest(SlotId(u32::MAX)), "lcp/4294967295.manifest"),
     (FileName::Piece(12), "lcp/12.piece"),
     (FileName::Claim, "claim"),
+    (FileName::Scratch(513), "scratch/513.rows"),
 ];
 
 #[test]
@@ -34,6 +35,7 @@ fn other_paths_are_no_files_of_ours() {
         "redo/18446744073709551616.redo",
         "lcp/4294967296.manifest",
         "lcp/1.redo",
+        "scratch/4294967296.rows",
         "lcp/../claim",
         "control.log.new",
         "Claim",

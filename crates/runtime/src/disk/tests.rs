@@ -333,3 +333,24 @@ fn a_folder_that_is_thrown_away_is_empty() {
     assert!(NodeFolder::open(&directory).unwrap().1.is_empty());
     std::fs::remove_dir_all(&directory).unwrap();
 }
+
+#[test]
+fn scratch_is_written_without_a_sync_and_gone_at_the_next_start() {
+    let (directory, mut lane) = lane("scratch");
+    let file = FileName::Scratch(513);
+    assert_eq!(lane.run(write(file, 0, 1, false)), Err(DiskError::Absent));
+    for byte in [1, 2] {
+        done(&mut lane, DiskOperation::Create { file });
+        assert_eq!(read(&mut lane, file, 0, 100), []);
+        done(&mut lane, write(file, 4_096, byte, false));
+        assert_eq!(read(&mut lane, file, 4_090, 100), [&[0; 6][..], &[byte; 10]].concat());
+    }
+    let mode = std::fs::metadata(directory.join("scratch/513.rows")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    done(&mut lane, DiskOperation::Remove { file });
+    assert_eq!((list(&mut lane), lane.unsynced.len()), (vec![], 0));
+    done(&mut lane, DiskOperation::Create { file });
+    drop(NodeFolder::open(&directory).unwrap());
+    assert_eq!(list(&mut lane), []);
+    std::fs::remove_dir_all(&directory).unwrap();
+}

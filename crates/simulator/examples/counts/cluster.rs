@@ -18,11 +18,10 @@ use membership::detector::DetectorConfig;
 use memory::quiescence::{ThreadSlot, register_thread};
 use memory::{MemoryConfig, MemoryManager};
 use mysql_protocol::client::{ClientConnection, ClientOptions, Response};
-use node::{FullStopSettings, NodeModule, NodeSettings, build};
+use node::{FullStopSettings, NodeModule, NodeSettings, SessionSettings, build};
 use protocol::disk::DiskLane;
 use protocol::layout::{CpuShare, Layout, LayoutRequest};
 use protocol::module::ConnectionAction;
-use protocol::placement::ReadPlacement;
 use protocol::transport::{decode_envelope, encode_envelope, next_frame};
 use protocol::{
     Address, Budget, ConnectionId, ConnectionKind, Envelope, Input, Module, ModuleKind, NodeRole, Outputs,
@@ -588,15 +587,10 @@ fn settings(node: NodeId, role: NodeRole, control_log: Vec<u8>) -> NodeSettings 
         partitions_per_node: PARTITIONS_PER_NODE,
         slots_per_node: SLOTS_PER_NODE,
         time_between_epochs: transaction::epochs::TIME_BETWEEN_EPOCHS,
-        max_connections: 100,
-        connect_timeout_s: None,
+        sessions: SessionSettings { max_connections: 100, ..SessionSettings::default() },
         driver: node::Driver::default(),
-        globals: Arc::default(),
         marker_time: simulator::world::MARKER_TIME,
         sizes: Sizes::DEFAULT,
-        read_placement: ReadPlacement::default(),
-        lock_wait_timeout_max: None,
-        transaction_inactive_timeout: None,
         heartbeat_interval: DetectorConfig::DEFAULT.interval,
         answer_timeout: Duration::from_secs(3),
         redo: None,

@@ -478,6 +478,7 @@ fn drawn_shape(seed: u64) -> Shape {
         cramped: None,
         scant: None,
         redo: None,
+        scratch: None,
     }
 }
 

@@ -109,7 +109,7 @@ impl Finisher {
         self.run = None;
         self.core.client.transaction.abort(&mut env.executor());
         self.core.client.inbox.forget_all();
-        self.core.client.memory.release_all();
+        self.core.client.end_statement(env.outputs);
         self.core.client.diagnostics.clear();
     }
 }

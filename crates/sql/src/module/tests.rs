@@ -21,6 +21,7 @@ mod owners;
 mod queries;
 mod relief;
 mod row_order;
+mod scratch;
 mod sets;
 mod statements;
 mod temporary_tables;

@@ -484,7 +484,7 @@ impl Session {
                 Step::Finished => {
                     self.opening.opened = None;
                     self.keep_at_end(&running.statement);
-                    self.core.client.end_statement();
+                    self.core.client.end_statement(env.outputs);
                     if self.holding.bytes() > LARGE_HOLDING {
                         self.account_or_reject(env);
                     }

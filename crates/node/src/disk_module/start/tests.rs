@@ -45,6 +45,9 @@ impl Files {
             DiskOperation::Prepare { file, size } => {
                 self.0.insert(file, vec![0; place(size)]);
             }
+            DiskOperation::Create { file } => {
+                self.0.insert(file, Vec::new());
+            }
             DiskOperation::Rename { from, to } => {
                 let found = self.0.remove(&from).ok_or(DiskError::Absent)?;
                 self.0.insert(to, found);

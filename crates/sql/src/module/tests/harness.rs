@@ -6,6 +6,7 @@ use memory::{MemoryConfig, MemoryManager, Region};
 use mysql_protocol::client::Response;
 use mysql_protocol::{Capabilities, ClientConnection, ClientOptions, Transport};
 use protocol::control::GroupId;
+use protocol::disk::{DiskAnswer, DiskError, DiskLane, DiskOperation, DiskRequest, FileName};
 use protocol::module::{CloseReason, ConnectionAction};
 use protocol::placement::ReadPlacement;
 use protocol::program::{OperationResult, ReadProgress, Refusal};
@@ -18,7 +19,7 @@ use protocol::{
     ReceiveBuffer, Signal, SlotSizes, View,
 };
 use query::{BatchShape, NodeMap, PublishedReader, Readers, RowBatchWriter, Shared};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use stdx::{Duration, Instant, Now, WallTime};
 use types::{
@@ -53,6 +54,89 @@ pub(super) struct Harness {
     slices: u64,
     /// Slices that wait for the test (`Harness::slice`), if they do.
     waiting: Option<Vec<Envelope>>,
+    /// The disk of the node.
+    pub(super) disk: Disk,
+}
+
+/// How many requests a disk does.
+#[derive(Default)]
+enum Pace {
+    #[default]
+    All,
+    Only(u32),
+}
+
+impl Pace {
+    fn take_one(&mut self) -> bool {
+        match self {
+            Pace::All => true,
+            Pace::Only(0) => false,
+            Pace::Only(count) => {
+                *count -= 1;
+                true
+            }
+        }
+    }
+}
+
+/// A disk with the files of statements.
+#[derive(Default)]
+pub(super) struct Disk {
+    files: BTreeMap<FileName, Vec<u8>>,
+    asked: VecDeque<DiskRequest>,
+    pace: Pace,
+    /// The next write is answered so, and not done.
+    pub(super) next_write: Option<Result<DiskAnswer, DiskError>>,
+    /// The next read gives other bytes than there are.
+    pub(super) next_read_is_wrong: bool,
+    /// How many writes there were.
+    pub(super) writes: u64,
+}
+
+impl Disk {
+    /// The names of all files.
+    pub(super) fn files(&self) -> Vec<FileName> {
+        self.files.keys().copied().collect()
+    }
+
+    /// Bytes of all files.
+    pub(super) fn size(&self) -> usize {
+        self.files.values().map(Vec::len).sum()
+    }
+
+    fn perform(&mut self, operation: DiskOperation) -> Result<DiskAnswer, DiskError> {
+        match operation {
+            DiskOperation::Create { file } => {
+                self.files.insert(file, Vec::new());
+            }
+            DiskOperation::Write { file, offset, bytes, sync: false } => {
+                self.writes += 1;
+                let known = self.files.get_mut(&file).ok_or(DiskError::Absent)?;
+                if let Some(answer) = self.next_write.take() {
+                    return answer;
+                }
+                let start = usize::try_from(offset).unwrap();
+                known.resize(known.len().max(start + bytes.len()), 0);
+                known[start..start + bytes.len()].copy_from_slice(&bytes);
+            }
+            DiskOperation::Read { file, offset, length } => {
+                let known = self.files.get(&file).ok_or(DiskError::Absent)?;
+                let start = usize::try_from(offset).unwrap().min(known.len());
+                let end = known.len().min(start + usize::try_from(length).unwrap());
+                let mut bytes = known[start..end].to_vec();
+                if let Some(byte) = bytes.last_mut().filter(|_| std::mem::take(&mut self.next_read_is_wrong))
+                {
+                    *byte ^= 1;
+                }
+                return Ok(DiskAnswer::Bytes(bytes));
+            }
+            DiskOperation::Remove { file } => {
+                self.files.remove(&file).ok_or(DiskError::Absent)?;
+            }
+            other => panic!("a statement asks for {other:?}"),
+        }
+        Ok(DiskAnswer::Done)
+    }
 }
 
 /// `test.t (id INT PRIMARY KEY, v INT NOT NULL)`.
@@ -135,6 +219,7 @@ impl Harness {
             slices: 0,
             waiting: None,
             memory,
+            disk: Disk::default(),
         };
         harness.handle(Input::Start { seed: [7; 32] });
         harness.handle(Input::Shared { from: Address::main(NodeId(4)), shared: Shared::Map(map) });
@@ -155,8 +240,15 @@ impl Harness {
                     self.closed.insert(connection.slot);
                 }
             }
-            if signals.is_empty() {
+            self.disk.asked.extend(std::mem::take(&mut self.outputs.disk_requests));
+            let done = self.disk.asked.pop_front_if(|_| self.disk.pace.take_one());
+            if signals.is_empty() && done.is_none() {
                 break;
+            }
+            if let Some(DiskRequest { ticket, lane, operation }) = done {
+                assert_eq!(lane, DiskLane::Scratch);
+                let input = Input::DiskDone { ticket, result: self.disk.perform(operation) };
+                self.module.handle(self.now, input, &mut Budget::of(64), &mut self.outputs);
             }
             for envelope in signals {
                 assert_eq!(envelope.from, SQL);
@@ -365,6 +457,18 @@ impl Harness {
     pub(super) fn ask(&mut self, number: usize, text: &str) -> Response {
         self.query(number, text);
         self.response(number)
+    }
+
+    /// The same with an answer that the client takes in many parts.
+    pub(super) fn ask_much(&mut self, number: usize, text: &str) -> Response {
+        self.query(number, text);
+        for _ in 0..100 {
+            if let Some(response) = self.try_response(number) {
+                return response;
+            }
+            self.unblock(number);
+        }
+        panic!("an answer is there")
     }
 
     pub(super) fn is_closed(&self, number: usize) -> bool {
@@ -634,6 +738,18 @@ impl Harness {
     /// Slices so far.
     pub(super) fn slices(&self) -> u64 {
         self.slices
+    }
+
+    /// The disk does so many requests, and stands still then.
+    pub(super) fn let_disk_do(&mut self, count: u32) {
+        self.disk.pace = Pace::Only(count);
+        self.handle(Input::Deadline);
+    }
+
+    /// The disk goes on.
+    pub(super) fn let_disk_work(&mut self) {
+        self.disk.pace = Pace::All;
+        self.handle(Input::Deadline);
     }
 
     /// Time passes; the module is called when it asked for that.

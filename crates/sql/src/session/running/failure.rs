@@ -62,7 +62,7 @@ impl Session {
         running: &mut Running,
         after: After,
     ) -> Option<Step> {
-        self.core.client.end_statement();
+        self.core.client.end_statement(env.outputs);
         self.core.client.transaction.undo_own_statement();
         self.core.locks.drop_open(env);
         if !self.core.client.transaction.has_participants() {

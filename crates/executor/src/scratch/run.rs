@@ -1,0 +1,126 @@
+//! Runs: rows that were written to scratch one behind the other, and are read in the same order.
+//!
+//! A piece holds whole rows. A row that is longer than a piece is a piece by itself.
+//!
+//! Invariant: a writer has at most one piece that is full and not written, and one that it fills; a reader has one.
+
+use super::packed_row::{PackedRow, append, find};
+use super::{Hold, Piece, Reading};
+use crate::cx::Cx;
+use protocol::SqlError;
+use std::collections::VecDeque;
+use std::ops::Range;
+use types::ValueRef;
+
+/// Rows in scratch.
+#[derive(Debug, Default)]
+pub(crate) struct Run {
+    pieces: VecDeque<Piece>,
+}
+
+/// Writes a run.
+#[derive(Debug)]
+pub(crate) struct RunWriter {
+    piece_size: usize,
+    /// Rows of the next piece.
+    bytes: Vec<u8>,
+    full: Option<Vec<u8>>,
+    run: Run,
+}
+
+impl RunWriter {
+    /// An empty run, in pieces of this size.
+    pub(crate) fn new(piece_size: u64) -> Self {
+        let piece_size = usize::try_from(piece_size).unwrap_or(usize::MAX);
+        Self { piece_size, bytes: Vec::new(), full: None, run: Run::default() }
+    }
+
+    /// Whether a row may be put. If not, an answer of the disk comes.
+    pub(crate) fn is_ready(&mut self, hold: &Hold, cx: &mut Cx<'_>) -> Result<bool, SqlError> {
+        if self.full.is_some() {
+            if !cx.client.scratch.may_write()? {
+                return Ok(false);
+            }
+            if let Some(bytes) = self.full.take() {
+                self.run.pieces.push_back(cx.client.scratch.write(hold, bytes, &mut cx.env)?);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Puts a row.
+    pub(crate) fn put<'v>(&mut self, values: impl IntoIterator<Item = ValueRef<'v>>) {
+        let before = self.bytes.len();
+        append(values, &mut self.bytes);
+        if before > 0 && self.bytes.len() > self.piece_size {
+            let next = self.bytes.split_off(before);
+            self.full = Some(std::mem::replace(&mut self.bytes, next));
+        }
+    }
+
+    /// Writes what is left; the run if that is done, else an answer of the disk comes.
+    pub(crate) fn finish(&mut self, hold: &Hold, cx: &mut Cx<'_>) -> Result<Option<Run>, SqlError> {
+        loop {
+            if !self.is_ready(hold, cx)? {
+                return Ok(None);
+            }
+            if self.bytes.is_empty() {
+                return Ok(Some(std::mem::take(&mut self.run)));
+            }
+            self.full = Some(std::mem::take(&mut self.bytes));
+        }
+    }
+}
+
+/// The result of a step of a reader.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Advance {
+    /// It stands at a row.
+    Row,
+    /// An answer of the disk comes.
+    Wait,
+    /// There are no more rows.
+    End,
+}
+
+/// Reads a run.
+#[derive(Debug)]
+pub(crate) struct RunReader {
+    run: Run,
+    bytes: Vec<u8>,
+    /// Where the row is that it stands at.
+    row: Range<usize>,
+    /// The piece that was asked for.
+    reading: Option<(Reading, Piece)>,
+}
+
+impl RunReader {
+    /// It stands before the first row.
+    pub(crate) fn new(run: Run) -> Self {
+        Self { run, bytes: Vec::new(), row: 0..0, reading: None }
+    }
+
+    /// Goes to the next row.
+    pub(crate) fn advance(&mut self, hold: &Hold, cx: &mut Cx<'_>) -> Result<Advance, SqlError> {
+        loop {
+            if let Some((reading, piece)) = self.reading {
+                let Some(bytes) = cx.client.scratch.take(hold, reading, piece, &mut cx.env)? else {
+                    return Ok(Advance::Wait);
+                };
+                (self.reading, self.bytes, self.row) = (None, bytes, 0..0);
+            }
+            if self.row.end < self.bytes.len() {
+                self.row = find(&self.bytes, self.row.end).ok_or_else(|| cx.client.scratch.damage())?;
+                return Ok(Advance::Row);
+            }
+            (self.bytes, self.row) = (Vec::new(), 0..0);
+            let Some(piece) = self.run.pieces.pop_front() else { return Ok(Advance::End) };
+            self.reading = Some((cx.client.scratch.read(hold, piece, &mut cx.env), piece));
+        }
+    }
+
+    /// The row that it stands at.
+    pub(crate) fn row(&self) -> PackedRow<'_> {
+        PackedRow(&self.bytes[self.row.clone()])
+    }
+}

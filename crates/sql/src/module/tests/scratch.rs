@@ -1,0 +1,175 @@
+//! Statements that have too little memory, and use the disk of the node instead.
+
+use super::harness::Harness;
+use super::{errno, texts};
+use executor::ScratchTerms;
+use mysql_protocol::client::Response;
+use protocol::disk::{DiskAnswer, DiskError};
+use protocol::scratch_room::ScratchRoom;
+use std::sync::Arc;
+
+/// The memory of a statement.
+const LITTLE: u64 = 64 << 10;
+/// A client keeps so much of what was charged.
+const KEPT: u64 = 2 * memory::PAGE_BYTES as u64;
+
+/// A module whose statements have so much memory and scratch.
+fn harness(memory: u64, space: u64) -> (Harness, Arc<ScratchRoom>, usize) {
+    let room = Arc::new(ScratchRoom::new(space));
+    let terms = ScratchTerms { room: Arc::clone(&room), statement_memory_max: memory };
+    let mut harness = Harness::with_config(|config| config.scratch = Some(terms));
+    let client = harness.connect();
+    harness.ask(client, "SET cte_max_recursion_depth = 1000000");
+    (harness, room, client)
+}
+
+/// A query over so many made rows; `rest` stands behind FROM.
+fn made(count: u32, shown: &str, rest: &str) -> String {
+    format!(
+        "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < {count}) SELECT {shown} FROM n {rest}"
+    )
+}
+
+/// Rows of 100 bytes, in no order. Two have each key.
+fn long_rows(count: u32) -> String {
+    made(count, "i, i DIV 2 * 7919 MOD 10007 AS k, REPEAT(CHAR(65 + i MOD 26), 100)", "ORDER BY k DESC, 3")
+}
+
+#[test]
+fn a_sort_with_little_memory_gives_the_same_rows() {
+    let queries = [
+        long_rows(3_000),
+        // Equal rows keep their order.
+        made(3_000, "i, REPEAT('x', 100)", "ORDER BY i MOD 5"),
+        made(3_000, "i MOD 7 AS k, REPEAT('x', i MOD 300)", "ORDER BY k, 2 DESC LIMIT 700"),
+        made(3_000, "i", "ORDER BY i * 7919 MOD 10007 LIMIT 10 OFFSET 2900"),
+        made(4_000, "DISTINCT i MOD 1500, CAST(i MOD 1500 AS DECIMAL(20, 5))", "ORDER BY 1, 2"),
+        // All types, NULL and collations.
+        made(
+            2_000,
+            "CONCAT(IF(i MOD 2, 'a', 'A'), i MOD 50) AS k, NULLIF(i MOD 3, 0), i / 7, SQRT(i), DATE '2024-01-01' + INTERVAL i DAY, \
+             TIME '10:00:00', TIMESTAMP '2024-01-01 00:00:00.5', CAST(i AS UNSIGNED)",
+            "ORDER BY k, 2, i DESC",
+        ),
+        // One sort in another, and one for each row of another table.
+        made(
+            2_000,
+            "*",
+            "JOIN (SELECT i AS j FROM n ORDER BY i DESC LIMIT 1500) m ON i = j ORDER BY j MOD 10, i",
+        ),
+        made(
+            3,
+            "i, (WITH RECURSIVE m AS (SELECT 1 AS j UNION ALL SELECT j + 1 FROM m WHERE j < 3000) \
+             SELECT j FROM m ORDER BY j * n.i MOD 1009, j LIMIT 1 OFFSET 2500)",
+            "",
+        ),
+        made(2_000, "i MOD 900 AS k, COUNT(*)", "GROUP BY k WITH ROLLUP"),
+    ];
+    let (mut plenty, plenty_room, client) = harness(1 << 30, 1 << 30);
+    let (mut little, room, poor) = harness(LITTLE, 1 << 30);
+    for query in queries {
+        let expected = texts(plenty.ask_much(client, &query));
+        let before = little.disk.writes;
+        let rows = texts(little.ask_much(poor, &query));
+        assert!(rows == expected, "{query}\n{:?}\n{:?}", &rows[..5], &expected[..5]);
+        assert!(little.disk.writes > before + 3, "{query} used the disk");
+        assert_eq!((little.disk.files(), room.used()), (vec![], 0), "{query}");
+        assert!(little.query_memory() <= KEPT, "{query}");
+    }
+    assert_eq!((plenty.disk.writes, plenty_room.used()), (0, 0));
+}
+
+/// With 13 runs at once, the runs of so many rows are merged in two levels.
+#[test]
+fn many_runs_are_merged_level_by_level() {
+    let (mut harness, room, client) = harness(LITTLE, 1 << 30);
+    let query = made(20_000, "i", "ORDER BY i * 7919 MOD 20011");
+    let rows = texts(harness.ask_much(client, &query));
+    let key = |row: &Vec<String>| row[0].parse::<u64>().unwrap() * 7919 % 20_011;
+    assert_eq!(rows.len(), 20_000);
+    assert!(rows.is_sorted_by_key(key));
+    assert_eq!(room.used(), 0);
+}
+
+#[test]
+fn a_row_may_be_longer_than_a_piece() {
+    let (mut harness, room, client) = harness(LITTLE, 1 << 30);
+    let query = made(60, "i, REPEAT('y', i * 997)", "ORDER BY i * 31 MOD 61");
+    let rows = texts(harness.ask_much(client, &query));
+    assert_eq!(rows.len(), 60);
+    for pair in rows.windows(2) {
+        let key = |row: &[String]| row[0].parse::<usize>().unwrap() * 31 % 61;
+        assert!(key(&pair[0]) < key(&pair[1]));
+        assert_eq!(pair[0][1].len(), pair[0][0].parse::<usize>().unwrap() * 997);
+    }
+    assert!(harness.disk.writes > 10);
+    assert_eq!((room.used(), harness.disk.size()), (0, 0));
+}
+
+#[test]
+fn a_statement_that_ends_early_frees_its_scratch() {
+    let (mut harness, room, client) = harness(LITTLE, 1 << 30);
+    let other = harness.connect();
+    let id = harness.client(client).connection_id();
+    // While runs are written, and while they are read.
+    for work in [0, 1, 60, 120, 180] {
+        harness.let_disk_do(work);
+        harness.query(client, &long_rows(3_000));
+        assert!(room.used() > 0, "{work}");
+        assert!(harness.no_response(client), "{work}");
+        harness.ask(other, &format!("KILL QUERY {id}"));
+        assert_eq!(errno(harness.response(client)), 1317);
+        assert!(room.used() == 0 && harness.query_memory() <= KEPT);
+        harness.let_disk_work();
+        assert_eq!(harness.disk.files(), []);
+        assert_eq!(texts(harness.ask_much(client, &long_rows(3_000))).len(), 3_000);
+    }
+    harness.let_disk_do(50);
+    harness.query(client, &long_rows(3_000));
+    assert!(room.used() > 0);
+    harness.disconnect(client);
+    assert_eq!(room.used(), 0);
+    harness.let_disk_work();
+    assert_eq!(harness.disk.files(), []);
+    assert!(harness.is_idle());
+}
+
+#[test]
+fn a_disk_that_is_full_or_fails_ends_one_statement() {
+    let (mut harness, room, client) = harness(LITTLE, 1 << 30);
+    let failed = || DiskError::Failed("scratch/256.rows: input/output error".to_owned());
+    for (answer, code) in [(DiskError::Full, 1021), (failed(), 3), (DiskError::Absent, 3)] {
+        harness.disk.next_write = Some(Err(answer));
+        assert_eq!(errno(harness.ask_much(client, &long_rows(3_000))), code);
+        assert_eq!((room.used(), harness.disk.files()), (0, vec![]));
+        assert!(harness.query_memory() <= KEPT);
+        assert_eq!(texts(harness.ask_much(client, &long_rows(3_000))).len(), 3_000);
+    }
+}
+
+#[test]
+fn a_disk_that_lies_gives_no_wrong_rows() {
+    let (mut harness, room, client) = harness(LITTLE, 1 << 30);
+    harness.disk.next_read_is_wrong = true;
+    assert_eq!(errno(harness.ask_much(client, &long_rows(3_000))), 1024);
+    harness.disk.next_write = Some(Ok(DiskAnswer::Done));
+    assert_eq!(errno(harness.ask_much(client, &long_rows(3_000))), 1024);
+    let log = harness.log();
+    assert!(log.iter().any(|line| line.contains("does not hold what was written")), "{log:?}");
+    assert_eq!((room.used(), harness.disk.files()), (0, vec![]));
+}
+
+#[test]
+fn scratch_has_a_bound_and_may_be_missing() {
+    let (mut harness, room, client) = harness(LITTLE, 100_000);
+    let Response::Error(error) = harness.ask_much(client, &long_rows(3_000)) else { panic!("an error") };
+    assert_eq!((error.errno, error.message.contains("ScratchSpace")), (1021, true));
+    assert_eq!((room.used(), harness.disk.files()), (0, vec![]));
+    assert_eq!(texts(harness.ask_much(client, &long_rows(300))).len(), 300);
+    // Without scratch a statement has what QueryMemory gives.
+    let mut without = Harness::new();
+    let client = without.connect();
+    without.ask(client, "SET cte_max_recursion_depth = 1000000");
+    assert_eq!(texts(without.ask_much(client, &long_rows(3_000))).len(), 3_000);
+    assert_eq!(without.disk.writes, 0);
+}
