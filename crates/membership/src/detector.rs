@@ -123,6 +123,14 @@ pub struct DetectorOutputs {
     pub behind: Option<NodeId>,
 }
 
+/// Until when the others let this node read.
+#[derive(Clone, Copy, Default)]
+struct Held {
+    until: Instant,
+    /// Those of them that do not let it read for longer.
+    last: NodeSet,
+}
+
 /// Another member.
 #[derive(Clone, Debug)]
 struct Peer {
@@ -196,6 +204,7 @@ pub struct Detector {
     peers: BTreeMap<NodeId, Peer>,
     /// As of the last look.
     heard: Heard,
+    held: Held,
     beat_at: Instant,
     row_number: u64,
     links: Links,
@@ -231,6 +240,7 @@ impl Detector {
             nodes: Nodes::default(),
             peers: BTreeMap::new(),
             heard: Heard::default(),
+            held: Held::default(),
             beat_at: now,
             row_number: 0,
             links: Links::new(node, config),
@@ -310,6 +320,7 @@ impl Detector {
                 self.links.on_row(node, watched.without(node).minus(&row.hears), came);
             }
         }
+        self.look_at_grants();
         self.listen(now);
         self.look(now);
     }
@@ -333,14 +344,25 @@ impl Detector {
         if !self.is_in_sync(self.node) {
             return Instant(0);
         }
-        let may_lead = |node| {
-            if mutants::is(Mutant::JoinersLetRead) {
-                return self.is_in_sync(node);
+        self.held.until
+    }
+
+    /// Looks at the grants of all members that may lead.
+    fn look_at_grants(&mut self) {
+        let mut may_lead = self.nodes.members;
+        if mutants::is(Mutant::JoinersLetRead) {
+            may_lead = self.nodes.in_sync;
+        }
+        let mut held = Held { until: Instant::FAR_FUTURE, last: NodeSet::EMPTY };
+        for (node, peer) in self.others().filter(|(node, _)| may_lead.contains(*node)) {
+            if peer.held_until < held.until {
+                held = Held { until: peer.held_until, last: NodeSet::EMPTY };
             }
-            self.nodes.members.contains(node)
-        };
-        let granters = self.others().filter(|(node, _)| may_lead(*node));
-        granters.map(|(_, peer)| peer.held_until).min().unwrap_or(Instant::FAR_FUTURE)
+            if peer.held_until == held.until {
+                held.last.insert(node);
+            }
+        }
+        self.held = held;
     }
 
     /// Until when a node may believe that this one lets it read. In the past if it was never let, or is proved dead.
@@ -500,6 +522,13 @@ impl Detector {
                     from = now;
                 }
                 peer.held_until = peer.held_until.max(from + lease);
+            }
+        }
+        // As long as another one has said nothing newer, the least stays as it is.
+        if peer.held_until > self.held.until && self.held.last.contains(from) {
+            self.held.last.remove(from);
+            if self.held.last.is_empty() {
+                self.look_at_grants();
             }
         }
     }
