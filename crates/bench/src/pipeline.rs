@@ -23,12 +23,14 @@ use crate::generator::{self, Counted, Load};
 use crate::median;
 use crate::oltp::{self, Mix, Tables};
 use crate::plot::{self, Chart, Series};
+use crate::tpcc;
 use mysql_protocol::client::ClientOptions;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -38,6 +40,12 @@ const GOAL: f64 = 0.97;
 
 /// Clients that scan beside those that look up.
 const SCANNERS: usize = 2;
+
+/// Warehouses of TPC-C. Its clients share them, so that many of them wait for each other's rows.
+const WAREHOUSES: u64 = 2;
+
+/// How long a client of TPC-C waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An arrangement of threads.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -93,10 +101,11 @@ pub enum Workload {
     ReadWrite,
     Update,
     ScanBesidePoints,
+    Tpcc,
 }
 
 impl Workload {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Point,
         Self::Keys,
         Self::Range,
@@ -106,6 +115,7 @@ impl Workload {
         Self::ReadWrite,
         Self::Update,
         Self::ScanBesidePoints,
+        Self::Tpcc,
     ];
 
     #[must_use]
@@ -120,12 +130,15 @@ impl Workload {
             Self::ReadWrite => "read-write",
             Self::Update => "update",
             Self::ScanBesidePoints => "scan-beside-points",
+            Self::Tpcc => "tpcc",
         }
     }
 
-    fn mix(self) -> Mix {
+    /// What its clients ask of sysbench's tables; none: it has tables of its own.
+    fn mix(self) -> Option<Mix> {
         let ranges = Mix { range_size: 100, ..Mix::default() };
-        match self {
+        let mix = match self {
+            Self::Tpcc => return None,
             Self::Point | Self::ScanBesidePoints => Mix { point_selects: 1, ..Mix::default() },
             Self::Keys => Mix { point_selects: 1, keys_per_select: 100, ..Mix::default() },
             Self::Range => Mix { simple_ranges: 1, ..ranges },
@@ -136,7 +149,8 @@ impl Workload {
             Self::ReadOnly => Mix::read_only(),
             Self::ReadWrite => Mix::read_write(),
             Self::Update => Mix { non_index_updates: 1, ..Mix::default() },
-        }
+        };
+        Some(mix)
     }
 
     fn mix_beside(self) -> Option<Mix> {
@@ -165,14 +179,14 @@ pub struct Options {
 struct Figures {
     per_second: f64,
     p99_ms: f64,
-    /// CPU time of all processes of the cluster, for each statement of the workload.
+    /// CPU time of all processes of the cluster, for each statement of the workload, and each transaction of TPC-C.
     cpu_us: f64,
 }
 
 type Key = (Workload, u32, Setup);
 
 /// Runs the experiment until it is done or `stop` is set. Lines for a person go to `say`.
-pub fn run(options: &Options, stop: &AtomicBool, say: &(dyn Fn(&str) + Sync)) -> Result<(), String> {
+pub fn run(options: &Options, stop: &Arc<AtomicBool>, say: &(dyn Fn(&str) + Sync)) -> Result<(), String> {
     fs::create_dir_all(&options.folder).map_err(|error| format!("{}: {error}", options.folder.display()))?;
     let cpus = thread::available_parallelism().map_or(1, usize::from);
     let mut clusters = Vec::new();
@@ -181,6 +195,9 @@ pub fn run(options: &Options, stop: &AtomicBool, say: &(dyn Fn(&str) + Sync)) ->
         let wanted = ClusterOptions { parameters: setup.parameters(cpus), ..ClusterOptions::default() };
         let cluster = Cluster::start(&options.binary, &folder, &wanted)?;
         oltp::load(cluster.servers[0], &login(), &tables(options), "")?;
+        if options.workloads.contains(&Workload::Tpcc) {
+            tpcc::load(&terminals(options, &cluster, WAREHOUSES), cluster.servers[0], &|_| {})?;
+        }
         say(&format!("{}: started, and its tables filled", setup.name()));
         clusters.push((setup, cluster));
     }
@@ -221,15 +238,60 @@ fn tables(options: &Options) -> Tables {
     Tables { database: "sbtest_0".to_owned(), count: 4, rows: options.rows }
 }
 
-/// Clients take turns at the servers; half of them at each where there are two.
+/// Clients of TPC-C.
+fn terminals(options: &Options, cluster: &Cluster, clients: u64) -> tpcc::Options {
+    tpcc::Options {
+        servers: cluster.servers.clone(),
+        warehouses: WAREHOUSES,
+        clients,
+        time: options.time,
+        loads: false,
+        checks: false,
+        patience: PATIENCE,
+        figures: None,
+    }
+}
+
 fn measure(
     options: &Options,
     cluster: &Cluster,
     workload: Workload,
     clients: u32,
     round: u32,
-    stop: &AtomicBool,
+    stop: &Arc<AtomicBool>,
 ) -> Result<Figures, String> {
+    let before = cluster.cpu_time();
+    let (transactions, statements, p99_ms) = match workload.mix() {
+        Some(mix) => {
+            let beside = workload.mix_beside();
+            let counted = run_clients(options, cluster, (mix, beside), clients, round, stop)?;
+            (counted.transactions, counted.statements, counted.percentile_ms(99.0))
+        }
+        None => {
+            let done = tpcc::measure(&terminals(options, cluster, u64::from(clients)), stop)?;
+            (done.transactions, done.transactions, done.p99_ms)
+        }
+    };
+    let cpu = cluster.cpu_time().saturating_sub(before);
+    // Counts are far below 2^52.
+    let (transactions, statements) = (transactions as f64, statements.max(1) as f64);
+    Ok(Figures {
+        per_second: transactions / options.time.as_secs_f64(),
+        p99_ms,
+        cpu_us: cpu.as_secs_f64() * 1e6 / statements,
+    })
+}
+
+/// Clients take turns at the servers; half of them at each where there are two. A second mix is what scanners do
+/// beside them.
+fn run_clients(
+    options: &Options,
+    cluster: &Cluster,
+    (mix, beside): (Mix, Option<Mix>),
+    clients: u32,
+    round: u32,
+    stop: &AtomicBool,
+) -> Result<Counted, String> {
     let servers = &cluster.servers;
     let clients = usize::try_from(clients).unwrap_or(usize::MAX);
     let load = |server: usize, mix: Mix, clients: usize| Load {
@@ -245,11 +307,10 @@ fn measure(
     let share = |server: usize| clients / servers.len() + usize::from(server < clients % servers.len());
     let loads: Vec<Load> = (0..servers.len())
         .filter(|server| share(*server) > 0)
-        .map(|server| load(server, workload.mix(), share(server)))
+        .map(|server| load(server, mix, share(server)))
         .collect();
-    let beside = workload.mix_beside().map(|mix| load(0, mix, SCANNERS));
-    let before = cluster.cpu_time();
-    let counted = thread::scope(|scope| {
+    let beside = beside.map(|mix| load(0, mix, SCANNERS));
+    thread::scope(|scope| {
         let beside =
             beside.as_ref().map(|load| scope.spawn(move || generator::run(load, stop, &mut |_, _| {})));
         let running: Vec<_> = loads
@@ -263,15 +324,7 @@ fn measure(
         if let Some(beside) = beside {
             beside.join().map_err(|_| "a thread panicked".to_owned())??;
         }
-        Ok::<_, String>(counted)
-    })?;
-    let cpu = cluster.cpu_time().saturating_sub(before);
-    // Counts are far below 2^52.
-    let (transactions, statements) = (counted.transactions as f64, counted.statements.max(1) as f64);
-    Ok(Figures {
-        per_second: transactions / options.time.as_secs_f64(),
-        p99_ms: counted.percentile_ms(99.0),
-        cpu_us: cpu.as_secs_f64() * 1e6 / statements,
+        Ok(counted)
     })
 }
 

@@ -25,6 +25,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -91,14 +93,42 @@ impl Tally {
 
     /// Microseconds that so many of a hundred transactions did not exceed; times are sorted.
     fn percentile(&self, kind: Kind, share: usize) -> u32 {
-        let times = self.times.get(&kind).map_or(&[] as &[u32], Vec::as_slice);
-        let place = (times.len() * share).div_ceil(100).saturating_sub(1);
-        times.get(place).copied().unwrap_or(0)
+        percentile(self.times.get(&kind).map_or(&[] as &[u32], Vec::as_slice), share)
+    }
+
+    /// Microseconds of all transactions, sorted.
+    fn all_times(&self) -> Vec<u32> {
+        let mut times: Vec<u32> = self.times.values().flatten().copied().collect();
+        times.sort_unstable();
+        times
     }
 
     fn count(&self, kind: Kind) -> usize {
         self.times.get(&kind).map_or(0, Vec::len)
     }
+}
+
+/// Microseconds that so many of a hundred of these times did not exceed; they are sorted.
+fn percentile(times: &[u32], share: usize) -> u32 {
+    let place = (times.len() * share).div_ceil(100).saturating_sub(1);
+    times.get(place).copied().unwrap_or(0)
+}
+
+/// What clients got done, all transactions together.
+#[derive(Clone, Copy, Debug)]
+pub struct Done {
+    pub transactions: u64,
+    pub p99_ms: f64,
+}
+
+/// Runs the transactions until the time is over or `stop` is set. The tables are there.
+pub fn measure(options: &Options, stop: &Arc<AtomicBool>) -> Result<Done, String> {
+    let tally = work(options, stop)?;
+    if let Some(surprise) = tally.surprises.first() {
+        return Err(format!("unexpected: {surprise}"));
+    }
+    let times = tally.all_times();
+    Ok(Done { transactions: times.len() as u64, p99_ms: f64::from(percentile(&times, 99)) / 1_000.0 })
 }
 
 /// Loads, runs, checks, as asked. Lines for a person go to `say`. Fails if a condition is broken or a client met an
@@ -110,7 +140,7 @@ pub fn run(options: &Options, say: &dyn Fn(&str)) -> Result<(), String> {
     }
     let mut faults = Vec::new();
     if options.time > Duration::ZERO {
-        let tally = work(options)?;
+        let tally = work(options, &Arc::new(AtomicBool::new(false)))?;
         say(&report(options, &tally));
         record(options, &tally)?;
         faults.extend(tally.surprises.iter().take(SURPRISES_MAX).map(|text| format!("unexpected: {text}")));
@@ -142,8 +172,8 @@ fn open(options: &Options, server: SocketAddr) -> Result<Connection, Trouble> {
     Ok(connection)
 }
 
-/// Fills the tables: a connection for each warehouse, as many at once as there are clients.
-fn load(options: &Options, server: SocketAddr, say: &dyn Fn(&str)) -> Result<(), String> {
+/// Makes the tables anew and fills them: a connection for each warehouse, as many at once as there are clients.
+pub fn load(options: &Options, server: SocketAddr, say: &dyn Fn(&str)) -> Result<(), String> {
     let told = |trouble: Trouble| format!("loading {server}: {trouble}");
     let patience = Patience { connect: options.patience, statement: Duration::from_secs(600) };
     let begun = Instant::now();
@@ -171,13 +201,13 @@ fn load(options: &Options, server: SocketAddr, say: &dyn Fn(&str)) -> Result<(),
     Ok(())
 }
 
-/// All clients until the time is over.
-fn work(options: &Options) -> Result<Tally, String> {
+/// All clients until the time is over, or they shall stop.
+fn work(options: &Options, stop: &Arc<AtomicBool>) -> Result<Tally, String> {
     let end = Instant::now() + options.time;
     let clients: Vec<_> = (0..options.clients)
         .map(|number| {
-            let options = options.clone();
-            thread::spawn(move || client(&options, number, end))
+            let (options, stop) = (options.clone(), Arc::clone(stop));
+            thread::spawn(move || client(&options, number, end, &stop))
         })
         .collect();
     let mut all = Tally::default();
@@ -191,7 +221,7 @@ fn work(options: &Options) -> Result<Tally, String> {
 }
 
 /// One client: a transaction after the other.
-fn client(options: &Options, number: u64, end: Instant) -> Tally {
+fn client(options: &Options, number: u64, end: Instant, stop: &AtomicBool) -> Tally {
     let patience = Patience { connect: options.patience, statement: options.patience };
     let home = usize::try_from(number).unwrap_or_default();
     let mut driver = Driver::new(&options.servers, home, patience, &preamble());
@@ -203,7 +233,8 @@ fn client(options: &Options, number: u64, end: Instant) -> Tally {
     // Seeds of clients are not those of loaders.
     let mut inputs = Inputs::new(1_000_000 + number);
     let mut tally = Tally::default();
-    while Instant::now() < end && driver.surprises.is_empty() {
+    let is_over = || Instant::now() >= end || stop.load(Ordering::Relaxed);
+    while !is_over() && driver.surprises.is_empty() {
         let work = Work::draw(&mut inputs, terminal);
         let begun = Instant::now();
         for tries in 0..TRIES_MAX {
@@ -212,7 +243,7 @@ fn client(options: &Options, number: u64, end: Instant) -> Tally {
                     let time = u32::try_from(begun.elapsed().as_micros()).unwrap_or(u32::MAX);
                     tally.times.entry(work.kind()).or_default().push(time);
                 }
-                End::Refused if tries + 1 < TRIES_MAX && Instant::now() < end => {
+                End::Refused if tries + 1 < TRIES_MAX && !is_over() => {
                     tally.retries += 1;
                     continue;
                 }

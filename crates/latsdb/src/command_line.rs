@@ -302,8 +302,8 @@ pub(crate) struct PipelineOptions {
           default_value = "receive,split,pipeline,adaptive")]
     pub(crate) setups: Vec<bench::pipeline::Setup>,
 
-    /// point, in-100, range, four-ranges, filter, read-only, read-write, update, scan-beside-points; may be repeated
-    /// [default: all].
+    /// point, in-100, range, four-ranges, filter, read-only, read-write, update, scan-beside-points, tpcc; may be
+    /// repeated [default: all].
     #[arg(long = "workload", value_name = "WORKLOAD", value_parser = workload)]
     pub(crate) workloads: Vec<bench::pipeline::Workload>,
 

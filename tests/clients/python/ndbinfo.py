@@ -35,7 +35,7 @@ LAST_COLUMNS = {
     "table_fragments": "table_name",
     "table_info": "table_name",
     "threadblocks": "block_instance",
-    "threads": "reads_taken",
+    "threads": "longest_call_of",
     "threadstat": "os_ru_stime",
     "transporters": "type",
 }

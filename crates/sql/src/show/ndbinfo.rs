@@ -68,8 +68,8 @@ const THREADS: &[Column] = &[
     nullable("weight", Kind::UnsignedInt),
     nullable("reads_given", Kind::UnsignedBigInt),
     nullable("reads_taken", Kind::UnsignedBigInt),
-    column("longest_call_us", Kind::UnsignedBigInt),
-    column("longest_call_of", TEXT),
+    nullable("longest_call_us", Kind::UnsignedBigInt),
+    nullable("longest_call_of", TEXT),
 ];
 
 const THREAD_BLOCKS: &[Column] =
