@@ -307,7 +307,7 @@ fn run_clients(
     let share = |server: usize| clients / servers.len() + usize::from(server < clients % servers.len());
     let loads: Vec<Load> = (0..servers.len())
         .filter(|server| share(*server) > 0)
-        .map(|server| load(server, mix, share(server)))
+        .map(|server| load(server, mix.clone(), share(server)))
         .collect();
     let beside = beside.map(|mix| load(0, mix, SCANNERS));
     thread::scope(|scope| {

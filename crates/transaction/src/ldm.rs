@@ -44,7 +44,7 @@ use slot::commit::prepared;
 use slot::commit::publish::Publish;
 use slot::commit::seal::Mark;
 use slot::commit::ship::{ShipWindow, ship_waiting};
-use slot::copy::{Copy, Copying, step_copy};
+use slot::copy::{Copying, copy_in_turn};
 use slot::deadlock::PROBES_AT_ONCE;
 use slot::lock_wait::{Run, WaitAlarm, Waits};
 use slot::markers::{MarkerTurns, Sweep};
@@ -81,7 +81,8 @@ enum Job {
     /// A slot's work.
     Slot(SlotId, Work),
     Backfill(Box<Backfill>),
-    Copy(Copy),
+    /// The next piece of a copy.
+    CopyTurn,
     /// Remove the rows of dropped tables.
     Clear(Vec<Fragment>),
     /// Free what readers have let go.
@@ -130,7 +131,7 @@ impl Jobs {
             Job::Slot(of, work) if *of == slot => Some((*number, work)),
             Job::Slot(..)
             | Job::Backfill(_)
-            | Job::Copy(_)
+            | Job::CopyTurn
             | Job::Clear(_)
             | Job::Visit(_)
             | Job::Look(_) => None,
@@ -542,9 +543,9 @@ impl Ldm {
             }
             Some(Job::Clear(fragments)) => self.clear(fragments, budget, outputs),
             Some(Job::Visit(visits)) => self.visit(visits, budget, outputs),
-            Some(Job::Copy(copy)) => {
+            Some(Job::CopyTurn) => {
                 let (slots, mut context) = self.parts(outputs);
-                step_copy(copy, slots, budget, &mut context);
+                copy_in_turn(slots, budget, &mut context);
                 self.watch_markers();
             }
             Some(Job::Look(due)) => self.look_for_lag(due, outputs),

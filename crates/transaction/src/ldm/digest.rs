@@ -112,7 +112,7 @@ fn text_of(job: &Job) -> String {
         Job::Slot(slot, Work::Undo(undo)) => format!("{slot} {undo:?}"),
         Job::Slot(slot, Work::Sweep(_)) => format!("{slot} sweep"),
         Job::Backfill(_) => "backfill".to_owned(),
-        Job::Copy(copy) => format!("{copy:?}"),
+        Job::CopyTurn => "copy turn".to_owned(),
         Job::Clear(_) => "clear".to_owned(),
         Job::Visit(_) => "visit".to_owned(),
         Job::Look(_) => "look".to_owned(),

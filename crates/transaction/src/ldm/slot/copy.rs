@@ -39,7 +39,8 @@
 //! one. If all of them are short, it has nothing else to do, and takes the next piece. If one is not, it does
 //! everything else for [`REST`] times as long as the round with the piece took. So copying takes all of an idle thread
 //! and a small share of a busy one, at both ends, and nobody's request waits for more than a piece. Few pieces are on
-//! their way, so the slower end decides.
+//! their way, so the slower end decides. Rounds are counted by alarms: a thread looks at those once a round, while it
+//! may take several slices of long work.
 //!
 //! Deliberately not here: how the member got the rows that it has (`node::disk_module`).
 
@@ -74,6 +75,8 @@ const REST: u32 = 2;
 const QUIET_ROUNDS: u32 = 3;
 /// A round in which nobody was served: it takes some microseconds to look whether anything came.
 const QUIET_ROUND: Duration = Duration::from_micros(20);
+/// What is due then is not due in the round that is under way.
+const NEXT_ROUND: Duration = Duration::from_nanos(1);
 /// The part of a round that counts at most. On a machine that others keep busy rounds are long without work, and the
 /// copy has to come to an end all the same.
 const ROUND_MAX: Duration = Duration::from_micros(500);
@@ -192,8 +195,23 @@ pub(in crate::ldm) struct Copying {
     turns: VecDeque<Turn>,
     /// Indexes that the rows of this node's disk do not have yet. They come first.
     fills: VecDeque<Fill>,
-    /// A turn, or what follows it, is under way.
-    is_busy: bool,
+    pace: Pace,
+}
+
+/// How far the turn is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Pace {
+    /// There is nothing to do.
+    #[default]
+    Idle,
+    /// It comes as soon as the thread gets to it.
+    Turn,
+    /// It was taken then, in the round that is under way.
+    Taken { since: Instant },
+    /// A round without a turn began then. So many may be left. A rest would be so long.
+    Watch { since: Instant, left: u32, rest: Duration },
+    /// Everything else goes first.
+    Rest,
 }
 
 impl Copying {
@@ -215,7 +233,7 @@ impl Copying {
 
     /// Nothing is to be done, and nothing is being done.
     pub(in crate::ldm) fn is_over(&self) -> bool {
-        self.turns.is_empty() && self.fills.is_empty() && !self.is_busy
+        self.turns.is_empty() && self.fills.is_empty() && self.pace == Pace::Idle
     }
 }
 
@@ -286,38 +304,44 @@ impl CopyTally {
     }
 }
 
-/// A step of copying.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::ldm) enum Copy {
-    Turn,
-    /// The turn was taken then, and the round with it is over.
-    Taken {
-        since: Instant,
-    },
-    /// Another round without a turn is over, which began then. So many may be left. A rest would be so long.
-    Watch {
-        since: Instant,
-        left: u32,
-        rest: Duration,
-    },
-}
-
 // ---- turns -------------------------------------------------------------------------------------------------------
 
 impl Context<'_> {
     /// Takes the next turn soon, if there is one and none is under way.
     fn go_on_copying(&mut self) {
         let has_work = !self.copying.turns.is_empty() || !self.copying.fills.is_empty();
-        if has_work && !self.copying.is_busy {
-            self.copying.is_busy = true;
-            self.later(Job::Copy(Copy::Turn));
+        if has_work && self.copying.pace == Pace::Idle {
+            self.copying.pace = Pace::Turn;
+            self.later(Job::CopyTurn);
         }
     }
 
-    /// The rest is over.
+    /// A round is over, or a rest.
     pub(in crate::ldm) fn on_copy_alarm(&mut self) {
-        self.copying.is_busy = false;
-        self.go_on_copying();
+        let now = self.now.monotonic;
+        let watch = |left, rest| Pace::Watch { since: now, left, rest };
+        let next = match self.copying.pace {
+            Pace::Taken { since } => match now.since(since).min(ROUND_MAX) * REST {
+                Duration::ZERO => Pace::Idle,
+                rest => watch(QUIET_ROUNDS, rest),
+            },
+            Pace::Watch { since, rest, .. } if now.since(since) > QUIET_ROUND => {
+                return self.pause_copying(Pace::Rest, rest);
+            }
+            Pace::Watch { left, rest, .. } if left > 1 => watch(left - 1, rest),
+            Pace::Idle | Pace::Turn | Pace::Watch { .. } | Pace::Rest => Pace::Idle,
+        };
+        if next == Pace::Idle {
+            self.copying.pace = next;
+            self.go_on_copying();
+        } else {
+            self.pause_copying(next, NEXT_ROUND);
+        }
+    }
+
+    fn pause_copying(&mut self, pace: Pace, pause: Duration) {
+        self.copying.pace = pace;
+        self.waits.alarms.register(self.now.monotonic + pause, WaitAlarm::Copy);
     }
 
     /// This node has too little memory, and ends; it may try again as another life.
@@ -345,31 +369,12 @@ impl Context<'_> {
     }
 }
 
-/// One step: a turn, or what follows it.
-pub(in crate::ldm) fn step_copy(
-    step: Copy,
-    slots: &mut Slots,
-    budget: &mut Budget,
-    context: &mut Context<'_>,
-) {
-    let now = context.now.monotonic;
-    match step {
-        Copy::Turn => match take_turn(slots, budget, context) {
-            Taken::Nothing => context.copying.is_busy = false,
-            Taken::Done => context.later(Job::Copy(Copy::Taken { since: now })),
-            Taken::Waits => context.waits.alarms.register(now + WAIT_INTERVAL, WaitAlarm::Copy),
-        },
-        Copy::Taken { since } => match now.since(since).min(ROUND_MAX) * REST {
-            Duration::ZERO => context.on_copy_alarm(),
-            rest => context.later(Job::Copy(Copy::Watch { since: now, left: QUIET_ROUNDS, rest })),
-        },
-        Copy::Watch { since, rest, .. } if now.since(since) > QUIET_ROUND => {
-            context.waits.alarms.register(now + rest, WaitAlarm::Copy);
-        }
-        Copy::Watch { left: 0 | 1, .. } => context.on_copy_alarm(),
-        Copy::Watch { left, rest, .. } => {
-            context.later(Job::Copy(Copy::Watch { since: now, left: left - 1, rest }));
-        }
+/// A turn.
+pub(in crate::ldm) fn copy_in_turn(slots: &mut Slots, budget: &mut Budget, context: &mut Context<'_>) {
+    match take_turn(slots, budget, context) {
+        Taken::Nothing => context.copying.pace = Pace::Idle,
+        Taken::Done => context.pause_copying(Pace::Taken { since: context.now.monotonic }, NEXT_ROUND),
+        Taken::Waits => context.pause_copying(Pace::Rest, WAIT_INTERVAL),
     }
 }
 

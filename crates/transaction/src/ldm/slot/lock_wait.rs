@@ -96,7 +96,7 @@ pub(in crate::ldm) enum WaitAlarm {
     Pause,
     /// Requests wait for the lease.
     Lease,
-    /// The next piece of a copy.
+    /// A copy may go on.
     Copy,
 }
 

@@ -129,7 +129,7 @@ pub(in crate::ldm) fn cancel(
 ) {
     context.jobs.retain(|job| match job {
         Job::Slot(_, Work::Read(read)) => !read.is(from, request),
-        Job::Slot(..) | Job::Backfill(_) | Job::Copy(_) | Job::Clear(_) | Job::Visit(_) | Job::Look(_) => {
+        Job::Slot(..) | Job::Backfill(_) | Job::CopyTurn | Job::Clear(_) | Job::Visit(_) | Job::Look(_) => {
             true
         }
     });
