@@ -140,11 +140,15 @@ impl Expression {
         match &self.node {
             Node::Literal(value) => Ok(Evaluated::Borrowed(value.as_ref())),
             Node::Column(slot) => Ok(Evaluated::Borrowed(row.column(*slot))),
+            Node::Parameter(number) => {
+                let value = context.parameters.get(usize::from(*number));
+                Ok(Evaluated::Borrowed(value.map_or(ValueRef::Null, Value::as_ref)))
+            }
             _ => self.computed(row, context),
         }
     }
 
-    /// The value of anything but a literal or a column. Each arm is a call, so that a level of recursion takes little
+    /// The value of anything but a literal, a column or a parameter. Each arm is a call, so that a level of recursion takes little
     /// stack.
     fn computed<'a>(
         &'a self,
@@ -152,12 +156,7 @@ impl Expression {
         context: &'a Context<'_>,
     ) -> Result<Evaluated<'a>, EvaluationError> {
         match &self.node {
-            Node::Literal(value) => Ok(Evaluated::Borrowed(value.as_ref())),
-            Node::Column(slot) => Ok(Evaluated::Borrowed(row.column(*slot))),
-            Node::Parameter(number) => {
-                let value = context.parameters.get(usize::from(*number));
-                Ok(Evaluated::Borrowed(value.map_or(ValueRef::Null, Value::as_ref)))
-            }
+            Node::Literal(_) | Node::Column(_) | Node::Parameter(_) => self.value(row, context),
             Node::Unary { operator: UnaryOperator::Not, .. }
             | Node::Binary { operator: BinaryOperator::Xor, .. }
             | Node::And(_)

@@ -232,7 +232,8 @@ impl Fragment {
         let Some(index) = (unsafe { core.index_set() }).find(index) else { return Ok(BackfillProgress::End) };
         let progress = walk(core, after_key, rows, |row| {
             let mut versions = row.versions().filter_map(Version::row);
-            versions.try_for_each(|bytes| add_entry(owner, index, row, bytes, Urgency::Normal))
+            versions.try_for_each(|bytes| add_entry(owner, index, row, bytes, Urgency::Normal))?;
+            Ok(1)
         })?;
         if progress == BackfillProgress::End {
             index.is_complete.store(true, Ordering::Relaxed);
@@ -511,12 +512,13 @@ impl Fragment {
     }
 }
 
-/// Up to `rows` rows behind a primary key, in order, for the owner, who does not reclaim meanwhile.
+/// Up to `rows` rows behind a primary key, in order, for the owner, who does not reclaim meanwhile. `each` says for how
+/// many rows a row counts.
 fn walk<'a>(
     core: &'a Core,
     after_key: Option<&[u8]>,
     rows: u32,
-    mut each: impl FnMut(Row<'a>) -> Result<(), RegionFull>,
+    mut each: impl FnMut(Row<'a>) -> Result<u32, RegionFull>,
 ) -> Result<BackfillProgress, RegionFull> {
     let target = after_key.map_or(Target::First, Target::At);
     // SAFETY: the owner does not reclaim here.
@@ -533,8 +535,7 @@ fn walk<'a>(
         for position in start..view.len() {
             // SAFETY: the primary index holds rows.
             let row = unsafe { Row::of(view.get(position)) };
-            each(row)?;
-            left -= 1;
+            left = left.saturating_sub(each(row)?);
             if left == 0 {
                 return Ok(BackfillProgress::More(row.key().into()));
             }

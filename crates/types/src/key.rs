@@ -116,6 +116,11 @@ impl Part {
         self.form.accepts(value) && (self.nullable || !value.is_null())
     }
 
+    /// Nothing stands before the value, and its bits stay.
+    fn is_bare(&self) -> bool {
+        !self.nullable && !self.descending
+    }
+
     fn encode(&self, value: ValueRef<'_>, key: &mut Vec<u8>) {
         let start = key.len();
         if value.is_null() {
@@ -158,17 +163,27 @@ impl Part {
     }
 }
 
-fn encode_fixed(form: Form, value: ValueRef<'_>, key: &mut Vec<u8>) {
-    stdx::require!(form.accepts(value), "a value of another type than its key part: {value:?} for {form:?}");
-    let mut tail = |ordered: u64, width: u8| match (width, ordered.to_be_bytes()) {
+/// Appends the last bytes of a number, so many of them.
+#[inline]
+fn append_tail(ordered: u64, width: u8, key: &mut Vec<u8>) {
+    match (width, ordered.to_be_bytes()) {
         (8, bytes) => key.extend_from_slice(&bytes),
         (4, [.., a, b, c, d]) => key.extend_from_slice(&[a, b, c, d]),
         (_, bytes) => key.extend_from_slice(&bytes[8 - usize::from(width)..]),
-    };
+    }
+}
+
+/// A signed integer as one without a sign that compares alike.
+#[inline]
+fn order_of_signed(number: i64, width: u8) -> u64 {
+    number.cast_unsigned() ^ 1 << (8 * u32::from(width) - 1)
+}
+
+fn encode_fixed(form: Form, value: ValueRef<'_>, key: &mut Vec<u8>) {
+    stdx::require!(form.accepts(value), "a value of another type than its key part: {value:?} for {form:?}");
+    let mut tail = |ordered: u64, width: u8| append_tail(ordered, width, key);
     match (form, value) {
-        (Form::Signed(width), ValueRef::Int(number)) => {
-            tail(number.cast_unsigned() ^ 1 << (8 * u32::from(width) - 1), width);
-        }
+        (Form::Signed(width), ValueRef::Int(number)) => tail(order_of_signed(number, width), width),
         (Form::Unsigned(width), ValueRef::UInt(number)) => tail(number, width),
         (Form::Float | Form::Double, ValueRef::Double(number)) => tail(order_of_double(number), 8),
         (Form::Date, ValueRef::Date(date)) => tail(u64::from(date.packed()), 3),
@@ -263,9 +278,19 @@ impl KeyEncoder {
     }
 
     /// Appends the next part of a key, whose parts before `position` are there.
+    #[inline]
     pub fn encode_part(&self, position: usize, value: ValueRef<'_>, key: &mut Vec<u8>) {
         stdx::require!(position < self.parts.len());
-        self.parts[position].encode(value, key);
+        let part = &self.parts[position];
+        // Most keys are integers.
+        match (part.form, value) {
+            (PartForm::Fixed(form @ Form::Signed(width)), ValueRef::Int(number))
+                if part.is_bare() && form.accepts(value) =>
+            {
+                append_tail(order_of_signed(number, width), width, key);
+            }
+            _ => part.encode(value, key),
+        }
     }
 
     /// Appends the key of a stored row.

@@ -85,7 +85,8 @@ impl Fragment {
     }
 
     /// As [`Fragment::backfill`], but it adds the entries in the order of their keys, so that neighbours come one after
-    /// the other. May use as much of DataMemory as a restart.
+    /// the other: a row counts for one more with each [`KEY_UNIT`] of its key. May use as much of DataMemory as a
+    /// restart.
     pub fn load_index(
         &mut self,
         index: IndexId,
@@ -98,10 +99,8 @@ impl Fragment {
         let Some(index) = (unsafe { core.index_set() }).find(index) else { return Ok(BackfillProgress::End) };
         let mut entries = Entries::default();
         let progress = walk(core, after_key, rows, |row| {
-            if let Some(bytes) = row.newest().and_then(Version::row) {
-                entries.add(index, row, bytes);
-            }
-            Ok(())
+            let key = row.newest().and_then(Version::row).map_or(0, |bytes| entries.add(index, row, bytes));
+            Ok(1 + u32::try_from(key / KEY_UNIT).unwrap_or(u32::MAX - 1))
         })?;
         entries.sort();
         for (row, key, parts) in entries.iter() {
@@ -120,6 +119,9 @@ impl Fragment {
     }
 }
 
+/// So many bytes of a key count as a row: keys are copied to be sorted, in memory that no region counts.
+const KEY_UNIT: usize = 64;
+
 /// Entries of an index that are about to be made.
 #[derive(Default)]
 struct Entries<'a> {
@@ -132,7 +134,8 @@ struct Entries<'a> {
 }
 
 impl<'a> Entries<'a> {
-    fn add(&mut self, index: &Index, row: Row<'a>, bytes: &[u8]) {
+    /// Gives the size of the key.
+    fn add(&mut self, index: &Index, row: Row<'a>, bytes: &[u8]) -> usize {
         let start = self.keys.len();
         index.encode(bytes, &mut self.keys);
         self.places.push((start, self.keys.len() - start));
@@ -144,6 +147,7 @@ impl<'a> Entries<'a> {
         let position = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
         self.order.push((u128::from_be_bytes(first), position));
         self.rows.push(row);
+        self.keys.len() - start
     }
 
     /// The key of a row, and how long its first part is.

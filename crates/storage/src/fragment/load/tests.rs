@@ -120,3 +120,15 @@ fn loading_may_use_the_last_of_the_memory_and_a_refusal_changes_nothing() {
     reclaim_all(&mut fragment);
     assert!(fragment.load(&key(count), Epoch(10), Some(&row(count, 1, &pad))).is_ok());
 }
+
+#[test]
+fn long_keys_count_for_several_rows() {
+    let memory = memory(64);
+    let mut fragment = bare(&memory);
+    for id in 0..100 {
+        let long = [&key(id)[..], &[b'x'; 10 * 64]].concat();
+        fragment.load(&long, Epoch(10), Some(&row(id, id % 7, b""))).expect("there is memory");
+    }
+    assert_eq!(index_all(&mut fragment, 110), 11);
+    assert_eq!(entries(&fragment, BY_K, Visibility::Committed).len(), 100);
+}
