@@ -12,6 +12,7 @@
 mod tests;
 
 use query::RowSink;
+use stdx::disposal::free_later;
 use types::{Date, DateTime, Decimal, Time, ValueRef};
 
 /// A piece that has so many bytes takes no more rows.
@@ -138,7 +139,7 @@ impl RowBuffer {
 
     /// Forgets all rows, and keeps the memory of one piece.
     pub(crate) fn clear(&mut self) {
-        self.pieces.truncate(1);
+        free_later(self.pieces.split_off(self.pieces.len().min(1)));
         if let Some(piece) = self.pieces.first_mut() {
             piece.cells.clear();
             piece.bytes.clear();
@@ -217,6 +218,12 @@ impl RowBuffer {
             let values: Vec<ValueRef<'_>> = self.values(at).collect();
             take(&values);
         }
+    }
+}
+
+impl Drop for RowBuffer {
+    fn drop(&mut self) {
+        free_later(std::mem::take(&mut self.pieces));
     }
 }
 

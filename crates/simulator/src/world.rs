@@ -40,7 +40,7 @@ use query::Shared;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use std::sync::Arc;
-use stdx::{Duration, Instant, Now, Prng, WallTime};
+use stdx::{Duration, Instant, Now, Prng, WallTime, disposal};
 use transaction::Sizes;
 use types::{Epoch, NodeId, SlotId, ViewNumber};
 
@@ -754,6 +754,7 @@ impl World {
             None => slot.module.handle(now, Input::Deadline, &mut budget, &mut slot.outputs),
             Some(item) => feed(slot, now, item, &mut budget),
         }
+        while disposal::free_some(1) {}
         slot.deadline = slot.module.deadline();
         self.note_work(address);
         self.take_outputs(address);

@@ -2,10 +2,11 @@
 //! between threads, and the crash helpers `require!` and `jam!`.
 //!
 //! Invariants: nothing here reads a clock, a file, a socket, the environment or a random source.
-//! The one thread-local is the jam ring, which no block reads.
+//! Thread-locals are the jam ring and memory that waits to be freed ([`disposal`]), which no block reads.
 
 pub mod bounded;
 pub mod deadlines;
+pub mod disposal;
 pub mod hash;
 pub mod hash_index;
 pub mod id_range;

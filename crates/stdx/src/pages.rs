@@ -1,13 +1,16 @@
-//! Items in pages of bounded size: a list of millions grows without moving what it has, and is freed page by page.
+//! Items in pages of bounded size: a list of millions grows without moving what it has, and is freed page by page
+//! ([`disposal`](crate::disposal)).
 //!
 //! Invariant: only the first page is ever moved, while it grows.
+
+use crate::disposal::free_later;
 
 /// Items of a page.
 const PAGE: usize = 4_096;
 
 /// The list.
 #[derive(Clone, Debug)]
-pub struct Pages<T> {
+pub struct Pages<T: 'static> {
     pages: Vec<Vec<T>>,
     count: usize,
 }
@@ -64,9 +67,15 @@ impl<T> Pages<T> {
 
     /// Forgets all items, and keeps the memory of one page.
     pub fn clear(&mut self) {
-        self.pages.truncate(1);
+        free_later(self.pages.split_off(self.pages.len().min(1)));
         self.pages.iter_mut().for_each(Vec::clear);
         self.count = 0;
+    }
+}
+
+impl<T> Drop for Pages<T> {
+    fn drop(&mut self) {
+        free_later(std::mem::take(&mut self.pages));
     }
 }
 

@@ -32,7 +32,7 @@ use simulator::disk::Disk;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use stdx::wire::WIRE_VERSION;
-use stdx::{Duration, Instant, Now, WallTime};
+use stdx::{Duration, Instant, Now, WallTime, disposal};
 use transaction::Sizes;
 use types::NodeId;
 
@@ -336,6 +336,7 @@ impl Cluster {
         measured(Owner(thread + 1), Part::Module(work.to.kind), &mut || {
             if let Some(input) = input.take() {
                 module.handle(now, input, &mut budget, outputs);
+                while disposal::free_some(1) {}
             }
         });
         self.pass_on(thread, work.to);
@@ -353,6 +354,7 @@ impl Cluster {
         let buffer = &mut client.buffer;
         measured(Owner(thread + 1), Part::Module(to.kind), &mut || {
             module.handle(now, Input::Bytes { connection, buffer }, &mut budget, outputs);
+            while disposal::free_some(1) {}
         });
         self.pass_on(thread, to);
     }
