@@ -8,107 +8,25 @@
 //! parameters are.
 #![expect(clippy::wildcard_enum_match_arm, reason = "only moments have a time zone")]
 
+mod fitted;
 #[cfg(test)]
 mod tests;
 
 use crate::cx::{Cx, warnings_of};
 use crate::outcome::Failure;
-use expression::{Context, Expression, NoColumns, compare_numbers, compare_values};
+use expression::{Context, Expression, NoColumns};
 use planner::plan::{Inclusive, KeyTemplate, RangeTemplate};
 use protocol::program::KeyRange;
 use query::TableAccessInfo;
 use std::cmp::Ordering;
 use std::ops::Bound;
 use types::{
-    ColumnDefinition, DateMode, IntegerWidth, Interval, KeyEncoder, KeyPart, SqlType, StoreMode,
-    TableDefinition, Value, ValueRef, successor_of_prefix,
+    ColumnDefinition, IntegerWidth, KeyEncoder, KeyPart, SqlType, TableDefinition, Value, ValueRef,
+    successor_of_prefix,
 };
 
-/// A constant expression's value as a column of this type holds it, and how it compares to what the expression gave.
-pub struct Fitted {
-    pub value: Value,
-    /// The order of the column's value against the original.
-    pub order: Ordering,
-}
-
-/// The largest and smallest values of an integer column.
-fn integer_range(width: IntegerWidth, unsigned: bool) -> (i128, i128) {
-    let bits = match width {
-        IntegerWidth::Tiny => 8,
-        IntegerWidth::Small => 16,
-        IntegerWidth::Medium => 24,
-        IntegerWidth::Normal => 32,
-        IntegerWidth::Big => 64,
-    };
-    if unsigned { (0, (1 << bits) - 1) } else { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) }
-}
-
-/// An integer in an integer column without asking `store`: the usual key.
-#[inline]
-fn fit_integer(number: i128, width: IntegerWidth, unsigned: bool) -> Fitted {
-    let (lowest, highest) = integer_range(width, unsigned);
-    let fitted = number.clamp(lowest, highest);
-    let value = if unsigned {
-        Value::UInt(u64::try_from(fitted).unwrap_or(0))
-    } else {
-        Value::Int(i64::try_from(fitted).unwrap_or(0))
-    };
-    Fitted { value, order: fitted.cmp(&number) }
-}
-
-fn is_number(value: &Value) -> bool {
-    matches!(value, Value::Int(_) | Value::UInt(_) | Value::Double(_) | Value::Decimal(_))
-}
-
-/// Brings a non-NULL value of an expression's type into a column's type.
-pub fn fit(value: Value, from: &SqlType, column: &ColumnDefinition, time_zone: i32) -> Fitted {
-    let to = &column.sql_type;
-    match (&value, to) {
-        (Value::Int(number), SqlType::Integer { width, unsigned }) => {
-            return fit_integer(i128::from(*number), *width, *unsigned);
-        }
-        (Value::UInt(number), SqlType::Integer { width, unsigned }) => {
-            return fit_integer(i128::from(*number), *width, *unsigned);
-        }
-        _ => {}
-    }
-    if matches!(value, Value::Bytes(_)) && to.is_string() {
-        // Strings keep their full length: the key of a longer one than the column takes is the key of no row.
-        return Fitted { value, order: Ordering::Equal };
-    }
-    let original = value.clone();
-    // The mode had its say where the value was made a date.
-    let Ok(stored) = types::store_with_warning(value, to, StoreMode::Lenient, DateMode::ANY) else {
-        return Fitted { value: original, order: Ordering::Less };
-    };
-    let order = match (&stored.value, &original) {
-        // Text that became something else: whether it is that exactly, only the conversion knows.
-        (_, Value::Bytes(_)) | (Value::Bytes(_), _) if stored.warning.is_some() => Ordering::Less,
-        (_, Value::Bytes(_)) | (Value::Bytes(_), _) => Ordering::Equal,
-        // As `=` compares: the order of values in sorts puts the exact 10 below the double 10, which would find
-        // nothing.
-        (stored, original) if is_number(stored) && is_number(original) => {
-            compare_numbers(stored.as_ref(), original.as_ref())
-        }
-        (stored, original) => compare_values(&stored.as_ref(), &original.as_ref(), to),
-    };
-    let value = to_utc(stored.value, from, to, time_zone);
-    Fitted { value, order }
-}
-
-/// A moment that was computed in the session's time zone, as a TIMESTAMP column stores it.
-pub(crate) fn to_utc(value: Value, from: &SqlType, to: &SqlType, time_zone: i32) -> Value {
-    match value {
-        Value::DateTime(moment)
-            if matches!(to, SqlType::Timestamp { .. }) && !matches!(from, SqlType::Timestamp { .. }) =>
-        {
-            let back = Interval { microseconds: -i64::from(time_zone) * 1_000_000, ..Interval::default() };
-            let is_zero = time_zone == 0 || moment.date().has_zero_part();
-            Value::DateTime(if is_zero { moment } else { moment.add_interval(back).unwrap_or(moment) })
-        }
-        value => value,
-    }
-}
+pub(crate) use fitted::to_utc;
+pub use fitted::{Fitted, fit};
 
 /// Evaluates keys; those that can match nothing (NULL, values that do not fit) are omitted, duplicates too.
 pub(crate) fn evaluate_keys(

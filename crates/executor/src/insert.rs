@@ -35,14 +35,21 @@ use protocol::signal::RequestId;
 use protocol::{Address, Signal, SqlError};
 use query::{TableAccessInfo, check_row};
 use std::sync::Arc;
-use types::SqlType;
+use types::{IntegerWidth, SqlType};
 
 /// Rows built and sent at once.
 const CHUNK_ROWS: usize = 512;
 /// Bytes of rows built and sent at once.
 const CHUNK_BYTES: usize = 1 << 20;
-/// Values asked for at once, so that one system-table write serves many statements.
-const SEQUENCE_CHUNK: u64 = 1024;
+/// Values asked for at once, so that one system-table write serves many statements. Those that a node has left are lost
+/// with it, and others cannot draw them: of small types it asks for few.
+const fn values_at_once(column: &SqlType) -> u64 {
+    match column {
+        SqlType::Integer { width: IntegerWidth::Tiny, .. } => 1,
+        SqlType::Integer { width: IntegerWidth::Small, .. } => 32,
+        _ => 1024,
+    }
+}
 
 enum Stage {
     Gather(Box<Gather>),
@@ -310,7 +317,9 @@ impl InsertRun {
         }
         let main = Address::main(cx.env.site.node());
         let request = cx.client.inbox.register(main, RequestKind::Other);
-        let (table, count) = (self.info.definition.id, wanted.max(SEQUENCE_CHUNK));
+        let definition = &self.info.definition;
+        let column = definition.auto_increment.map(|column| &definition.column_at(column).sql_type);
+        let (table, count) = (definition.id, wanted.max(column.map_or(1, values_at_once)));
         cx.env.send(main, Signal::SequenceRequest { request, table, count, at_least: raise });
         self.stage = Stage::AwaitIds(request);
         Ok(())

@@ -22,7 +22,8 @@ use protocol::signal::{
     InfoSource, InfoTable, Probe, RequestId, ReturnedRequest, SCHEMA_USERS_MAX, SqlTable, TableUsers,
 };
 use protocol::{
-    Address, Budget, ConnectionId, ConnectionKind, Envelope, Input, NodeRole, Outputs, Signal, SqlError, View,
+    Address, Budget, ConnectionId, ConnectionKind, Envelope, Input, NodeRole, Outputs, RestartPoint, Signal,
+    SqlError, View,
 };
 use query::{NodeMap, Shared};
 use std::collections::VecDeque;
@@ -414,8 +415,11 @@ impl SqlModule {
             self.with_all_requesters(now, budget, outputs, |requester, env| {
                 requester.on_view_changed(env, &before.view);
             });
-            // A node that was left out may have left a job. Nobody has when the cluster begins.
-            self.state.left.has_ddl |= before.view.number.0 > 0 && self.looks_after_ddl();
+            // A node that was left out may have left a job, and so may a cluster that lost its power. Nobody has when
+            // the cluster is founded.
+            let is_founding =
+                before.view.number.0 == 0 && self.state.site.map.view.restart == RestartPoint::FOUNDING;
+            self.state.left.has_ddl |= !is_founding && self.looks_after_ddl();
         }
         // Requests to a lost node between the news of its loss and this map get no other answer.
         for node in lost {

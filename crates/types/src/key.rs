@@ -43,10 +43,10 @@ enum PartForm {
     },
 }
 
-/// Whether trailing spaces are part of the value.
+/// Whether trailing spaces are part of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Padded {
-    /// CHAR: they are not.
+    /// CHAR: they are not part of what is stored.
     Yes,
     /// The collation decides.
     No,
@@ -122,6 +122,20 @@ impl Part {
     }
 
     fn encode(&self, value: ValueRef<'_>, key: &mut Vec<u8>) {
+        self.encode_as(self.form, value, key);
+    }
+
+    /// A constant has its trailing spaces, unless the part cuts its values.
+    fn encode_constant(&self, value: ValueRef<'_>, key: &mut Vec<u8>) {
+        let form = if let PartForm::Text { collation, characters: None, .. } = self.form {
+            PartForm::Text { collation, padded: Padded::No, characters: None }
+        } else {
+            self.form
+        };
+        self.encode_as(form, value, key);
+    }
+
+    fn encode_as(&self, form: PartForm, value: ValueRef<'_>, key: &mut Vec<u8>) {
         let start = key.len();
         if value.is_null() {
             stdx::require!(self.nullable, "NULL in a key part that is NOT NULL");
@@ -130,7 +144,7 @@ impl Part {
             if self.nullable {
                 key.push(1);
             }
-            self.encode_value(value, key);
+            encode_value(form, value, key);
         }
         if self.descending {
             for byte in &mut key[start..] {
@@ -138,28 +152,24 @@ impl Part {
             }
         }
     }
+}
 
-    fn encode_value(&self, value: ValueRef<'_>, key: &mut Vec<u8>) {
-        match (self.form, value) {
-            (PartForm::Fixed(form), _) => encode_fixed(form, value, key),
-            (PartForm::Decimal { precision, scale }, ValueRef::Decimal(decimal)) => {
-                decimal.to_decimal().write_key_bytes(precision, scale, key);
-            }
-            (PartForm::Text { collation, padded, characters }, ValueRef::Bytes(bytes)) => {
-                let text = characters.map_or(bytes, |count| first_characters(bytes, count));
-                let text = if padded == Padded::Yes { text.trim_suffix_spaces() } else { text };
-                encode_text(collation, text, key);
-            }
-            (PartForm::Binary { bytes: limit }, ValueRef::Bytes(bytes)) => {
-                let length = limit.map_or(bytes.len(), |limit| bytes.len().min(limit as usize));
-                encode_escaped(&bytes[..length], key);
-            }
-            _ => stdx::require!(
-                false,
-                "a value of another type than its key part: {value:?} for {:?}",
-                self.form
-            ),
+fn encode_value(form: PartForm, value: ValueRef<'_>, key: &mut Vec<u8>) {
+    match (form, value) {
+        (PartForm::Fixed(form), _) => encode_fixed(form, value, key),
+        (PartForm::Decimal { precision, scale }, ValueRef::Decimal(decimal)) => {
+            decimal.to_decimal().write_key_bytes(precision, scale, key);
         }
+        (PartForm::Text { collation, padded, characters }, ValueRef::Bytes(bytes)) => {
+            let text = characters.map_or(bytes, |count| first_characters(bytes, count));
+            let text = if padded == Padded::Yes { text.trim_suffix_spaces() } else { text };
+            encode_text(collation, text, key);
+        }
+        (PartForm::Binary { bytes: limit }, ValueRef::Bytes(bytes)) => {
+            let length = limit.map_or(bytes.len(), |limit| bytes.len().min(limit as usize));
+            encode_escaped(&bytes[..length], key);
+        }
+        _ => stdx::require!(false, "a value of another type than its key part: {value:?} for {form:?}"),
     }
 }
 
@@ -277,7 +287,9 @@ impl KeyEncoder {
         }
     }
 
-    /// Appends the next part of a key, whose parts before `position` are there.
+    /// Appends the next part of a key that is looked for, whose parts before `position` are there. The value is a
+    /// constant that was compared with the column. A CHAR column has no value with trailing spaces: under a collation
+    /// that does not pad, the constant `'a '` is the key of no row, and lies behind `'a'`.
     #[inline]
     pub fn encode_part(&self, position: usize, value: ValueRef<'_>, key: &mut Vec<u8>) {
         stdx::require!(position < self.parts.len());
@@ -289,7 +301,7 @@ impl KeyEncoder {
             {
                 append_tail(order_of_signed(number, width), width, key);
             }
-            _ => part.encode(value, key),
+            _ => part.encode_constant(value, key),
         }
     }
 

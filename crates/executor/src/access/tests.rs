@@ -1,12 +1,14 @@
 use super::{append_ranges, fit, merged};
-use expression::{Context, Expression};
+use expression::context::ColumnSlot;
+use expression::{Comparison, Context, Domain, Expression, Node};
 use fixtures::{column, index, integer, nullable};
 use planner::plan::{Inclusive, RangeTemplate};
 use protocol::program::KeyRange;
 use std::cmp::Ordering;
 use std::ops::Bound;
 use types::{
-    Decimal, IndexKind, IntegerWidth, KeyEncoder, SqlType, TableDefinition, TableId, Value, ValueRef,
+    Collation, Date, DateTime, Decimal, IndexKind, IntegerWidth, KeyEncoder, SqlType, TableDefinition,
+    TableId, Time, Value, ValueRef,
 };
 
 fn table() -> TableDefinition {
@@ -155,4 +157,190 @@ fn exact_numbers_and_doubles_that_are_equal_fit() {
     assert_eq!((fitted.value, fitted.order), (Value::Int(10), Ordering::Equal));
     let fitted = fit(Value::Int(10), &integer(), &double, 0);
     assert_eq!((fitted.value, fitted.order), (Value::Double(10.0), Ordering::Equal));
+}
+
+/// Values that columns of a type can hold, the ends among them.
+fn held() -> Vec<(SqlType, Vec<Value>)> {
+    let uints = |numbers: &[u64]| numbers.iter().copied().map(Value::UInt).collect::<Vec<_>>();
+    let dates =
+        [(0, 0, 0), (2024, 0, 0), (2024, 2, 29), (2024, 2, 31), (2024, 12, 31), (2025, 1, 1), (9999, 12, 31)];
+    let dates = dates.map(|(year, month, day)| Date::written(year, month, day).expect("a date"));
+    let moments: Vec<DateTime> = dates
+        .iter()
+        .flat_map(|date| [(0, 0, 0, 0), (9, 5, 0, 0), (23, 59, 59, 999_999)].map(|at| (*date, at)))
+        .map(|(date, (hour, minute, second, microsecond))| {
+            DateTime::new(date, hour, minute, second, microsecond).expect("a moment")
+        })
+        .collect();
+    let times = [-3_020_399, -236_000, -1, 0, 1, 36_000, 86_399, 86_400, 3_020_399];
+    let times =
+        times.map(|seconds| Value::Time(Time::from_microseconds(seconds * 1_000_000).expect("a time")));
+    let members = std::sync::Arc::new(["a", "b", "c"].map(str::to_owned).to_vec());
+    let collation = Collation::Utf8mb40900AiCi;
+    let texts = |texts: &[&str]| texts.iter().map(|text| Value::text(text)).collect::<Vec<_>>();
+    let integer = |width, unsigned| SqlType::Integer { width, unsigned };
+    vec![
+        (SqlType::Year, uints(&[0, 1901, 1970, 2005, 2024, 2155])),
+        (SqlType::Bit { length: 1 }, uints(&[0, 1])),
+        (SqlType::Bit { length: 64 }, uints(&[0, 1, 1 << 53, u64::MAX])),
+        (SqlType::Enum { members: members.clone(), collation }, uints(&[0, 1, 2, 3])),
+        (SqlType::Set { members, collation }, uints(&[0, 1, 5, 7])),
+        (SqlType::Date, dates.map(Value::Date).to_vec()),
+        (SqlType::DateTime { fraction: 6 }, moments.iter().copied().map(Value::DateTime).collect()),
+        (SqlType::Timestamp { fraction: 6 }, moments.into_iter().map(Value::DateTime).collect()),
+        (SqlType::Time { fraction: 0 }, times.to_vec()),
+        (integer(IntegerWidth::Tiny, false), [-128, -1, 0, 1, 127].map(Value::Int).to_vec()),
+        (integer(IntegerWidth::Big, true), uints(&[0, 1, 20_240_101, u64::MAX])),
+        (SqlType::Char { length: 10, collation }, texts(&["", "a", "ab", "b", "é"])),
+        (SqlType::Char { length: 10, collation: Collation::Utf8mb4GeneralCi }, texts(&["", "a", "ab", "b"])),
+        (SqlType::VarChar { length: 10, collation }, texts(&["", "a", "a ", "a  ", "ab", "b"])),
+    ]
+}
+
+/// Constants of all kinds, most of which few columns can hold.
+fn constants() -> Vec<Expression> {
+    let numbers = [
+        -1,
+        0,
+        1,
+        2,
+        4,
+        5,
+        8,
+        24,
+        99,
+        128,
+        1900,
+        1901,
+        2024,
+        2155,
+        2156,
+        3000,
+        236_000,
+        235_959,
+        8_385_959,
+        8_390_000,
+        -236_000,
+        -8_390_000,
+        20_240_000,
+        20_240_229,
+        20_240_231,
+        20_241_301,
+        20_241_232,
+        99_991_231,
+        99_991_301,
+        99_999_999,
+        20_240_101_236_000,
+        20_250_000_000_000,
+        20_250_101_000_000,
+        99_991_231_235_959,
+        99_999_999_999_999,
+        i64::MAX,
+        i64::MIN,
+    ];
+    let numbers = numbers.map(|number| Expression::literal(Value::Int(number), integer()));
+    let decimals =
+        ["0.5", "-0.5", "2024.5", "20240231.5", "20250000000000.25", "235960.5", "-838.5"].map(|text| {
+            let (decimal, _) = Decimal::parse(text.as_bytes()).expect("a number");
+            let sql_type =
+                SqlType::Decimal { precision: decimal.precision(), scale: decimal.scale(), unsigned: false };
+            Expression::literal(Value::Decimal(Box::new(decimal)), sql_type)
+        });
+    let moment = |year, fraction| {
+        let date = Date::new(year, 2, 28).expect("a date");
+        let moment = DateTime::new(date, 9, 5, 0, fraction).expect("a moment");
+        Expression::literal(Value::DateTime(moment), SqlType::DateTime { fraction: 6 })
+    };
+    let time = Time::from_microseconds(86_399_500_000).expect("a time");
+    let others = [
+        moment(2024, 0),
+        moment(1024, 500_000),
+        moment(2039, 1),
+        Expression::literal(Value::Date(Date::new(2024, 2, 29).expect("a date")), SqlType::Date),
+        Expression::literal(Value::Time(time), SqlType::Time { fraction: 6 }),
+    ];
+    let texts = ["", " ", "a", "a ", "a  ", "a   b", "A", "\t", "b  ", "2024-02-29", "12:00:00"]
+        .map(|text| Expression::text(text.as_bytes().to_vec(), Collation::Utf8mb40900AiCi));
+    numbers.into_iter().chain(decimals).chain(others).chain(texts).collect()
+}
+
+/// The ranges of a comparison have exactly the values for which it is true, whatever the constant is. `y > 3000` once
+/// found every row of a column of years, and DELETE removed them.
+#[test]
+fn ranges_hold_the_values_for_which_a_comparison_is_true() {
+    let operators = [
+        Comparison::Equal,
+        Comparison::Less,
+        Comparison::LessOrEqual,
+        Comparison::Greater,
+        Comparison::GreaterOrEqual,
+    ];
+    let mut compared = 0;
+    for (sql_type, values) in held() {
+        for constant in constants() {
+            for operator in operators {
+                let column = Expression::column(ColumnSlot(0), sql_type.clone(), false);
+                let Ok(comparison) = Expression::compare(operator, column, constant.clone()) else {
+                    continue;
+                };
+                compared += check_comparison(&sql_type, &values, operator, &comparison);
+            }
+        }
+    }
+    assert!(compared > 8_000, "{compared}");
+}
+
+/// Whether an index orders a column as it is compared with a constant: what the planner asks.
+fn is_ordered_alike(sql_type: &SqlType, domain: Domain, constant: &Expression) -> bool {
+    match (sql_type, domain) {
+        (SqlType::Char { collation, .. } | SqlType::VarChar { collation, .. }, Domain::Text(compared)) => {
+            *collation == compared
+        }
+        (SqlType::Date | SqlType::DateTime { .. } | SqlType::Timestamp { .. }, Domain::DateTime) => {
+            !matches!(constant.sql_type, SqlType::Time { .. })
+        }
+        (SqlType::Time { .. }, Domain::Time) => true,
+        (_, Domain::Number) => !matches!(constant.sql_type, SqlType::Double),
+        _ => false,
+    }
+}
+
+/// How many values were found as the comparison says; 0 if no index can be asked.
+fn check_comparison(
+    sql_type: &SqlType,
+    values: &[Value],
+    operator: Comparison,
+    comparison: &Expression,
+) -> usize {
+    let name = fixtures::column("c", sql_type.clone());
+    let indexes = vec![index(0, IndexKind::Primary, &[0])];
+    let table = TableDefinition { indexes, ..fixtures::table(TableId(100), vec![name]) };
+    let Node::Compare { domain, left, right: constant, .. } = &comparison.node else { return 0 };
+    if left.as_column().is_none() || !is_ordered_alike(sql_type, *domain, constant) {
+        return 0;
+    }
+    let bound = |inclusive| Some(((**constant).clone(), inclusive));
+    let template = match operator {
+        Comparison::Equal => RangeTemplate { equal: vec![(**constant).clone()], ..RangeTemplate::default() },
+        Comparison::Less => RangeTemplate { upper: bound(Inclusive::No), ..RangeTemplate::default() },
+        Comparison::LessOrEqual => RangeTemplate { upper: bound(Inclusive::Yes), ..RangeTemplate::default() },
+        Comparison::Greater => RangeTemplate { lower: bound(Inclusive::No), ..RangeTemplate::default() },
+        _ => RangeTemplate { lower: bound(Inclusive::Yes), ..RangeTemplate::default() },
+    };
+    let parts = &table.indexes[0].parts;
+    let encoder = KeyEncoder::new(&table, parts);
+    let context = Context::default();
+    let mut ranges = Vec::new();
+    if append_ranges(&template, &table, parts, &encoder, &context, &mut Vec::new(), &mut ranges).is_err() {
+        return 0;
+    }
+    for value in values {
+        let mut key = Vec::new();
+        encoder.encode_values(&[value.as_ref()], &mut key);
+        let is_found = ranges.iter().any(|range| contains(range, &key));
+        let row = vec![value.clone()];
+        let is_true = comparison.is_true(&row, &context).expect("constants evaluate");
+        assert_eq!(is_found, is_true, "{value:?} of {sql_type:?}: {operator:?} {constant:?}");
+    }
+    values.len()
 }

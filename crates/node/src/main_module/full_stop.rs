@@ -390,6 +390,11 @@ impl MainModule {
         }
         if let FullStopStep::Flush { epoch } = step {
             self.epochs.on_signal(self.now, self.me(), EpochSignals::Wanted(epoch), outputs);
+            if self.writes_log() {
+                // Closed and flushed at once: TimeBetweenEpochs and TimeBetweenGlobalCheckpoints may be longer than a
+                // step.
+                self.epochs.on_signal(self.now, self.me(), EpochSignals::DurableWanted(epoch), outputs);
+            }
         }
         let until = self.now.monotonic + PATIENCE;
         self.operators.full_stops.part = Some(Part { leader, step, missing, exit_code, until });

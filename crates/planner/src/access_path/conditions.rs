@@ -9,7 +9,7 @@
 //! | FLOAT, DOUBLE | number | any number |
 //! | character string | text in the column's own collation | text |
 //! | binary string | text, `binary` | text |
-//! | DATE, DATETIME, TIMESTAMP | instant | temporal |
+//! | DATE, DATETIME, TIMESTAMP | instant | temporal but for TIME |
 //! | TIME | duration | temporal |
 //!
 //! So a string column beside a number (compared as doubles) or beside another collation is never looked up. A number
@@ -245,7 +245,10 @@ fn usable_column(
             SqlType::Binary { .. } | SqlType::VarBinary { .. } | SqlType::Blob { .. },
             Domain::Text(compared),
         ) => compared == Collation::Binary,
-        (SqlType::Date | SqlType::DateTime { .. } | SqlType::Timestamp { .. }, Domain::DateTime) => true,
+        (SqlType::Date | SqlType::DateTime { .. } | SqlType::Timestamp { .. }, Domain::DateTime) => {
+            // A time is one of today, which only the evaluation knows.
+            !matches!(constant.sql_type, SqlType::Time { .. })
+        }
         (SqlType::Time { .. }, Domain::Time) => true,
         _ => false,
     };

@@ -84,6 +84,17 @@ fn a_step_is_done_when_all_modules_have_done_it() {
     assert_eq!(answers(&take(&mut main, Address::disk(ME), Signal::Flushed { epoch: Epoch(5) })), 1);
 }
 
+/// TimeBetweenEpochs and TimeBetweenGlobalCheckpoints may be half a minute.
+#[test]
+fn a_flush_waits_for_no_timer() {
+    let mut main = data_node();
+    take(&mut main, LEADER, request(FullStopStep::Flush { epoch: Epoch(5) }));
+    let said = wait(&mut main, Duration::from_millis(1));
+    assert!(
+        said.iter().any(|(_, signal)| matches!(signal, Signal::EpochOpen { epoch } if *epoch > Epoch(5)))
+    );
+}
+
 #[test]
 fn the_record_is_asked_for_when_all_members_have_flushed() {
     let mut main = data_node();

@@ -84,6 +84,14 @@ fn a_statement_whose_session_ends_is_finished_by_the_module() {
     assert!(!harness.is_idle());
 }
 
+/// A cluster that lost its power may have left a job whose table nobody can write.
+#[test]
+fn what_was_left_before_a_restart_of_the_cluster_is_finished() {
+    assert!(Harness::with_own_rows().signals().is_empty(), "nobody has left anything in a new cluster");
+    let lock = read_of(Harness::after_restart().signals());
+    assert_eq!(lock.program.table.id, system::DDL_LOCK);
+}
+
 #[test]
 fn nobody_locks_rows_of_the_catalogue() {
     let mut harness = Harness::new();

@@ -16,7 +16,7 @@ use protocol::signal::{
 };
 use protocol::{
     Address, Budget, ConnectionId, ConnectionKind, Envelope, Input, ModuleKind, NodeInfo, NodeRole, Outputs,
-    ReceiveBuffer, Signal, SlotSizes, View,
+    ReceiveBuffer, RestartPoint, Signal, SlotSizes, View,
 };
 use query::{BatchShape, NodeMap, PublishedReader, Readers, RowBatchWriter, Shared};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -193,6 +193,13 @@ impl Harness {
         let own = NodeInfo { incarnation: Incarnation(1), ldm_count: 2, query_count, ..data_node(4) };
         let view = View::first(GroupId(1), vec![own], 1, SlotSizes::least(count));
         Self::with_view(|config| config.read_placement = ReadPlacement::Owner, view)
+    }
+
+    /// The module's own node holds all rows, and its cluster has begun again from disks.
+    pub(super) fn after_restart() -> Self {
+        let own = NodeInfo { incarnation: Incarnation(1), ..data_node(4) };
+        let view = View::first(GroupId(1), vec![own], 1, SlotSizes::least(1));
+        Self::with_view(|_| {}, View { restart: RestartPoint::FOUNDING.next(Epoch(7)), ..view })
     }
 
     /// Node 3 has a replica of everything, too, and leads nothing.
