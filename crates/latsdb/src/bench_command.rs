@@ -1,14 +1,15 @@
 //! `latsdb bench`: from options to what crate `bench` understands, and its lines to the terminal.
 
 use crate::command_line::{
-    ClusterKind, Expectation, FailoverOptions, LoadProgram, PipelineOptions, RunOptions, TpccOptions,
-    TpchOptions,
+    ClusterKind, CostsOptions, Expectation, FailoverOptions, LoadProgram, PipelineOptions, RunOptions,
+    TpccOptions, TpchOptions,
 };
 use crate::stop_signal::StopSignal;
 use crate::terminal::{self, Failure};
 use bench::connection::Patience;
 use bench::failover::{self, ByHand, Cluster, Options, Shape};
-use bench::{autobench, pipeline, tpcc, tpch};
+use bench::workload::Workload;
+use bench::{autobench, costs, pipeline, tpcc, tpch};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -97,7 +98,7 @@ pub(crate) fn pipeline(options: &PipelineOptions) -> Result<ExitCode, Failure> {
     let workloads = options.workloads.clone();
     let wanted = pipeline::Options {
         setups: options.setups.clone(),
-        workloads: if workloads.is_empty() { pipeline::Workload::ALL.to_vec() } else { workloads },
+        workloads: if workloads.is_empty() { Workload::ALL.to_vec() } else { workloads },
         clients: options.clients.clone(),
         rounds: options.rounds,
         time: Duration::from_secs(options.time),
@@ -107,6 +108,18 @@ pub(crate) fn pipeline(options: &PipelineOptions) -> Result<ExitCode, Failure> {
     };
     let stop = stop_flag()?;
     pipeline::run(&wanted, &stop, &terminal::say).map_err(Failure::new)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `latsdb bench costs`.
+pub(crate) fn costs(options: &CostsOptions) -> Result<ExitCode, Failure> {
+    let wanted = costs::Options {
+        binary: own_program()?,
+        folder: options.out.clone(),
+        time: Duration::from_secs(options.time),
+    };
+    let stop = stop_flag()?;
+    costs::run(&wanted, &stop, &terminal::say).map_err(Failure::new)?;
     Ok(ExitCode::SUCCESS)
 }
 

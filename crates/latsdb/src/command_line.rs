@@ -269,11 +269,30 @@ impl AccessOptions {
 /// Measure what a cluster does.
 #[derive(Subcommand, Debug)]
 pub(crate) enum BenchCommand {
+    Costs(CostsOptions),
     Failover(FailoverOptions),
     Pipeline(PipelineOptions),
     Run(RunOptions),
     Tpch(TpchOptions),
     Tpcc(TpccOptions),
+}
+
+/// Measure what the steps of an operation take on this machine.
+///
+/// Measures hops between threads, wakes, packets and rows in this process, then instructions in a cluster that it
+/// starts and stops. Writes costs.txt and costs.json into DIR. Nothing else should run on the machine meanwhile.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  latsdb bench costs --out model")]
+pub(crate) struct CostsOptions {
+    /// Directory of the results.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+
+    /// Seconds of each measurement.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) time: u64,
 }
 
 /// Compare setups of threads with each other, on each workload: where should a read run?
@@ -305,7 +324,7 @@ pub(crate) struct PipelineOptions {
     /// point, in-100, range, four-ranges, filter, read-only, read-write, update, scan-beside-points; may be repeated
     /// [default: all].
     #[arg(long = "workload", value_name = "WORKLOAD", value_parser = workload)]
-    pub(crate) workloads: Vec<bench::pipeline::Workload>,
+    pub(crate) workloads: Vec<bench::workload::Workload>,
 
     /// Numbers of clients; separated by commas.
     #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "1,8,48,128",
@@ -330,8 +349,8 @@ fn setup(text: &str) -> Result<bench::pipeline::Setup, String> {
     found.ok_or_else(|| "there are receive, split, pipeline and adaptive".to_owned())
 }
 
-fn workload(text: &str) -> Result<bench::pipeline::Workload, String> {
-    let found = bench::pipeline::Workload::ALL.into_iter().find(|workload| workload.name() == text);
+fn workload(text: &str) -> Result<bench::workload::Workload, String> {
+    let found = bench::workload::Workload::ALL.into_iter().find(|workload| workload.name() == text);
     found.ok_or_else(|| "no such workload; --help lists them".to_owned())
 }
 
