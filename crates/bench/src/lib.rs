@@ -12,6 +12,7 @@
 //! | `pipeline` | setups of threads against each other, on each workload |
 //! | `workload`, `measurement` | what clients send, and one measurement of it |
 //! | `counts`, `costs` | how many steps operations have, and what a step costs on this machine |
+//! | `model` | what follows for clusters and machines that are not there |
 //! | `tables` | a table as nodes define it |
 //! | `generator`, `oltp` | the load: many clients on few threads, and the transactions that they send |
 //! | `plot` | charts |
@@ -39,6 +40,7 @@ pub mod floor;
 pub mod generator;
 pub mod load;
 mod measurement;
+pub mod model;
 pub mod oltp;
 pub mod pipeline;
 mod plot;

@@ -243,6 +243,7 @@ fn chart(options: &Options, figures: &BTreeMap<Key, Vec<Figures>>, workload: Wor
             .map(|setup| Series {
                 name: setup.name().to_owned(),
                 values: options.clients.iter().map(|clients| value(*clients, *setup)).collect(),
+                ranges: Vec::new(),
             })
             .collect(),
     }
