@@ -3,7 +3,7 @@
 //! **Invariants.** The cluster ends with the benchmark, also if the benchmark is killed: `latsdb dev` knows its parent.
 
 use crate::ports::free_ports;
-use crate::processes::{Process, bind_process, children, cpu_time};
+use crate::processes::{Process, bind_process, children, cpu_time, user_time};
 use std::fmt::Write as _;
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -85,8 +85,18 @@ impl Cluster {
     /// CPU time of all its processes so far.
     #[must_use]
     pub(crate) fn cpu_time(&self) -> Duration {
+        self.sum(cpu_time)
+    }
+
+    /// The part of it that was spent in programs, not in the kernel.
+    #[must_use]
+    pub(crate) fn user_time(&self) -> Duration {
+        self.sum(user_time)
+    }
+
+    fn sum(&self, time: fn(u32) -> Duration) -> Duration {
         let nodes = children(self.process.id());
-        nodes.iter().map(|(pid, _)| cpu_time(*pid)).sum::<Duration>() + cpu_time(self.process.id())
+        nodes.iter().map(|(pid, _)| time(*pid)).sum::<Duration>() + time(self.process.id())
     }
 
     /// Stops it, and waits for its end.

@@ -10,6 +10,10 @@
 //! | `record` | the synchronised log of a client |
 //! | `autobench` | sysbench runs that an `autobench.conf` describes |
 //! | `pipeline` | setups of threads against each other, on each workload |
+//! | `workload`, `measurement` | what clients send, and one measurement of it |
+//! | `counts`, `costs` | how many steps operations have, and what a step costs on this machine |
+//! | `model` | what follows for clusters and machines that are not there |
+//! | `tables` | a table as nodes define it |
 //! | `generator`, `oltp` | the load: many clients on few threads, and the transactions that they send |
 //! | `plot` | charts |
 //! | `tpch` | the 22 queries of TPC-H, timed, and compared with those of another server |
@@ -28,11 +32,15 @@ pub mod autobench;
 pub mod clients;
 mod cluster;
 pub mod connection;
+pub mod costs;
+mod counts;
 pub mod driver;
 pub mod failover;
 pub mod floor;
 pub mod generator;
 pub mod load;
+mod measurement;
+pub mod model;
 pub mod oltp;
 pub mod pipeline;
 mod plot;
@@ -40,9 +48,11 @@ pub mod ports;
 pub mod probe;
 mod processes;
 pub mod record;
+mod tables;
 pub mod timeline;
 pub mod tpcc;
 pub mod tpch;
+pub mod workload;
 
 use std::io::Write as _;
 use std::path::Path;
@@ -50,6 +60,12 @@ use std::path::Path;
 /// Appends to a file of figures.
 fn append(path: &Path, text: &str) -> std::io::Result<()> {
     std::fs::File::options().create(true).append(true).open(path)?.write_all(text.as_bytes())
+}
+
+/// Writes a file of results.
+fn put(folder: &Path, name: &str, text: &str) -> Result<(), String> {
+    let path = folder.join(name);
+    std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// The middle of some values; the mean of both if there are two in the middle; 0 of none.

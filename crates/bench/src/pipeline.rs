@@ -19,33 +19,21 @@
 //! measured; nothing here predicts.
 
 use crate::cluster::{Cluster, ClusterOptions};
-use crate::generator::{self, Counted, Load};
-use crate::median;
-use crate::oltp::{self, Mix, Tables};
+use crate::measurement::{Figures, Measurement, load_tpcc, login, measure, medians};
+use crate::oltp::{self, Tables};
 use crate::plot::{self, Chart, Series};
-use crate::tpcc;
-use mysql_protocol::client::ClientOptions;
+use crate::workload::Workload;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 /// The adaptive setup reaches its goal with so much of the better fixed one.
 const GOAL: f64 = 0.97;
-
-/// Clients that scan beside those that look up.
-const SCANNERS: usize = 2;
-
-/// Warehouses of TPC-C. Its clients share them, so that many of them wait for each other's rows.
-const WAREHOUSES: u64 = 2;
-
-/// How long a client of TPC-C waits for an answer.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An arrangement of threads.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -89,75 +77,6 @@ fn split(cpus: usize) -> String {
     )
 }
 
-/// The statements of clients.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Workload {
-    Point,
-    Keys,
-    Range,
-    Ranges,
-    Filter,
-    ReadOnly,
-    ReadWrite,
-    Update,
-    ScanBesidePoints,
-    Tpcc,
-}
-
-impl Workload {
-    pub const ALL: [Self; 10] = [
-        Self::Point,
-        Self::Keys,
-        Self::Range,
-        Self::Ranges,
-        Self::Filter,
-        Self::ReadOnly,
-        Self::ReadWrite,
-        Self::Update,
-        Self::ScanBesidePoints,
-        Self::Tpcc,
-    ];
-
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Point => "point",
-            Self::Keys => "in-100",
-            Self::Range => "range",
-            Self::Ranges => "four-ranges",
-            Self::Filter => "filter",
-            Self::ReadOnly => "read-only",
-            Self::ReadWrite => "read-write",
-            Self::Update => "update",
-            Self::ScanBesidePoints => "scan-beside-points",
-            Self::Tpcc => "tpcc",
-        }
-    }
-
-    /// What its clients ask of sysbench's tables; none: it has tables of its own.
-    fn mix(self) -> Option<Mix> {
-        let ranges = Mix { range_size: 100, ..Mix::default() };
-        let mix = match self {
-            Self::Tpcc => return None,
-            Self::Point | Self::ScanBesidePoints => Mix { point_selects: 1, ..Mix::default() },
-            Self::Keys => Mix { point_selects: 1, keys_per_select: 100, ..Mix::default() },
-            Self::Range => Mix { simple_ranges: 1, ..ranges },
-            Self::Ranges => {
-                Mix { simple_ranges: 1, sum_ranges: 1, order_ranges: 1, distinct_ranges: 1, ..ranges }
-            }
-            Self::Filter => Mix { simple_ranges: 1, has_filter: true, ..ranges },
-            Self::ReadOnly => Mix::read_only(),
-            Self::ReadWrite => Mix::read_write(),
-            Self::Update => Mix { non_index_updates: 1, ..Mix::default() },
-        };
-        Some(mix)
-    }
-
-    fn mix_beside(self) -> Option<Mix> {
-        (self == Self::ScanBesidePoints).then(|| Mix { scans: 1, ..Mix::default() })
-    }
-}
-
 /// The options of the command line.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -174,19 +93,10 @@ pub struct Options {
     pub binary: PathBuf,
 }
 
-/// One measurement.
-#[derive(Clone, Copy, PartialEq, Debug)]
-struct Figures {
-    per_second: f64,
-    p99_ms: f64,
-    /// CPU time of all processes of the cluster, for each statement of the workload, and each transaction of TPC-C.
-    cpu_us: f64,
-}
-
 type Key = (Workload, u32, Setup);
 
 /// Runs the experiment until it is done or `stop` is set. Lines for a person go to `say`.
-pub fn run(options: &Options, stop: &Arc<AtomicBool>, say: &(dyn Fn(&str) + Sync)) -> Result<(), String> {
+pub fn run(options: &Options, stop: &AtomicBool, say: &(dyn Fn(&str) + Sync)) -> Result<(), String> {
     fs::create_dir_all(&options.folder).map_err(|error| format!("{}: {error}", options.folder.display()))?;
     let cpus = thread::available_parallelism().map_or(1, usize::from);
     let mut clusters = Vec::new();
@@ -196,7 +106,7 @@ pub fn run(options: &Options, stop: &Arc<AtomicBool>, say: &(dyn Fn(&str) + Sync
         let cluster = Cluster::start(&options.binary, &folder, &wanted)?;
         oltp::load(cluster.servers[0], &login(), &tables(options), "")?;
         if options.workloads.contains(&Workload::Tpcc) {
-            tpcc::load(&terminals(options, &cluster, WAREHOUSES), cluster.servers[0], &|_| {})?;
+            load_tpcc(&cluster)?;
         }
         say(&format!("{}: started, and its tables filled", setup.name()));
         clusters.push((setup, cluster));
@@ -206,7 +116,16 @@ pub fn run(options: &Options, stop: &Arc<AtomicBool>, say: &(dyn Fn(&str) + Sync
         for &workload in &options.workloads {
             for &clients in &options.clients {
                 for (setup, cluster) in &clusters {
-                    let measured = measure(options, cluster, workload, clients, round, stop)?;
+                    let wanted = Measurement {
+                        tables: tables(options),
+                        mix: workload.mix(),
+                        beside: workload.mix_beside(),
+                        clients,
+                        time: options.time,
+                        cpus: Vec::new(),
+                        seed: u64::from(round) << 8,
+                    };
+                    let measured = measure(cluster, &wanted, stop)?;
                     if stop.load(Ordering::Relaxed) {
                         say("stopped; the results so far:");
                         break 'rounds;
@@ -230,111 +149,8 @@ pub fn run(options: &Options, stop: &Arc<AtomicBool>, say: &(dyn Fn(&str) + Sync
     clusters.into_iter().try_for_each(|(_, cluster)| cluster.stop())
 }
 
-fn login() -> ClientOptions {
-    ClientOptions::new("root", "")
-}
-
 fn tables(options: &Options) -> Tables {
     Tables { database: "sbtest_0".to_owned(), count: 4, rows: options.rows }
-}
-
-/// Clients of TPC-C.
-fn terminals(options: &Options, cluster: &Cluster, clients: u64) -> tpcc::Options {
-    tpcc::Options {
-        servers: cluster.servers.clone(),
-        warehouses: WAREHOUSES,
-        clients,
-        time: options.time,
-        loads: false,
-        checks: false,
-        patience: PATIENCE,
-        figures: None,
-    }
-}
-
-fn measure(
-    options: &Options,
-    cluster: &Cluster,
-    workload: Workload,
-    clients: u32,
-    round: u32,
-    stop: &Arc<AtomicBool>,
-) -> Result<Figures, String> {
-    let before = cluster.cpu_time();
-    let (transactions, statements, p99_ms) = match workload.mix() {
-        Some(mix) => {
-            let beside = workload.mix_beside();
-            let counted = run_clients(options, cluster, (mix, beside), clients, round, stop)?;
-            (counted.transactions, counted.statements, counted.percentile_ms(99.0))
-        }
-        None => {
-            let done = tpcc::measure(&terminals(options, cluster, u64::from(clients)), stop)?;
-            (done.transactions, done.transactions, done.p99_ms)
-        }
-    };
-    let cpu = cluster.cpu_time().saturating_sub(before);
-    // Counts are far below 2^52.
-    let (transactions, statements) = (transactions as f64, statements.max(1) as f64);
-    Ok(Figures {
-        per_second: transactions / options.time.as_secs_f64(),
-        p99_ms,
-        cpu_us: cpu.as_secs_f64() * 1e6 / statements,
-    })
-}
-
-/// Clients take turns at the servers; half of them at each where there are two. A second mix is what scanners do
-/// beside them.
-fn run_clients(
-    options: &Options,
-    cluster: &Cluster,
-    (mix, beside): (Mix, Option<Mix>),
-    clients: u32,
-    round: u32,
-    stop: &AtomicBool,
-) -> Result<Counted, String> {
-    let servers = &cluster.servers;
-    let clients = usize::try_from(clients).unwrap_or(usize::MAX);
-    let load = |server: usize, mix: Mix, clients: usize| Load {
-        server: servers[server],
-        login: login(),
-        tables: tables(options),
-        mix,
-        clients,
-        time: options.time,
-        cpus: Vec::new(),
-        seed: u64::from(round) << 8 | server as u64,
-    };
-    let share = |server: usize| clients / servers.len() + usize::from(server < clients % servers.len());
-    let loads: Vec<Load> = (0..servers.len())
-        .filter(|server| share(*server) > 0)
-        .map(|server| load(server, mix.clone(), share(server)))
-        .collect();
-    let beside = beside.map(|mix| load(0, mix, SCANNERS));
-    thread::scope(|scope| {
-        let beside =
-            beside.as_ref().map(|load| scope.spawn(move || generator::run(load, stop, &mut |_, _| {})));
-        let running: Vec<_> = loads
-            .iter()
-            .map(|load| scope.spawn(move || generator::run(load, stop, &mut |_, _| {})))
-            .collect();
-        let mut counted = Counted::new();
-        for one in running {
-            counted.add(&one.join().map_err(|_| "a thread panicked".to_owned())??.counted);
-        }
-        if let Some(beside) = beside {
-            beside.join().map_err(|_| "a thread panicked".to_owned())??;
-        }
-        Ok(counted)
-    })
-}
-
-fn medians(figures: &[Figures]) -> Figures {
-    let middle = |of: fn(&Figures) -> f64| median(figures.iter().map(of).collect());
-    Figures {
-        per_second: middle(|one| one.per_second),
-        p99_ms: middle(|one| one.p99_ms),
-        cpu_us: middle(|one| one.cpu_us),
-    }
 }
 
 /// The adaptive setup's part of the better fixed one, and which that is.
@@ -408,9 +224,13 @@ fn write(options: &Options, figures: &BTreeMap<Key, Vec<Figures>>, cpus: usize) 
         .collect();
     let charts: Vec<Chart> =
         options.workloads.iter().map(|workload| chart(options, figures, *workload)).collect();
-    put(&options.folder, "pipeline.txt", &report(options, figures, cpus))?;
-    put(&options.folder, "pipeline.json", &format!("{:#}\n", json!({ "cpus": cpus, "figures": lines })))?;
-    put(&options.folder, "pipeline.svg", &plot::page(&charts))
+    crate::put(&options.folder, "pipeline.txt", &report(options, figures, cpus))?;
+    crate::put(
+        &options.folder,
+        "pipeline.json",
+        &format!("{:#}\n", json!({ "cpus": cpus, "figures": lines })),
+    )?;
+    crate::put(&options.folder, "pipeline.svg", &plot::page(&charts))
 }
 
 fn chart(options: &Options, figures: &BTreeMap<Key, Vec<Figures>>, workload: Workload) -> Chart {
@@ -426,14 +246,10 @@ fn chart(options: &Options, figures: &BTreeMap<Key, Vec<Figures>>, workload: Wor
             .map(|setup| Series {
                 name: setup.name().to_owned(),
                 values: options.clients.iter().map(|clients| value(*clients, *setup)).collect(),
+                ranges: Vec::new(),
             })
             .collect(),
     }
-}
-
-fn put(folder: &Path, name: &str, text: &str) -> Result<(), String> {
-    let path = folder.join(name);
-    fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! Charts stand below each other on one page. The y axis of each begins at 0, so that heights compare; the x axis has a
 //! label for each value at even distances.
 //!
+//! Values of a model have ranges: they are hatched, and their line is broken.
+//!
 //! **Invariants.** All text is escaped. A series has a value, or none, for each label.
 
 use std::fmt::Write as _;
@@ -26,6 +28,8 @@ pub(crate) struct Series {
     pub(crate) name: String,
     /// `None`: not measured.
     pub(crate) values: Vec<Option<f64>>,
+    /// Of a model: the lowest and the highest value for each label. Empty: all is measured.
+    pub(crate) ranges: Vec<Option<(f64, f64)>>,
 }
 
 /// One chart.
@@ -57,7 +61,8 @@ impl Chart {
     fn draw(&self, text: &mut String, top: f64) {
         let most =
             self.series.iter().flat_map(|series| &series.values).flatten().copied().fold(0.0, f64::max);
-        let most = round_up(most);
+        let highest = self.series.iter().flat_map(|series| &series.ranges).flatten().map(|range| range.1);
+        let most = round_up(highest.fold(most, f64::max));
         let (left, right) = (LEFT, WIDTH - RIGHT);
         let (high, low) = (top + TOP, top + HEIGHT - BOTTOM);
         let y_of = |value: f64| low - (low - high) * value / most;
@@ -95,11 +100,12 @@ impl Chart {
                 .zip(&series.values)
                 .filter_map(|(index, value)| Some((x_of(index), y_of((*value)?))))
                 .collect();
-            let line: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+            let dashes = if series.ranges.is_empty() { "" } else { " stroke-dasharray=\"6 4\"" };
+            hatch(text, &series.ranges, (number, colour), (&x_of, &y_of));
             let _ = writeln!(
                 text,
-                "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>",
-                line.join(" ")
+                "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"{dashes}/>",
+                joined(&points)
             );
             for (x, y) in points {
                 let _ = writeln!(text, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>");
@@ -120,6 +126,32 @@ impl Chart {
         let column = (right - left) / count;
         left + column * (f64::from(u32::try_from(index).unwrap_or(0)) + 0.5)
     }
+}
+
+/// The area between the lowest and the highest values, hatched in the colour of the series.
+fn hatch(
+    text: &mut String,
+    ranges: &[Option<(f64, f64)>],
+    (number, colour): (usize, &str),
+    (x_of, y_of): (&dyn Fn(usize) -> f64, &dyn Fn(f64) -> f64),
+) {
+    let known = || ranges.iter().enumerate().filter_map(|(index, range)| Some((x_of(index), (*range)?)));
+    let mut edge: Vec<(f64, f64)> = known().map(|(x, (low, _))| (x, y_of(low))).collect();
+    edge.extend(known().map(|(x, (_, high))| (x, y_of(high))).collect::<Vec<_>>().into_iter().rev());
+    if edge.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        text,
+        "<pattern id=\"hatch{number}\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" \
+         patternTransform=\"rotate(45)\"><path d=\"M0 0V6\" stroke=\"{colour}\"/></pattern>\n\
+         <polygon points=\"{}\" fill=\"url(#hatch{number})\" opacity=\"0.5\"/>",
+        joined(&edge)
+    );
+}
+
+fn joined(points: &[(f64, f64)]) -> String {
+    points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect::<Vec<_>>().join(" ")
 }
 
 /// The next of 1, 2, 4, 6, 8 and 10 times a power of ten, so that the grid has round numbers.

@@ -112,9 +112,19 @@ fn parent_of(pid: u32) -> Option<u32> {
 
 /// CPU time that a process has used; none if it has ended.
 pub(crate) fn cpu_time(pid: u32) -> Duration {
-    let ticks = |field| status_field(pid, field).and_then(|ticks| ticks.parse::<u64>().ok()).unwrap_or(0);
+    user_time(pid) + ticks(pid, 12)
+}
+
+/// The part of it that was spent in the program, not in the kernel.
+pub(crate) fn user_time(pid: u32) -> Duration {
+    ticks(pid, 11)
+}
+
+/// A field that counts the clock's ticks.
+fn ticks(pid: u32, field: usize) -> Duration {
+    let ticks = status_field(pid, field).and_then(|ticks| ticks.parse::<u64>().ok()).unwrap_or(0);
     let per_second = rustix::param::clock_ticks_per_second().max(1);
-    Duration::from_millis((ticks(11) + ticks(12)) * 1_000 / per_second)
+    Duration::from_millis(ticks * 1_000 / per_second)
 }
 
 /// A field behind the name of the program in the kernel's line on a process.

@@ -25,7 +25,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -116,13 +115,13 @@ fn percentile(times: &[u32], share: usize) -> u32 {
 
 /// What clients got done, all transactions together.
 #[derive(Clone, Copy, Debug)]
-pub struct Done {
-    pub transactions: u64,
-    pub p99_ms: f64,
+pub(crate) struct Done {
+    pub(crate) transactions: u64,
+    pub(crate) p99_ms: f64,
 }
 
 /// Runs the transactions until the time is over or `stop` is set. The tables are there.
-pub fn measure(options: &Options, stop: &Arc<AtomicBool>) -> Result<Done, String> {
+pub(crate) fn measure(options: &Options, stop: &AtomicBool) -> Result<Done, String> {
     let tally = work(options, stop)?;
     if let Some(surprise) = tally.surprises.first() {
         return Err(format!("unexpected: {surprise}"));
@@ -140,7 +139,7 @@ pub fn run(options: &Options, say: &dyn Fn(&str)) -> Result<(), String> {
     }
     let mut faults = Vec::new();
     if options.time > Duration::ZERO {
-        let tally = work(options, &Arc::new(AtomicBool::new(false)))?;
+        let tally = work(options, &AtomicBool::new(false))?;
         say(&report(options, &tally));
         record(options, &tally)?;
         faults.extend(tally.surprises.iter().take(SURPRISES_MAX).map(|text| format!("unexpected: {text}")));
@@ -173,7 +172,7 @@ fn open(options: &Options, server: SocketAddr) -> Result<Connection, Trouble> {
 }
 
 /// Makes the tables anew and fills them: a connection for each warehouse, as many at once as there are clients.
-pub fn load(options: &Options, server: SocketAddr, say: &dyn Fn(&str)) -> Result<(), String> {
+pub(crate) fn load(options: &Options, server: SocketAddr, say: &dyn Fn(&str)) -> Result<(), String> {
     let told = |trouble: Trouble| format!("loading {server}: {trouble}");
     let patience = Patience { connect: options.patience, statement: Duration::from_secs(600) };
     let begun = Instant::now();
@@ -202,18 +201,18 @@ pub fn load(options: &Options, server: SocketAddr, say: &dyn Fn(&str)) -> Result
 }
 
 /// All clients until the time is over, or they shall stop.
-fn work(options: &Options, stop: &Arc<AtomicBool>) -> Result<Tally, String> {
+fn work(options: &Options, stop: &AtomicBool) -> Result<Tally, String> {
     let end = Instant::now() + options.time;
-    let clients: Vec<_> = (0..options.clients)
-        .map(|number| {
-            let (options, stop) = (options.clone(), Arc::clone(stop));
-            thread::spawn(move || client(&options, number, end, &stop))
-        })
-        .collect();
-    let mut all = Tally::default();
-    for client in clients {
-        all.add(client.join().map_err(|_| "a client's thread panicked".to_owned())?);
-    }
+    let mut all = thread::scope(|scope| {
+        let clients: Vec<_> = (0..options.clients)
+            .map(|number| scope.spawn(move || client(options, number, end, stop)))
+            .collect();
+        let mut all = Tally::default();
+        for client in clients {
+            all.add(client.join().map_err(|_| "a client's thread panicked".to_owned())?);
+        }
+        Ok::<_, String>(all)
+    })?;
     for times in all.times.values_mut() {
         times.sort_unstable();
     }

@@ -1,14 +1,16 @@
 //! `latsdb bench`: from options to what crate `bench` understands, and its lines to the terminal.
 
 use crate::command_line::{
-    ClusterKind, Expectation, FailoverOptions, LoadProgram, PipelineOptions, RunOptions, TpccOptions,
-    TpchOptions,
+    ClusterKind, CostsOptions, Expectation, FailoverOptions, FiguresOptions, LoadProgram, ModelOptions,
+    PipelineOptions, RunOptions, TpccOptions, TpchOptions,
 };
 use crate::stop_signal::StopSignal;
 use crate::terminal::{self, Failure};
 use bench::connection::Patience;
 use bench::failover::{self, ByHand, Cluster, Options, Shape};
-use bench::{autobench, pipeline, tpcc, tpch};
+use bench::model::{self, figures};
+use bench::workload::Workload;
+use bench::{autobench, costs, pipeline, tpcc, tpch};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -97,7 +99,7 @@ pub(crate) fn pipeline(options: &PipelineOptions) -> Result<ExitCode, Failure> {
     let workloads = options.workloads.clone();
     let wanted = pipeline::Options {
         setups: options.setups.clone(),
-        workloads: if workloads.is_empty() { pipeline::Workload::ALL.to_vec() } else { workloads },
+        workloads: if workloads.is_empty() { Workload::ALL.to_vec() } else { workloads },
         clients: options.clients.clone(),
         rounds: options.rounds,
         time: Duration::from_secs(options.time),
@@ -107,6 +109,54 @@ pub(crate) fn pipeline(options: &PipelineOptions) -> Result<ExitCode, Failure> {
     };
     let stop = stop_flag()?;
     pipeline::run(&wanted, &stop, &terminal::say).map_err(Failure::new)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `latsdb bench costs`.
+pub(crate) fn costs(options: &CostsOptions) -> Result<ExitCode, Failure> {
+    let wanted = costs::Options {
+        binary: own_program()?,
+        folder: options.out.clone(),
+        time: Duration::from_secs(options.time),
+    };
+    let stop = stop_flag()?;
+    costs::run(&wanted, &stop, &terminal::say).map_err(Failure::new)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `latsdb bench figures`.
+pub(crate) fn figures(options: &FiguresOptions) -> Result<ExitCode, Failure> {
+    let workloads = options.workloads.clone();
+    let wanted = figures::Options {
+        workloads: if workloads.is_empty() { model::modelled() } else { workloads },
+        clients: options.clients.clone(),
+        cpus: options.cpus.clone(),
+        rounds: options.rounds,
+        time: Duration::from_secs(options.time),
+        rows: options.table_size,
+        folder: options.out.clone(),
+        binary: own_program()?,
+    };
+    let stop = stop_flag()?;
+    figures::run(&wanted, &stop, &terminal::say).map_err(Failure::new)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `latsdb bench model`.
+pub(crate) fn model(options: &ModelOptions) -> Result<ExitCode, Failure> {
+    let workloads = options.workloads.clone();
+    let wanted = model::Options {
+        workloads: if workloads.is_empty() { Workload::ALL.to_vec() } else { workloads },
+        cpus: options.cpus.clone(),
+        nodes: options.nodes.clone(),
+        clients: options.clients_per_worker,
+        seed: options.seed,
+        costs: options.costs.clone(),
+        figures: options.figures.clone(),
+        folder: options.out.clone(),
+    };
+    let stop = stop_flag()?;
+    model::run(&wanted, &stop, &terminal::say).map_err(Failure::new)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -269,11 +269,120 @@ impl AccessOptions {
 /// Measure what a cluster does.
 #[derive(Subcommand, Debug)]
 pub(crate) enum BenchCommand {
+    Costs(CostsOptions),
     Failover(FailoverOptions),
+    Figures(FiguresOptions),
+    Model(ModelOptions),
     Pipeline(PipelineOptions),
     Run(RunOptions),
     Tpch(TpchOptions),
     Tpcc(TpccOptions),
+}
+
+/// Measure what the steps of an operation take on this machine, for `bench model`.
+///
+/// Measures hops between threads, wakes, packets and rows in this process, then instructions in a cluster that it
+/// starts and stops. Writes costs.txt and costs.json into DIR. Nothing else should run on the machine meanwhile.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  latsdb bench costs --out model
+  latsdb bench figures --out model
+  latsdb bench model --costs model/costs.json --figures model/figures.json --out model")]
+pub(crate) struct CostsOptions {
+    /// Directory of the results.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+
+    /// Seconds of each measurement.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) time: u64,
+}
+
+/// Measure the throughput of two data nodes on one CPU and on two, for `bench model`.
+///
+/// Clusters are started on the first CPUs of this machine; the clients have the others, if there are any. Writes
+/// figures.json into DIR after each measurement. Ctrl-C keeps the figures so far and leaves no process.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct FiguresOptions {
+    /// Directory of the results.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+
+    /// point, in-100, range, update, scan-beside-points; may be repeated [default: these].
+    #[arg(long = "workload", value_name = "WORKLOAD", value_parser = workload)]
+    pub(crate) workloads: Vec<bench::workload::Workload>,
+
+    /// Numbers of clients; separated by commas.
+    #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "16,48",
+          value_parser = clap::value_parser!(u32).range(1..=900))]
+    pub(crate) clients: Vec<u32>,
+
+    /// CPUs of the nodes; separated by commas.
+    #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "1,2",
+          value_parser = clap::value_parser!(u16).range(1..=240))]
+    pub(crate) cpus: Vec<u16>,
+
+    /// How often everything is measured.
+    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rounds: u32,
+
+    /// Seconds of each measurement.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) time: u64,
+
+    /// Rows of each of the four tables.
+    #[arg(long, value_name = "COUNT", default_value_t = 250_000, value_parser = clap::value_parser!(u64).range(1_000..))]
+    pub(crate) table_size: u64,
+}
+
+/// Say what clusters would do on machines that are not there: throughput by CPUs and nodes.
+///
+/// A model of threads, rings, links and clients, with the production layout and placement. The steps of operations are
+/// counted, and their costs come from `bench costs`. If the model does not meet the figures of `bench figures` for a
+/// workload within 15 %, it does not predict that workload. Writes model.txt, model.json and model.svg into DIR.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Each figure of the model has a range: what it gives with hops, wakes and misses at half and double.
+
+Examples:
+  latsdb bench model --costs model/costs.json --figures model/figures.json --out model
+  latsdb bench model --costs model/costs.json --figures model/figures.json --out model --cpus 4,16 --nodes 2")]
+pub(crate) struct ModelOptions {
+    /// The file of `bench costs`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) costs: PathBuf,
+
+    /// The file of `bench figures`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) figures: PathBuf,
+
+    /// Directory of the results.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+
+    /// CPUs of a node; separated by commas.
+    #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "16,64,192",
+          value_parser = clap::value_parser!(u16).range(1..=240))]
+    pub(crate) cpus: Vec<u16>,
+
+    /// Data nodes, an even number; separated by commas.
+    #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "2,16,48",
+          value_parser = clap::value_parser!(u16).range(2..=254))]
+    pub(crate) nodes: Vec<u16>,
+
+    /// point, in-100, range, update, scan-beside-points and the others of `bench pipeline`; may be repeated
+    /// [default: all].
+    #[arg(long = "workload", value_name = "WORKLOAD", value_parser = workload)]
+    pub(crate) workloads: Vec<bench::workload::Workload>,
+
+    /// Clients for each worker of a node.
+    #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) clients_per_worker: u32,
+
+    /// Clients draw their rows from it.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub(crate) seed: u64,
 }
 
 /// Compare setups of threads with each other, on each workload: where should a read run?
@@ -305,7 +414,7 @@ pub(crate) struct PipelineOptions {
     /// point, in-100, range, four-ranges, filter, read-only, read-write, update, scan-beside-points, tpcc; may be
     /// repeated [default: all].
     #[arg(long = "workload", value_name = "WORKLOAD", value_parser = workload)]
-    pub(crate) workloads: Vec<bench::pipeline::Workload>,
+    pub(crate) workloads: Vec<bench::workload::Workload>,
 
     /// Numbers of clients; separated by commas.
     #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "1,8,48,128",
@@ -330,8 +439,8 @@ fn setup(text: &str) -> Result<bench::pipeline::Setup, String> {
     found.ok_or_else(|| "there are receive, split, pipeline and adaptive".to_owned())
 }
 
-fn workload(text: &str) -> Result<bench::pipeline::Workload, String> {
-    let found = bench::pipeline::Workload::ALL.into_iter().find(|workload| workload.name() == text);
+fn workload(text: &str) -> Result<bench::workload::Workload, String> {
+    let found = bench::workload::Workload::ALL.into_iter().find(|workload| workload.name() == text);
     found.ok_or_else(|| "no such workload; --help lists them".to_owned())
 }
 

@@ -77,7 +77,10 @@ fn run(command: Command, is_under_angel: bool, angel: Option<i32>) -> Result<Exi
     match command {
         Command::Dev(options) => dev::run(&options),
         Command::Mgm(options) => management_client::run(&options),
+        Command::Bench(BenchCommand::Costs(options)) => bench_command::costs(&options),
         Command::Bench(BenchCommand::Failover(options)) => bench_command::failover(&options),
+        Command::Bench(BenchCommand::Figures(options)) => bench_command::figures(&options),
+        Command::Bench(BenchCommand::Model(options)) => bench_command::model(&options),
         Command::Bench(BenchCommand::Pipeline(options)) => bench_command::pipeline(&options),
         Command::Bench(BenchCommand::Run(options)) => bench_command::run(&options),
         Command::Bench(BenchCommand::Tpch(options)) => bench_command::tpch(&options),

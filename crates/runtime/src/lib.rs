@@ -16,6 +16,7 @@
 //! | `links`, `supervisor` | which links there are, and frames on them |
 //! | `shared_memory` | rings of bytes between two nodes of one machine |
 //! | `process`, `statistics`, `report` | what threads share; what they count; the report of it |
+//! | `long_work` | slices of long work, and whose turn it is |
 //! | `load` | how busy each thread is, for the placement of reads and clients |
 //! | `disk` | the files of modules |
 //! | `crash` | traces of a node that dies |
@@ -40,7 +41,7 @@ pub mod keys;
 mod links;
 mod listeners;
 mod load;
-mod long_work;
+pub mod long_work;
 pub mod machine;
 mod password_key;
 mod placement;

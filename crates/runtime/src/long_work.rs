@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use stdx::Duration;
 
 /// Slices that wait, of the modules of one thread.
-pub(crate) struct LongWork<W> {
+pub struct LongWork<W> {
     lanes: Vec<VecDeque<W>>,
     /// The lane that is looked at first.
     turn: usize,
@@ -19,27 +19,32 @@ pub(crate) struct LongWork<W> {
 
 impl<W> LongWork<W> {
     /// No slice waits yet, of a thread with so many modules.
-    pub(crate) fn new(modules: usize) -> Self {
+    #[must_use]
+    pub fn new(modules: usize) -> Self {
         Self { lanes: (0..modules).map(|_| VecDeque::new()).collect(), turn: 0, count: 0 }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// No slice waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
     /// Slices that wait.
-    pub(crate) fn len(&self) -> usize {
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.count
     }
 
     /// A module asks for a slice.
-    pub(crate) fn push(&mut self, module: usize, work: W) {
+    pub fn push(&mut self, module: usize, work: W) {
         self.lanes[module].push_back(work);
         self.count += 1;
     }
 
     /// The slice whose turn it is, with its module.
-    pub(crate) fn next(&mut self) -> Option<(usize, W)> {
+    #[expect(clippy::should_implement_trait, reason = "more may be pushed between two calls")]
+    pub fn next(&mut self) -> Option<(usize, W)> {
         let lanes = self.lanes.len();
         let module =
             (0..lanes).map(|step| (self.turn + step) % lanes).find(|lane| !self.lanes[*lane].is_empty())?;

@@ -89,7 +89,7 @@ pub(super) const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     (TESTS_ONLY, &["types", "protocol"]),
-    ("bench", &["stdx", "protocol", "mysql_protocol", "runtime"]),
+    ("bench", &["stdx", "types", "protocol", "memory", "storage", "mysql_protocol", "runtime"]),
     ("latsdb", &["stdx", "types", "protocol", "memory", "runtime", "node", "bench"]),
     ("xtask", &[]),
 ];

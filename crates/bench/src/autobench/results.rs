@@ -176,6 +176,7 @@ impl Results {
             series: vec![Series {
                 name: "measured".to_owned(),
                 values: self.figures.values().map(|runs| Some(throughput(runs))).collect(),
+                ranges: Vec::new(),
             }],
         };
         crate::plot::page(&[chart])
