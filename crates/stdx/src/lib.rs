@@ -1,5 +1,5 @@
-//! Parts that the standard library lacks: time as a value, fixed-hash maps, a seeded PRNG, deadlines, checksums, rings
-//! between threads, and the crash helpers `require!` and `jam!`.
+//! Parts that the standard library lacks: time as a value, fixed-hash maps, maps for keys that come in order, a seeded
+//! PRNG, deadlines, checksums, rings between threads, and the crash helpers `require!` and `jam!`.
 //!
 //! Invariants: nothing here reads a clock, a file, a socket, the environment or a random source.
 //! The one thread-local is the jam ring, which no block reads.
@@ -15,6 +15,7 @@ pub mod planted;
 pub mod prefetch;
 pub mod prng;
 pub mod ring;
+pub mod sorted_queue;
 pub mod time;
 pub mod wire;
 
@@ -26,6 +27,8 @@ pub use id_range::IdRange;
 pub use pages::Pages;
 pub use prefetch::{CACHE_LINE, prefetch};
 pub use prng::Prng;
+pub use smallvec::{SmallVec, smallvec};
+pub use sorted_queue::SortedQueue;
 pub use time::{Duration, Instant, Now, WallTime, earlier};
 
 /// CRC-32C of `bytes`: the checksum of frames and of what is on disk.
