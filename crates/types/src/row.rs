@@ -20,6 +20,8 @@
 //! Deliberately not here: versions, locks and overflow chains (`storage`), and conversion into a column's type
 //! (`store`).
 
+mod patch;
+
 use crate::form::Form;
 use crate::{
     ColumnDefinition, ColumnIndex, Decimal, DecimalRef, DefaultValue, TableDefinition, Value, ValueRef,
