@@ -59,7 +59,7 @@ impl Origin {
     }
 }
 
-/// What the operations of a request are for: one, mostly.
+/// The origins of a request's operations: one, mostly.
 type Origins = SmallVec<[Origin; 1]>;
 
 struct Group {

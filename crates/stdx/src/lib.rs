@@ -1,5 +1,5 @@
-//! Parts that the standard library lacks: time as a value, fixed-hash maps, maps for keys that come in order, a seeded
-//! PRNG, deadlines, checksums, rings between threads, and the crash helpers `require!` and `jam!`.
+//! Parts that the standard library lacks. They are time as a value, fixed-hash maps, maps for keys that come in order,
+//! a seeded PRNG, deadlines, checksums and rings between threads. The crash helpers are `require!` and `jam!`.
 //!
 //! Invariants: nothing here reads a clock, a file, a socket, the environment or a random source.
 //! The one thread-local is the jam ring, which no block reads.
