@@ -28,6 +28,9 @@ use types::{
 pub(crate) use fitted::to_utc;
 pub use fitted::{Fitted, fit};
 
+/// Bytes of the room for a key that is kept.
+const KEY_BYTES_KEPT: usize = 4 << 10;
+
 /// Evaluates keys; those that can match nothing (NULL, values that do not fit) are omitted, duplicates too.
 pub(crate) fn evaluate_keys(
     templates: &[KeyTemplate],
@@ -36,15 +39,18 @@ pub(crate) fn evaluate_keys(
     encoder: &KeyEncoder,
     cx: &mut Cx<'_>,
 ) -> Result<Vec<Box<[u8]>>, Failure> {
-    let context = cx.statement.context();
+    let statement = cx.statement;
+    let context = statement.context();
     let mut keys: Vec<Box<[u8]>> = Vec::with_capacity(templates.len());
-    let mut key = Vec::new();
+    let key = &mut cx.env.site.key;
     for template in templates {
         key.clear();
-        if append_key(template, table, parts, encoder, &context, &mut key)? {
+        if append_key(template, table, parts, encoder, &context, key)? {
             keys.push(key.as_slice().into());
         }
     }
+    key.clear();
+    key.shrink_to(KEY_BYTES_KEPT);
     if keys.len() > 1 {
         keys.sort_unstable();
         keys.dedup();

@@ -8,7 +8,8 @@ use crate::statement::Statement;
 use expression::Context;
 use protocol::placement::ReadPlacement;
 use protocol::program::{
-    Access, LockMode, LockWait, OnDuplicate, PROGRAM_SIZE_MAX, ReadProgram, Refusal, TableRef, WriteOperation,
+    Access, LockMode, LockWait, OnDuplicate, Operations, PROGRAM_SIZE_MAX, ReadProgram, Refusal, TableRef,
+    WriteOperation,
 };
 use protocol::signal::{ReadRequest, RequestId, WriteFailure, WriteRequest};
 use protocol::{Address, Signal, SqlError};
@@ -191,7 +192,7 @@ impl Cx<'_> {
         &mut self,
         slot: SlotId,
         table: TableRef,
-        operations: Vec<WriteOperation>,
+        operations: Operations,
         is_alone: bool,
     ) -> Result<RequestId, Failure> {
         if slot == SlotId::SESSION {
@@ -211,7 +212,8 @@ impl Cx<'_> {
         let (wait, under) = (self.lock_wait(), self.client.transaction.tables());
         let write =
             WriteRequest { request, transaction, slot, table, operations, wait, commit, known, under };
-        self.env.send(to, Signal::Write(Box::new(write)));
+        let write = self.env.site.boxed(write);
+        self.env.send(to, Signal::Write(write));
         Ok(request)
     }
 

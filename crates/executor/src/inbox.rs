@@ -3,13 +3,13 @@
 //! Requests are registered with the module they went to, so that the loss of a node can be answered in its stead.
 //! Answers wait here until the operator that asked polls again.
 //!
-//! Invariants: a request is in `outstanding` until its answer came or it is forgotten. An answer to a request that is
-//! not outstanding is dropped, so a late one never reaches another statement.
+//! Invariants: a request is `Open` until its answer came or it is forgotten. An answer to a request that is not open is
+//! dropped, so a late one never reaches another statement.
 
 use protocol::program::Refusal;
 use protocol::signal::{CommitOutcome, ReadBatch, RequestId, WriteFailure, WriteSummary};
 use protocol::{Address, SqlError, View};
-use stdx::FixedMap;
+use stdx::SortedQueue;
 use types::{Incarnation, NodeId, Value, ViewNumber};
 
 /// The effect of a request where it goes.
@@ -59,14 +59,37 @@ struct Outstanding {
     cut_off: Vec<(NodeId, Incarnation)>,
 }
 
+/// How far a request is.
+#[derive(Debug)]
+enum Request {
+    Open(Outstanding),
+    /// Its answer is not read yet.
+    Answered(Reply),
+}
+
+impl Request {
+    fn open(&self) -> Option<&Outstanding> {
+        match self {
+            Self::Open(open) => Some(open),
+            Self::Answered(_) => None,
+        }
+    }
+
+    fn open_mut(&mut self) -> Option<&mut Outstanding> {
+        match self {
+            Self::Open(open) => Some(open),
+            Self::Answered(_) => None,
+        }
+    }
+}
+
 /// The open requests and unread answers of one session.
 #[derive(Debug)]
 pub struct Inbox {
     /// The connection's id in the high half of every request id.
     connection: u32,
     last: u32,
-    outstanding: FixedMap<RequestId, Outstanding>,
-    replies: FixedMap<RequestId, Reply>,
+    requests: SortedQueue<RequestId, Request>,
     /// The commit that was asked for and whose answer is not taken yet; a session has one at a time.
     commit: Option<RequestId>,
 }
@@ -81,8 +104,7 @@ impl Inbox {
         Self {
             connection,
             last: incarnation.0.wrapping_mul(LIFE_STRIDE),
-            outstanding: FixedMap::default(),
-            replies: FixedMap::default(),
+            requests: SortedQueue::default(),
             commit: None,
         }
     }
@@ -97,9 +119,9 @@ impl Inbox {
         loop {
             self.last = self.last.wrapping_add(1);
             let request = RequestId(u64::from(self.connection) << 32 | u64::from(self.last));
-            if !self.outstanding.contains_key(&request) && !self.replies.contains_key(&request) {
-                self.outstanding
-                    .insert(request, Outstanding { to, kind, moved_in: ViewNumber(0), cut_off: Vec::new() });
+            if !self.requests.contains_key(&request) {
+                let open = Outstanding { to, kind, moved_in: ViewNumber(0), cut_off: Vec::new() };
+                self.requests.insert(request, Request::Open(open));
                 if kind == RequestKind::Commit {
                     self.commit = Some(request);
                 }
@@ -116,7 +138,7 @@ impl Inbox {
 
     /// It is sent to another module, in this view; false if nobody waits for it.
     pub fn move_to(&mut self, request: RequestId, view: ViewNumber, to: Address) -> bool {
-        let open = self.outstanding.get_mut(&request);
+        let open = self.requests.get_mut(&request).and_then(Request::open_mut);
         open.map(|open| (open.to, open.moved_in) = (to, view)).is_some()
     }
 
@@ -129,8 +151,8 @@ impl Inbox {
         moved_in: ViewNumber,
         to: Option<Address>,
     ) -> bool {
-        let open = self.outstanding.get_mut(&request).filter(|open| open.moved_in < moved_in);
-        let Some(open) = open else { return false };
+        let open = self.requests.get_mut(&request).and_then(Request::open_mut);
+        let Some(open) = open.filter(|open| open.moved_in < moved_in) else { return false };
         open.moved_in = moved_in;
         open.to = to.unwrap_or(open.to);
         let life = to.and_then(|to| Some((to.node, now.node(to.node)?.incarnation)));
@@ -143,17 +165,20 @@ impl Inbox {
 
     /// An answer came; false if nobody waits for it.
     pub fn deliver(&mut self, request: RequestId, reply: Reply) -> bool {
-        if self.outstanding.remove(&request).is_none() {
-            return false;
+        match self.requests.get_mut(&request) {
+            Some(open @ Request::Open(_)) => {
+                *open = Request::Answered(reply);
+                true
+            }
+            Some(Request::Answered(_)) | None => false,
         }
-        self.replies.insert(request, reply);
-        true
     }
 
     /// Takes the answer to a request, if it is there.
     #[inline]
     pub fn take(&mut self, request: RequestId) -> Option<Reply> {
-        let reply = self.replies.remove(&request)?;
+        let Some(Request::Answered(_)) = self.requests.get(&request) else { return None };
+        let Some(Request::Answered(reply)) = self.requests.remove(&request) else { return None };
         // A commit whose answer is lost is on its way still: somebody else is asked what became of it.
         if self.commit == Some(request) && !matches!(reply, Reply::Lost) {
             self.commit = None;
@@ -170,13 +195,12 @@ impl Inbox {
 
     /// Where a commit was asked for that is not answered yet.
     pub fn commit_waits_at(&self) -> Option<Address> {
-        self.outstanding.get(&self.commit?).map(|open| open.to)
+        self.requests.get(&self.commit?)?.open().map(|open| open.to)
     }
 
     /// Nobody waits for this answer any more.
     pub fn forget(&mut self, request: RequestId) {
-        self.outstanding.remove(&request);
-        self.replies.remove(&request);
+        self.requests.remove(&request);
         if self.commit == Some(request) {
             self.commit = None;
         }
@@ -184,14 +208,14 @@ impl Inbox {
 
     /// Nobody waits for anything any more.
     pub fn forget_all(&mut self) {
-        self.outstanding.clear();
-        self.replies.clear();
+        self.requests.clear();
         self.commit = None;
     }
 
     /// Reads that are not answered yet, and where they were asked for.
     pub fn open_reads(&self) -> Vec<(Address, RequestId)> {
-        let reads = self.outstanding.iter().filter(|(_, open)| open.kind == RequestKind::Read);
+        let open = self.requests.iter().filter_map(|(request, state)| Some((request, state.open()?)));
+        let reads = open.filter(|(_, open)| open.kind == RequestKind::Read);
         let mut reads: Vec<(Address, RequestId)> = reads.map(|(request, open)| (open.to, *request)).collect();
         reads.sort_unstable();
         reads
@@ -200,7 +224,8 @@ impl Inbox {
     /// The modules at which the transaction may wait for locks.
     pub fn lock_waits(&self) -> Vec<Address> {
         let waits = |open: &&Outstanding| matches!(open.kind, RequestKind::Change | RequestKind::Commit);
-        let mut modules: Vec<Address> = self.outstanding.values().filter(waits).map(|open| open.to).collect();
+        let open = self.requests.values().filter_map(Request::open);
+        let mut modules: Vec<Address> = open.filter(waits).map(|open| open.to).collect();
         modules.sort_unstable();
         modules.dedup();
         modules
@@ -209,25 +234,22 @@ impl Inbox {
     /// The connection to a life of a node broke. A request that waits elsewhere may have moved there already: the word
     /// of it comes later.
     pub fn cut_off(&mut self, node: NodeId, life: Incarnation) {
-        for open in self.outstanding.values_mut().filter(|open| !open.cut_off.contains(&(node, life))) {
+        let open = self.requests.values_mut().filter_map(Request::open_mut);
+        for open in open.filter(|open| !open.cut_off.contains(&(node, life))) {
             open.cut_off.push((node, life));
         }
     }
 
     /// Answers everything that was asked of a lost node; true if there was anything.
     pub fn node_lost(&mut self, node: NodeId) -> bool {
-        let mut lost: Vec<RequestId> = Vec::new();
-        for (request, open) in &self.outstanding {
-            if open.to.node == node {
-                lost.push(*request);
+        let mut any = false;
+        for request in self.requests.values_mut() {
+            if request.open().is_some_and(|open| open.to.node == node) {
+                *request = Request::Answered(Reply::Lost);
+                any = true;
             }
         }
-        lost.sort_unstable();
-        for request in &lost {
-            self.outstanding.remove(request);
-            self.replies.insert(*request, Reply::Lost);
-        }
-        !lost.is_empty()
+        any
     }
 }
 

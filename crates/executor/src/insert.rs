@@ -594,7 +594,7 @@ impl InsertRun {
             affected_rows: self.affected,
             last_insert_id: self.told.first_generated.or(self.told.assigned).or(last_explicit).unwrap_or(0),
             has_drawn_id: self.told.first_generated.is_some(),
-            info,
+            info: info.into(),
             ..Completion::default()
         }
     }

@@ -3,6 +3,7 @@
 use crate::row::Row;
 use protocol::SqlError;
 use protocol::program::Refusal;
+use std::borrow::Cow;
 
 /// The result of a poll of an operator.
 #[derive(Debug)]
@@ -37,7 +38,7 @@ pub struct Completion {
     pub last_insert_id: u64,
     /// That was drawn for a row: what LAST_INSERT_ID(expression) gave goes behind it.
     pub has_drawn_id: bool,
-    pub info: String,
+    pub info: Cow<'static, str>,
     /// Rows sent, for ROW_COUNT and FOUND_ROWS.
     pub row_count: u64,
 }
@@ -45,14 +46,22 @@ pub struct Completion {
 impl Completion {
     /// The answer to an UPDATE, which counts the matched rows or the changed ones as affected.
     pub(crate) fn of_update(counts_found: bool, matched: u64, changed: u64, warnings: u64) -> Self {
-        let mut info = String::with_capacity(64);
-        let parts = [("Rows matched: ", matched), ("  Changed: ", changed), ("  Warnings: ", warnings)];
-        for (name, number) in parts {
-            info.push_str(name);
-            push_number(&mut info, number);
-        }
+        let info = match (matched, changed, warnings) {
+            (1, 1, 0) => Cow::Borrowed("Rows matched: 1  Changed: 1  Warnings: 0"),
+            numbers => Cow::Owned(update_info(numbers)),
+        };
         Self { affected_rows: if counts_found { matched } else { changed }, info, ..Self::default() }
     }
+}
+
+fn update_info((matched, changed, warnings): (u64, u64, u64)) -> String {
+    let mut info = String::with_capacity(64);
+    let parts = [("Rows matched: ", matched), ("  Changed: ", changed), ("  Warnings: ", warnings)];
+    for (name, number) in parts {
+        info.push_str(name);
+        push_number(&mut info, number);
+    }
+    info
 }
 
 /// Appends decimal digits. Each UPDATE does that three times, and the machinery of formats takes far longer.
@@ -141,5 +150,6 @@ mod tests {
         assert_eq!(completion.info, "Rows matched: 1090  Changed: 18446744073709551615  Warnings: 0");
         assert_eq!(completion.affected_rows, 1_090);
         assert_eq!(Completion::of_update(false, 10, 9, 99).affected_rows, 9);
+        assert_eq!(Completion::of_update(true, 1, 1, 0).info, super::update_info((1, 1, 0)));
     }
 }

@@ -413,6 +413,9 @@ pub struct Window {
 impl Window {
     /// Evaluates the clauses.
     pub fn of(limit: &planner::plan::Limit, unlimited: u64, statement: &Statement) -> Result<Self, Failure> {
+        if limit.offset.is_none() && limit.count.is_none() {
+            return Ok(Self { skip: 0, count: unlimited });
+        }
         let context = statement.context();
         let evaluate = |expression: &Option<Expression>, missing: u64| -> Result<u64, Failure> {
             let Some(expression) = expression else { return Ok(missing) };
@@ -808,12 +811,11 @@ pub(crate) fn conjunction_of(
     conditions: impl IntoIterator<Item = Option<Expression>>,
     statement: &Statement,
 ) -> Option<Expression> {
-    let mut conditions: Vec<Expression> =
-        conditions.into_iter().flatten().map(|condition| statement.folded(&condition)).collect();
-    match conditions.len() {
-        0 => None,
-        1 => conditions.pop(),
-        _ => Some(Expression::and(conditions)),
+    let mut conditions = conditions.into_iter().flatten().map(|condition| statement.folded(&condition));
+    let first = conditions.next()?;
+    match conditions.next() {
+        None => Some(first),
+        Some(second) => Some(Expression::and([first, second].into_iter().chain(conditions).collect())),
     }
 }
 

@@ -3,6 +3,8 @@
 
 use crate::scratch::{ScratchBytes, ScratchTerms};
 use protocol::placement::ReadPlacement;
+use protocol::program::Operations;
+use protocol::signal::{Spent, WriteRequest};
 use protocol::{Address, Budget, KnownOutcomes, Outputs, Signal};
 use query::{NodeMap, Shared};
 use std::sync::Arc;
@@ -33,6 +35,10 @@ pub struct Site {
     pub stopwatch: Option<fn() -> Instant>,
     /// Which threads of this node read for its clients.
     pub read_placement: ReadPlacement,
+    /// The bytes of a key in the making.
+    pub(crate) key: Vec<u8>,
+    /// The memory of a request that is done, for the next one.
+    spare: Option<Box<WriteRequest>>,
     next_transaction: u64,
     /// The client of each transaction that has written or locked something; of each client the last one.
     transactions: FixedMap<TransactionId, u32>,
@@ -58,6 +64,8 @@ impl Site {
             scratch_bytes: ScratchBytes::default(),
             stopwatch: None,
             read_placement: ReadPlacement::default(),
+            key: Vec::new(),
+            spare: None,
             next_transaction: 1,
             transactions: FixedMap::default(),
         }
@@ -67,6 +75,25 @@ impl Site {
     #[inline]
     pub fn node(&self) -> NodeId {
         self.address.node
+    }
+
+    /// A request of its clients is done.
+    pub fn take_back(&mut self, spent: Spent) {
+        if let Some(mut request) = spent.into_request() {
+            request.operations = Operations::new();
+            self.spare = Some(request);
+        }
+    }
+
+    /// A request about to be sent, in memory that another one had.
+    pub(crate) fn boxed(&mut self, request: WriteRequest) -> Box<WriteRequest> {
+        match self.spare.take() {
+            Some(mut spare) => {
+                *spare = request;
+                spare
+            }
+            None => Box::new(request),
+        }
     }
 
     /// An id that no transaction of this incarnation had.

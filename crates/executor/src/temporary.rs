@@ -21,7 +21,7 @@ mod tests;
 
 use memory::{Ledger, MemoryManager, Region, RegionFull};
 use protocol::Budget;
-use protocol::program::{Access, ReadProgram, Refusal, TableRef, WriteOperation};
+use protocol::program::{Access, ReadProgram, Refusal, Results, TableRef, WriteOperation};
 use protocol::signal::{ReadBatch, WriteFailure, WriteSummary};
 use query::{
     BatchShape, ReadRun, ReadStep, RowBatchWriter, RowChange, TableAccessInfo, Warnings, evaluate_operation,
@@ -175,7 +175,7 @@ impl TemporaryTables {
         operations: &[WriteOperation],
     ) -> Result<WriteSummary, WriteFailure> {
         let warnings = Warnings::default();
-        let mut results = Vec::with_capacity(operations.len());
+        let mut results = Results::with_capacity(operations.len());
         for (number, operation) in (0..).zip(operations) {
             let result = self.write_one(table, operation, &warnings);
             results.push(result.map_err(|refusal| WriteFailure { operation: number, refusal })?);

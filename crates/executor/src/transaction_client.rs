@@ -23,9 +23,8 @@ use protocol::Signal;
 use protocol::program::TableRef;
 use protocol::signal::Participant;
 use query::NodeMap;
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use stdx::Instant;
+use stdx::{Instant, SortedQueue};
 use types::{Epoch, NodeId, SlotId, TransactionId, ViewNumber};
 
 /// Savepoints of a transaction. Each keeps a number per slot, and each new one is compared with all of them.
@@ -90,7 +89,7 @@ pub struct TransactionClient {
     carries_commit: bool,
     /// It has changed a table whose commits are answered when they are durable.
     asks_durable: bool,
-    participants: BTreeMap<SlotId, Held>,
+    participants: SortedQueue<SlotId, Held>,
     /// Tables whose rows it has changed or locked, in the version that the statement was bound to.
     uses: Vec<Use>,
     savepoints: Vec<Savepoint>,
@@ -155,7 +154,7 @@ impl TransactionClient {
 
     /// A write or locking read is about to be sent; gives the number of operations that the slot is known to hold.
     pub fn touch(&mut self, slot: SlotId, view: ViewNumber, writes: bool) -> u32 {
-        let held = self.participants.entry(slot).or_insert(Held { operations: 0, view, has_writes: false });
+        let held = self.participants.get_or_insert(slot, Held { operations: 0, view, has_writes: false });
         held.has_writes |= writes;
         held.operations
     }
@@ -207,8 +206,7 @@ impl TransactionClient {
 
     /// A newer view: what the transaction had in slots whose line has ended is void.
     pub fn void_participants(&mut self, is_gone: impl Fn(SlotId, ViewNumber) -> bool) {
-        let mut participants = self.participants.iter();
-        if participants.any(|(slot, held)| is_gone(*slot, held.view)) {
+        if self.participants.iter().any(|(slot, held)| is_gone(*slot, held.view)) {
             self.doom();
         }
     }

@@ -18,13 +18,14 @@ use crate::outcome::{Failure, failure_of};
 use crate::row_builder::primary_key_of;
 use protocol::SqlError;
 use protocol::program::{
-    DeleteFilter, OnDuplicate, OperationResult, PROGRAM_SIZE_MAX, ROW_SIZE_MAX, Refusal, TableRef,
-    UpdateProgram, WriteOperation,
+    DeleteFilter, OnDuplicate, OperationResult, Operations, PROGRAM_SIZE_MAX, ROW_SIZE_MAX, Refusal,
+    TableRef, UpdateProgram, WriteOperation,
 };
 use protocol::signal::RequestId;
 use query::TableAccessInfo;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use stdx::SmallVec;
 use stdx::wire::Wire;
 use types::{IndexKind, IndexState, KeyEncoder, SlotId, Value, ValueRef};
 
@@ -58,6 +59,9 @@ impl Origin {
     }
 }
 
+/// The origins of a request's operations: one, mostly.
+type Origins = SmallVec<[Origin; 1]>;
+
 struct Group {
     slot: SlotId,
     table: TableRef,
@@ -68,8 +72,8 @@ struct Group {
 /// Operations and, in the same order, what they are for.
 #[derive(Default)]
 struct Batch {
-    operations: Vec<WriteOperation>,
-    origins: Vec<Origin>,
+    operations: Operations,
+    origins: Origins,
 }
 
 impl Batch {
@@ -85,7 +89,8 @@ impl Batch {
 
 impl IntoIterator for Batch {
     type Item = (WriteOperation, Origin);
-    type IntoIter = std::iter::Zip<std::vec::IntoIter<WriteOperation>, std::vec::IntoIter<Origin>>;
+    type IntoIter =
+        std::iter::Zip<<Operations as IntoIterator>::IntoIter, <Origins as IntoIterator>::IntoIter>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.operations.into_iter().zip(self.origins)
@@ -95,8 +100,8 @@ impl IntoIterator for Batch {
 struct WaitingRequest {
     slot: SlotId,
     table: TableRef,
-    operations: Vec<WriteOperation>,
-    origins: Vec<Origin>,
+    operations: Operations,
+    origins: Origins,
     size: usize,
     is_alone: bool,
 }
@@ -105,7 +110,7 @@ struct OpenRequest {
     /// None while nobody can be asked what became of it.
     request: Option<RequestId>,
     slot: SlotId,
-    origins: Vec<Origin>,
+    origins: Origins,
     size: usize,
     /// It carries the commit.
     alone: Option<Question>,
@@ -114,7 +119,7 @@ struct OpenRequest {
 /// The outcome of all operations.
 #[derive(Debug, Default)]
 pub struct WriteOutcome {
-    pub results: Vec<(Origin, OperationResult)>,
+    pub results: SmallVec<[(Origin, OperationResult); 1]>,
     /// The first row's failure.
     pub failed: Option<(Origin, FailedWrite)>,
 }
@@ -132,9 +137,9 @@ pub enum FailedWrite {
 /// The set.
 #[derive(Default)]
 pub struct WriteSet {
-    groups: Vec<Group>,
+    groups: SmallVec<[Group; 1]>,
     waiting: VecDeque<WaitingRequest>,
-    open: Vec<OpenRequest>,
+    open: SmallVec<[OpenRequest; 1]>,
     outcome: WriteOutcome,
 }
 
@@ -170,8 +175,8 @@ impl WriteSet {
             let mut request = WaitingRequest {
                 slot: group.slot,
                 table: group.table,
-                operations: Vec::new(),
-                origins: Vec::new(),
+                operations: Operations::new(),
+                origins: Origins::new(),
                 size: 0,
                 is_alone: false,
             };

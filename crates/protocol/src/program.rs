@@ -8,6 +8,7 @@ use expression::aggregate::AggregateCall;
 use expression::{Context, Expression, Settings};
 use std::ops::Bound;
 use std::sync::Arc;
+use stdx::SmallVec;
 use stdx::wire::{Decoder, Encoder, Wire, WireError};
 use types::{ColumnIndex, IndexId, TableId, TransactionId, Value};
 use wire_derive::Wire;
@@ -374,8 +375,13 @@ impl WriteOperation {
     }
 }
 
+/// The operations of a request: one, mostly.
+pub type Operations = SmallVec<[WriteOperation; 1]>;
+/// The effects of a request's operations.
+pub type Results = SmallVec<[OperationResult; 16]>;
+
 /// The effect of an operation.
-#[derive(Clone, PartialEq, Debug, Wire)]
+#[derive(Clone, Copy, PartialEq, Debug, Wire)]
 pub enum OperationResult {
     /// A new row.
     Inserted,

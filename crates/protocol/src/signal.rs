@@ -20,8 +20,8 @@ mod session;
 mod takeover;
 
 pub use commit::{
-    CommitDone, CommitOneRequest, CommitOutcome, CoordinateRequest, Decider, Outcome, Participant, Prepared,
-    Replicate, ReplicateAhead, ReplicatedWrite, Sealed,
+    CommitDone, CommitOneRequest, CommitOutcome, CoordinateRequest, Decider, Outcome, Participant,
+    Participants, Prepared, Replicate, ReplicateAhead, ReplicatedWrite, Sealed, Writes,
 };
 pub use copy::{CopiedEntries, CopiedOutcome, CopiedRange, CopiedRow, CopyBounds, CopyPiece};
 pub use fence::{Fence, SignalEntry, Verdict};
@@ -32,7 +32,7 @@ pub use management::{
 pub use membership::{ClusterTerms, FullStop, FullStopStep, JoinRequest, LeaveStep};
 pub use schema::TableUsers;
 pub use session::{
-    Probe, ReadBatch, ReadDone, ReadRequest, ReturnedRequest, WriteDone, WriteFailure, WriteRequest,
+    Probe, ReadBatch, ReadDone, ReadRequest, ReturnedRequest, Spent, WriteDone, WriteFailure, WriteRequest,
     WriteSummary,
 };
 pub use takeover::{
@@ -218,7 +218,7 @@ pub enum Signal {
         /// Stamp no epoch below this.
         epoch_seen: Epoch,
         /// The participants with writes.
-        participants: Arc<Vec<SlotId>>,
+        participants: Participants,
     },
     /// A replica has it.
     #[signal(to = tc, fence = strict, slot = slot)]
@@ -335,7 +335,7 @@ pub enum Signal {
         /// Which slot.
         slot: SlotId,
         /// The participants with writes.
-        participants: Arc<Vec<SlotId>>,
+        participants: Participants,
     },
 
     // ---- deadlock probes --------------------------------------------------------------------------------------------

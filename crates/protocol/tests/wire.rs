@@ -16,8 +16,8 @@ use protocol::control::{
 use protocol::heartbeat::{Heartbeat, LinkRow};
 use protocol::program::{
     Access, Assignment, DeleteFilter, KeyRange, LockMode, LockWait, OnDuplicate, OperationResult, ReadOutput,
-    ReadProgram, ReadProgress, Refusal, RowBatch, StatementContext, TableRef, UpdateProgram, ViewCondition,
-    WriteOperation,
+    ReadProgram, ReadProgress, Refusal, Results, RowBatch, StatementContext, TableRef, UpdateProgram,
+    ViewCondition, WriteOperation,
 };
 use protocol::restart::{RestartMessage, RestoreOrder, RestorePhase, RestoreProgress};
 use protocol::signal::*;
@@ -32,8 +32,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::ops::Bound;
 use std::sync::Arc;
-use stdx::Prng;
 use stdx::wire::{WIRE_VERSION, WireError, from_bytes, to_bytes};
+use stdx::{Prng, smallvec};
 use types::{
     ColumnIndex, Date, DateTime, Decimal, Epoch, Incarnation, IndexId, NodeId, NodeSet, RestartNumber,
     SchemaVersion, Sequence, SlotId, TableId, Time, TransactionId, Value, ViewNumber,
@@ -177,7 +177,7 @@ fn writes() -> Vec<Signal> {
     let key = || Box::<[u8]>::from([1, 2]);
     let insert = |on_duplicate| WriteOperation::Insert { key: key(), row: [3].into(), on_duplicate };
     let delete = DeleteFilter { filter: expression(), context: context() };
-    let operations = vec![
+    let operations = smallvec![
         insert(OnDuplicate::Fail),
         insert(OnDuplicate::Ignore),
         insert(OnDuplicate::Replace),
@@ -187,7 +187,7 @@ fn writes() -> Vec<Signal> {
         WriteOperation::Delete { key: key(), filter: Some(Arc::new(delete)) },
         WriteOperation::Delete { key: key(), filter: None },
     ];
-    let results = vec![
+    let results = smallvec![
         OperationResult::Inserted,
         OperationResult::Duplicate,
         OperationResult::Replaced,
@@ -197,7 +197,7 @@ fn writes() -> Vec<Signal> {
         OperationResult::NotMatched,
         OperationResult::Stored,
     ];
-    let done = |result| Signal::WriteDone(Box::new(WriteDone { request: REQUEST, result }));
+    let done = |result| Signal::WriteDone(Box::new(WriteDone::new(REQUEST, result)));
     vec![
         Signal::Write(Box::new(WriteRequest {
             request: REQUEST,
@@ -226,9 +226,9 @@ fn writes() -> Vec<Signal> {
 fn commits() -> Vec<Signal> {
     let participant = Participant { slot: PARTITION, operations: 2, view: ViewNumber(1), has_writes: true };
     let done = |outcome| Signal::CommitDone(CommitDone { request: REQUEST, outcome });
-    let write = |row| ReplicatedWrite { table: TABLE, key: [1].into(), row };
-    let replicated = || vec![write(Some([2, 2].into())), write(None)];
-    let participants = || Arc::new(vec![PARTITION, SlotId(3)]);
+    let write = |row| ReplicatedWrite::new(TABLE, &[1], row);
+    let replicated = || smallvec![write(Some(&[2, 2][..])), write(None)];
+    let participants = || smallvec![PARTITION, SlotId(3)];
     vec![
         Signal::CommitOne(Box::new(CommitOneRequest {
             request: REQUEST,
@@ -273,7 +273,7 @@ fn commits() -> Vec<Signal> {
             epoch: EPOCH,
             decider: Decider::Coordinator(Address::new(NodeId(2), ModuleKind::Tc, 1)),
             participants: participants(),
-            marker: Some(vec![OperationResult::Updated]),
+            marker: Some(smallvec![OperationResult::Updated]),
             pieces_ahead: Some(1),
             writes: replicated(),
         })),
@@ -303,14 +303,14 @@ fn takeover() -> Vec<Signal> {
     };
     let copied = CopiedRow { table: TABLE.id, key: [1].into(), row: [2, 2].into(), epoch: EPOCH };
     let copied_outcome =
-        CopiedOutcome { transaction: TRANSACTION, outcome: Some(EPOCH), results: Vec::new() };
+        CopiedOutcome { transaction: TRANSACTION, outcome: Some(EPOCH), results: Results::new() };
     let states = [
         RecoveredState::Committed(EPOCH),
         RecoveredState::Aborted,
         RecoveredState::Prepared(EPOCH),
         RecoveredState::Nothing,
     ];
-    let participants = || Arc::new(vec![PARTITION, SlotId(3)]);
+    let participants = || smallvec![PARTITION, SlotId(3)];
     let report = |state| RecoveryReport {
         transaction: TRANSACTION,
         slot: PARTITION,
@@ -352,7 +352,7 @@ fn takeover() -> Vec<Signal> {
 }
 
 fn hand_over() -> HandOver {
-    let write = ReplicatedWrite { table: TABLE, key: [1].into(), row: None };
+    let write = ReplicatedWrite::new(TABLE, &[1], None);
     let key = [2].into();
     let transaction = HandedTransaction {
         transaction: TRANSACTION,

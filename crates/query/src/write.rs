@@ -15,6 +15,7 @@ use protocol::program::{
 };
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use stdx::{SmallVec, smallvec};
 use types::store::IncorrectKind;
 use types::{ColumnDefinition, DateMode, SqlType, StoreError, StoreMode, Value, ValueRef};
 
@@ -37,7 +38,7 @@ pub enum Evaluated {
 struct UpdateRow<'a> {
     stored: StoredRow<'a>,
     /// By column; the columns that have no new value are read where they are stored.
-    changed: Vec<Option<Value>>,
+    changed: SmallVec<[Option<Value>; 8]>,
     inserted: Option<StoredRow<'a>>,
 }
 
@@ -170,7 +171,7 @@ fn evaluate_assignments(
     let context = program.context.evaluation();
     let mut source = UpdateRow {
         stored: StoredRow::new(&info.layout, row),
-        changed: vec![None; info.layout.column_count()],
+        changed: smallvec![None; info.layout.column_count()],
         inserted: inserted.map(|inserted| StoredRow::new(&info.layout, inserted)),
     };
     let mut is_changed = false;
@@ -218,11 +219,14 @@ fn evaluate_assignments(
     {
         return Err(check.failed());
     }
-    let columns = u16::try_from(source.changed.len()).unwrap_or(u16::MAX);
-    let references: Vec<ValueRef<'_>> =
-        (0..columns).map(|column| source.column(ColumnSlot(column))).collect();
+    let changed = |index: usize| source.changed.get(index)?.as_ref().map(Value::as_ref);
     let mut bytes = Vec::with_capacity(row.len() + 32);
-    info.layout.encode(&references, &mut bytes);
+    if !info.layout.patch(row, changed, &mut bytes) {
+        let columns = u16::try_from(source.changed.len()).unwrap_or(u16::MAX);
+        let references: Vec<ValueRef<'_>> =
+            (0..columns).map(|column| source.column(ColumnSlot(column))).collect();
+        info.layout.encode(&references, &mut bytes);
+    }
     if bytes.len() > ROW_SIZE_MAX {
         return Err(SqlError::row_too_large());
     }

@@ -20,6 +20,7 @@ use memory::MemoryManager;
 use protocol::module::{ConnectionAction, Counts};
 use protocol::signal::{
     InfoSource, InfoTable, Probe, RequestId, ReturnedRequest, SCHEMA_USERS_MAX, SqlTable, TableUsers,
+    WriteDone,
 };
 use protocol::{
     Address, Budget, ConnectionId, ConnectionKind, Envelope, Input, NodeRole, Outputs, RestartPoint, Signal,
@@ -465,7 +466,9 @@ impl SqlModule {
                 self.on_reply(done.request, Reply::Read(done.result), now, budget, outputs)
             }
             Signal::WriteDone(done) => {
-                self.on_reply(done.request, Reply::Write(done.result), now, budget, outputs)
+                let WriteDone { request, result, spent } = *done;
+                self.state.site.take_back(spent);
+                self.on_reply(request, Reply::Write(result), now, budget, outputs)
             }
             Signal::CommitDone(done) => {
                 self.state.left.orphans.on_answer(done.request);

@@ -254,6 +254,6 @@ impl CopyRun {
         own(cx).name(self.to.definition.id);
         let (rows, warnings) = (self.rows, cx.client.diagnostics.count());
         let info = format!("Records: {rows}  Duplicates: 0  Warnings: {warnings}");
-        Completion { affected_rows: rows, info, ..Completion::default() }
+        Completion { affected_rows: rows, info: info.into(), ..Completion::default() }
     }
 }

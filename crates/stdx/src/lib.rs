@@ -1,5 +1,5 @@
-//! Parts that the standard library lacks: time as a value, fixed-hash maps, a seeded PRNG, deadlines, checksums, rings
-//! between threads, and the crash helpers `require!` and `jam!`.
+//! Parts that the standard library lacks. They are time as a value, fixed-hash maps, maps for keys that come in order,
+//! a seeded PRNG, deadlines, checksums and rings between threads. The crash helpers are `require!` and `jam!`.
 //!
 //! Invariants: nothing here reads a clock, a file, a socket, the environment or a random source.
 //! Thread-locals are the jam ring and memory that waits to be freed ([`disposal`]), which no block reads.
@@ -16,6 +16,7 @@ pub mod planted;
 pub mod prefetch;
 pub mod prng;
 pub mod ring;
+pub mod sorted_queue;
 pub mod time;
 pub mod wire;
 
@@ -27,6 +28,8 @@ pub use id_range::IdRange;
 pub use pages::Pages;
 pub use prefetch::{CACHE_LINE, prefetch};
 pub use prng::Prng;
+pub use smallvec::{SmallVec, smallvec};
+pub use sorted_queue::SortedQueue;
 pub use time::{Duration, Instant, Now, WallTime, earlier};
 
 /// CRC-32C of `bytes`: the checksum of frames and of what is on disk.

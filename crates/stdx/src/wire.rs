@@ -8,6 +8,7 @@
 //! Invariants: decoding is total (any bytes give a value or a [`WireError`]), never allocates more than a small
 //! multiple of the input's length, and never recurses deeper than [`DEPTH_MAX`].
 
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The version this build writes to peers of its own age.
@@ -252,6 +253,27 @@ impl<T: Wire> Wire for Vec<T> {
         let mut items = Vec::with_capacity(count.min(64));
         for _ in 0..count {
             items.push(T::decode(decoder)?);
+        }
+        Ok(items)
+    }
+}
+
+impl<A: smallvec::Array> Wire for SmallVec<A>
+where
+    A::Item: Wire,
+{
+    fn encode(&self, encoder: &mut Encoder<'_>) {
+        encode_count(self.len(), encoder);
+        for item in self {
+            item.encode(encoder);
+        }
+    }
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, WireError> {
+        let count = decoder.count()?;
+        // As for `Vec`.
+        let mut items = Self::with_capacity(count.min(64));
+        for _ in 0..count {
+            items.push(A::Item::decode(decoder)?);
         }
         Ok(items)
     }

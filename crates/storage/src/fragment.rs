@@ -67,6 +67,19 @@ impl<'a> Decided<'a> {
         self.version.row()
     }
 
+    /// The epoch of the newest committed version, if this one is the row's newest.
+    #[must_use]
+    pub fn overwritten(&self) -> Option<Epoch> {
+        let newest = self.row.newest()?;
+        if newest.state() != self.version.state() {
+            return None;
+        }
+        self.row.versions().find_map(|version| match version.state() {
+            VersionState::Committed(epoch) => Some(epoch),
+            VersionState::Staged(_) | VersionState::Prepared(_) => None,
+        })
+    }
+
     /// The other transactions whose outcome is open and that have a version below this one.
     pub fn open_below(&self) -> impl Iterator<Item = TransactionId> + use<'a> {
         let own = self.version.state().transaction();

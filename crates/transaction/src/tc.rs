@@ -20,7 +20,9 @@ mod recovery;
 
 use crate::mutants::{self, Mutant};
 use protocol::program::Refusal;
-use protocol::signal::{CommitDone, CommitOutcome, CoordinateRequest, Outcome, Participant, Prepared};
+use protocol::signal::{
+    CommitDone, CommitOutcome, CoordinateRequest, Outcome, Participant, Participants, Prepared,
+};
 use protocol::{Address, Envelope, KnownOutcomes, Outputs, Signal, View};
 use query::NodeMap;
 use recovery::Recovering;
@@ -385,15 +387,14 @@ impl Tc {
     fn send_prepares<S>(&self, coordinated: &Coordinated, outputs: &mut Outputs<S>) {
         let Some(Asked { request, .. }) = &coordinated.asked else { return };
         let with_writes = request.participants.iter().filter(|participant| participant.has_writes);
-        let participants: Arc<Vec<SlotId>> =
-            Arc::new(with_writes.map(|participant| participant.slot).collect());
+        let participants: Participants = with_writes.map(|participant| participant.slot).collect();
         for answer in &coordinated.answers {
             if let Some(primary) = self.map.primary(answer.participant.slot) {
                 let prepare = Signal::Prepare {
                     transaction: request.transaction,
                     participant: answer.participant,
                     epoch_seen: request.epoch_seen,
-                    participants: Arc::clone(&participants),
+                    participants: participants.clone(),
                 };
                 outputs.send(self.address, primary, prepare);
             }

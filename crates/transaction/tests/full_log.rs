@@ -11,7 +11,7 @@ use protocol::{Address, Budget, Envelope, ModuleKind, Outputs, Signal};
 use query::{NodeMap, Shared};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use stdx::{Duration, Instant, Now};
+use stdx::{Duration, Instant, Now, smallvec};
 use transaction::{Ldm, MARKER_TIME};
 use types::{
     Epoch, Incarnation, NodeId, Schema, SlotId, TableDefinition, TableId, TransactionId, Value, ViewNumber,
@@ -102,7 +102,7 @@ impl Primary {
             transaction: TransactionId(transaction),
             slot: SLOT,
             table: TableRef { id: TABLE, version: 1 },
-            operations: vec![operation],
+            operations: smallvec![operation],
             wait: LockWait::Wait { timeout_ms: 50_000 },
             commit,
             known: 0,
@@ -133,7 +133,8 @@ impl Primary {
     fn answers(&mut self) -> Vec<(u64, Result<Vec<OperationResult>, Refusal>)> {
         let answer = |signal: Signal| match signal {
             Signal::WriteDone(done) => {
-                let result = done.result.map(|summary| summary.results).map_err(|failure| failure.refusal);
+                let result =
+                    done.result.map(|summary| summary.results.to_vec()).map_err(|failure| failure.refusal);
                 Some((done.request.0, result))
             }
             _ => None,

@@ -291,6 +291,7 @@ impl Pair {
 
     fn write(&mut self, table: u32, operations: Vec<WriteOperation>) -> Result<(), Refusal> {
         self.transaction += 1;
+        let operations = operations.into();
         let request = WriteRequest {
             request: RequestId(self.transaction),
             transaction: TransactionId(self.transaction),

@@ -10,14 +10,15 @@ use protocol::program::{
 };
 use protocol::signal::{
     CommitDone, CommitOneRequest, CommitOutcome, CoordinateRequest, Decider, InfoTable, Outcome, Participant,
-    ReadDone, ReadRequest, Replicate, ReplicatedWrite, RequestId, Verdict, WriteDone, WriteRequest,
+    Participants, ReadDone, ReadRequest, Replicate, ReplicatedWrite, RequestId, Verdict, WriteDone,
+    WriteRequest,
 };
 use protocol::{Address, Budget, Envelope, ModuleKind, Outputs, Signal, View};
 use query::batch::{BatchShape, RowBatchReader};
 use query::{NodeMap, Shared};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use stdx::{Duration, Now};
+use stdx::{Duration, Now, smallvec};
 use transaction::{Ldm, MARKER_TIME, Tc};
 use types::{
     ColumnIndex, Epoch, Incarnation, NodeId, Schema, Sequence, SlotId, SqlType, TableDefinition, TableId,
@@ -69,7 +70,7 @@ struct Cluster {
 
 fn ahead_bytes(envelope: &Envelope) -> usize {
     let Signal::ReplicateAhead(piece) = &envelope.signal else { return 0 };
-    piece.writes.iter().filter_map(|write| write.row.as_ref()).map(|row| row.len()).sum()
+    piece.writes.iter().filter_map(ReplicatedWrite::row).map(<[u8]>::len).sum()
 }
 
 impl Cluster {
@@ -249,7 +250,7 @@ impl Cluster {
             transaction: TransactionId(transaction),
             slot: self.slot(id),
             table: TableRef { id: TABLE, version: 1 },
-            operations: vec![operation],
+            operations: smallvec![operation],
             wait: LockWait::NoWait,
             commit: commit.then_some(Epoch(0)),
             known: 0,
@@ -350,7 +351,7 @@ fn a_marker_of_an_earlier_transaction_of_the_same_id_answers_for_nobody() {
         transaction: TransactionId(1),
         slot: cluster.slot(next),
         table: TableRef { id: TABLE, version: 1 },
-        operations: vec![operation],
+        operations: smallvec![operation],
         wait: LockWait::NoWait,
         commit: Some(Epoch(9)),
         known: 0,
@@ -429,7 +430,7 @@ fn a_second_writer_waits_and_goes_on_after_the_first() {
         transaction: TransactionId(3),
         slot: cluster.slot(id),
         table: TableRef { id: TABLE, version: 1 },
-        operations: vec![operation],
+        operations: smallvec![operation],
         wait: LockWait::Wait { timeout_ms: 1_000 },
         commit: Some(Epoch(0)),
         known: 0,
@@ -530,7 +531,7 @@ impl Cluster {
             transaction: TransactionId(transaction),
             slot: self.slot(id),
             table: TableRef { id: TABLE, version: 1 },
-            operations: vec![WriteOperation::Put { key: self.key(id), row: self.row(id, 1) }],
+            operations: smallvec![WriteOperation::Put { key: self.key(id), row: self.row(id, 1) }],
             wait: LockWait::Wait { timeout_ms: 1_000 },
             commit: Some(Epoch(0)),
             known: 0,
@@ -655,7 +656,7 @@ fn a_row_that_an_update_leaves_as_it_is_stays_locked() {
     };
     let update = WriteOperation::Update { key: cluster.key(id), program: Arc::new(program) };
     let done = cluster.write(2, id, update.clone(), false).result.expect("it matches");
-    assert_eq!((done.results, done.operations), (vec![OperationResult::Unchanged], 1));
+    assert_eq!((done.results, done.operations), (smallvec![OperationResult::Unchanged], 1));
     let put = WriteOperation::Put { key: cluster.key(id), row: cluster.row(id, 8) };
     let refused = cluster.write(3, id, put.clone(), true).result.expect_err("locked");
     assert_eq!(refused.refusal, Refusal::LockNotAvailable);
@@ -768,13 +769,9 @@ fn what_a_peer_sends_instead_of_rows_is_refused() {
             transaction: TransactionId(2),
             epoch: Epoch(1),
             decider: Decider::Primary,
-            participants: Arc::new(Vec::new()),
+            participants: Participants::new(),
             pieces_ahead: Some(0),
-            writes: vec![ReplicatedWrite {
-                table: TableRef { id: TABLE, version: 1 },
-                key,
-                row: Some((&*row).into()),
-            }],
+            writes: smallvec![ReplicatedWrite::new(TableRef { id: TABLE, version: 1 }, &key, Some(&row))],
         };
         let mut fresh = Cluster::new();
         let backup = Address::new(NodeId(1), ModuleKind::Ldm, 0);

@@ -150,9 +150,13 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
     };
     let decode =
         if options(&input.attrs)?.nested { quote!(decoder.nested(|decoder| { #decode })) } else { decode };
+    // Ids and addresses are in every signal: without a hint each is a call.
+    let inline = if matches!(input.data, Data::Struct(_)) { quote!(#[inline]) } else { quote!() };
     Ok(quote! {
         impl ::stdx::wire::Wire for #name {
+            #inline
             fn encode(&self, encoder: &mut ::stdx::wire::Encoder<'_>) { #encode }
+            #inline
             fn decode(decoder: &mut ::stdx::wire::Decoder<'_>) -> ::core::result::Result<Self, ::stdx::wire::WireError> { #decode }
         }
     })

@@ -17,6 +17,7 @@ use query::Shared;
 use query::batch::{BatchShape, RowBatchReader};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use stdx::smallvec;
 use types::{Epoch, SlotId, TableId, TransactionId, Value};
 
 /// How long a reservation waits for another node's.
@@ -132,7 +133,7 @@ impl MainModule {
             transaction: reservation.transaction,
             slot: SlotId(0),
             table: sequences_table(),
-            operations: vec![WriteOperation::Put { key: write.key, row: write.row.unwrap_or_default() }],
+            operations: smallvec![WriteOperation::Put { key: write.key, row: write.row.unwrap_or_default() }],
             wait: LockWait::Wait { timeout_ms: LOCK_WAIT_MS },
             commit: Some(Epoch(0)),
             known: batch.operations,

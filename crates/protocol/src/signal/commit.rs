@@ -2,8 +2,10 @@
 
 use super::RequestId;
 use crate::Address;
-use crate::program::{OperationResult, Refusal, TableRef};
-use std::sync::Arc;
+use crate::program::{Refusal, Results, TableRef};
+use std::fmt;
+use stdx::SmallVec;
+use stdx::wire::{Decoder, Encoder, Wire, WireError, decode_bytes, encode_bytes};
 use types::{Epoch, Sequence, SlotId, TransactionId, ViewNumber};
 use wire_derive::Wire;
 
@@ -66,15 +68,70 @@ pub enum CommitOutcome {
     Unknown,
 }
 
+/// The participants with writes of a transaction: few, mostly.
+pub type Participants = SmallVec<[SlotId; 4]>;
+/// Replicated changes: one, mostly.
+pub type Writes = SmallVec<[ReplicatedWrite; 1]>;
+
 /// One replicated change: the row's new bytes, or its deletion.
-#[derive(Clone, PartialEq, Debug, Wire)]
+#[derive(Clone, PartialEq)]
 pub struct ReplicatedWrite {
     /// The table.
     pub table: TableRef,
+    key_size: u32,
+    is_delete: bool,
+    /// The key, and the row behind it.
+    bytes: Box<[u8]>,
+}
+
+impl ReplicatedWrite {
+    /// A row of this key becomes these bytes; None deletes it.
+    #[must_use]
+    pub fn new(table: TableRef, key: &[u8], row: Option<&[u8]>) -> Self {
+        let key_size = u32::try_from(key.len()).unwrap_or(u32::MAX);
+        let bytes = [key, row.unwrap_or_default()].concat().into();
+        Self { table, key_size, is_delete: row.is_none(), bytes }
+    }
+
     /// Its primary key.
-    pub key: Box<[u8]>,
+    #[must_use]
+    pub fn key(&self) -> &[u8] {
+        &self.bytes[..self.key_size as usize]
+    }
+
     /// Its new bytes; None deletes it.
-    pub row: Option<Arc<[u8]>>,
+    #[must_use]
+    pub fn row(&self) -> Option<&[u8]> {
+        if self.is_delete { None } else { Some(&self.bytes[self.key_size as usize..]) }
+    }
+}
+
+impl fmt::Debug for ReplicatedWrite {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = formatter.debug_struct("ReplicatedWrite");
+        fields.field("table", &self.table).field("key", &self.key()).field("row", &self.row()).finish()
+    }
+}
+
+impl Wire for ReplicatedWrite {
+    fn encode(&self, encoder: &mut Encoder<'_>) {
+        self.table.encode(encoder);
+        encode_bytes(self.key(), encoder);
+        match self.row() {
+            None => encoder.bytes.push(0),
+            Some(row) => {
+                encoder.bytes.push(1);
+                encode_bytes(row, encoder);
+            }
+        }
+    }
+
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, WireError> {
+        let table = TableRef::decode(decoder)?;
+        let key = decode_bytes(decoder)?;
+        let row = if bool::decode(decoder)? { Some(decode_bytes(decoder)?) } else { None };
+        Ok(Self::new(table, key, row))
+    }
 }
 
 /// Writes of a large transaction shipped ahead of its prepare: staged at the backup, outside the numbered stream.
@@ -87,7 +144,7 @@ pub struct ReplicateAhead {
     /// The piece's number, counted from 0.
     pub piece: u32,
     /// The changes.
-    pub writes: Vec<ReplicatedWrite>,
+    pub writes: Writes,
 }
 
 /// The block that decides a transaction in a slot.
@@ -127,14 +184,14 @@ pub struct Replicate {
     /// The block that decides. A backup answers the coordinator, or else the primary.
     pub decider: Decider,
     /// The participants with writes, for recovery.
-    pub participants: Arc<Vec<SlotId>>,
+    pub participants: Participants,
     /// The session of a one-primary commit is on another node than the primary: what it is to hear if that node dies is
     /// kept until it confirms.
-    pub marker: Option<Vec<OperationResult>>,
+    pub marker: Option<Results>,
     /// How many pieces went ahead; None: the receiver has said that it holds this transaction.
     pub pieces_ahead: Option<u32>,
     /// The (remaining) changes.
-    pub writes: Vec<ReplicatedWrite>,
+    pub writes: Writes,
 }
 
 /// The answer of every in-sync replica to the coordinator.

@@ -1,6 +1,6 @@
 //! Copying the rows of a slot to a member that joins.
 
-use crate::program::OperationResult;
+use crate::program::Results;
 use types::{Epoch, SlotId, TransactionId};
 use wire_derive::Wire;
 
@@ -60,7 +60,7 @@ pub struct CopiedOutcome {
     /// The epoch of its commit, if it committed.
     pub outcome: Option<Epoch>,
     /// The results of a write that carried its commit.
-    pub results: Vec<OperationResult>,
+    pub results: Results,
 }
 
 /// Rows of a slot for a member that joins, and behind a table's rows the entries of its indexes.

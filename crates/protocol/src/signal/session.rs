@@ -4,12 +4,12 @@ use super::commit::CommitOneRequest;
 use super::{RequestId, Signal};
 use crate::Address;
 use crate::program::{
-    Access, LockMode, LockWait, OperationResult, ReadProgram, ReadProgress, Refusal, RowBatch, TableRef,
-    WriteOperation,
+    Access, LockMode, LockWait, Operations, ReadProgram, ReadProgress, Refusal, Results, RowBatch, TableRef,
 };
 use expression::context::Raised;
+use std::fmt;
 use std::sync::Arc;
-use types::{Epoch, SlotId, TransactionId};
+use types::{Epoch, NodeId, SlotId, TransactionId};
 use wire_derive::Wire;
 
 /// A read of one slot. With a transaction it runs at the primary and sees that transaction's staged rows.
@@ -72,7 +72,7 @@ pub struct WriteRequest {
     /// Which table.
     pub table: TableRef,
     /// The operations, in this order.
-    pub operations: Vec<WriteOperation>,
+    pub operations: Operations,
     /// How long to wait for locks.
     pub wait: LockWait,
     /// An autocommit statement with one participant carries its commit: stamp no epoch below this.
@@ -91,13 +91,55 @@ pub struct WriteDone {
     pub request: RequestId,
     /// The effect, or the failure.
     pub result: Result<WriteSummary, WriteFailure>,
+    /// The request's memory.
+    #[wire(unsent)]
+    pub spent: Spent,
+}
+
+impl WriteDone {
+    /// The answer to a request that is not at hand any more.
+    #[must_use]
+    pub fn new(request: RequestId, result: Result<WriteSummary, WriteFailure>) -> Self {
+        Self { request, result, spent: Spent::default() }
+    }
+}
+
+/// A request that is done. It goes back to its module, if that is on the same node, so that its memory is used again
+/// or freed by the thread that allocated it. It says nothing: answers are the same with it and without.
+#[derive(Clone, Default)]
+pub struct Spent(Option<Box<WriteRequest>>);
+
+impl Spent {
+    /// A request from node `from` that node `own` has done.
+    #[must_use]
+    pub fn of(request: Box<WriteRequest>, from: NodeId, own: NodeId) -> Self {
+        Self((from == own).then_some(request))
+    }
+
+    /// The request.
+    #[must_use]
+    pub fn into_request(self) -> Option<Box<WriteRequest>> {
+        self.0
+    }
+}
+
+impl PartialEq for Spent {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl fmt::Debug for Spent {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Spent")
+    }
 }
 
 /// A write that was done.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub struct WriteSummary {
     /// One per operation.
-    pub results: Vec<OperationResult>,
+    pub results: Results,
     /// The transaction's number of operations at this participant.
     pub operations: u32,
     /// The epoch of the commit, if the request carried it.

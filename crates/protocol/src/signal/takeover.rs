@@ -1,11 +1,10 @@
 //! A new view: what its members tell the primary of a slot, and how coordinators that are lost are replaced.
 
-use super::commit::{Replicate, ReplicatedWrite};
+use super::commit::{Participants, Replicate, ReplicatedWrite};
 use super::session::{ReadRequest, WriteRequest};
 use crate::Address;
-use crate::program::{LockMode, OperationResult, RowBatch};
+use crate::program::{LockMode, Results, RowBatch};
 use expression::context::Raised;
-use std::sync::Arc;
 use types::{Epoch, NodeId, Sequence, SlotId, TransactionId, ViewNumber};
 use wire_derive::Wire;
 
@@ -104,7 +103,7 @@ pub enum HandedWait {
         /// The request; its `wait` is the time that is left.
         request: Box<WriteRequest>,
         /// The results of its first operations.
-        results: Vec<OperationResult>,
+        results: Results,
         /// Warnings so far.
         raised: Option<Box<Raised>>,
     },
@@ -144,7 +143,7 @@ pub struct RecoveryReport {
     /// Which slot.
     pub slot: SlotId,
     /// The participants with writes.
-    pub participants: Arc<Vec<SlotId>>,
+    pub participants: Participants,
     /// The state there.
     pub state: RecoveredState,
 }

@@ -34,7 +34,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
-use stdx::{Prng, hash64};
+use stdx::{Prng, hash64, smallvec};
 use transaction::Sizes;
 use types::{
     Epoch, Incarnation, NodeId, Schema, SlotId, TableDefinition, TableId, TransactionId, ValueRef, ViewNumber,
@@ -630,7 +630,7 @@ impl ReplicaWorld {
             transaction,
             slot,
             table: TableRef { id: TABLE, version: 1 },
-            operations: vec![operation],
+            operations: smallvec![operation],
             wait: LockWait::NoWait,
             commit,
             known: 0,

@@ -140,7 +140,8 @@ impl CopyRun {
                 Stage::Done => {
                     let warnings = cx.client.diagnostics.count();
                     let info = format!("Records: {}  Duplicates: 0  Warnings: {warnings}", self.rows);
-                    let done = Completion { affected_rows: self.rows, info, ..Completion::default() };
+                    let done =
+                        Completion { affected_rows: self.rows, info: info.into(), ..Completion::default() };
                     return Ok(Progress::Done(done));
                 }
             };

@@ -525,8 +525,9 @@ fn a_lost_commit_is_asked_about_until_somebody_knows() {
     };
     assert_eq!(transaction, write.transaction);
     let results = vec![OperationResult::Updated];
-    let summary = WriteSummary { results, operations: 0, committed: Some(Epoch(3)), raised: None };
-    harness.signal(LDM, Signal::WriteDone(Box::new(WriteDone { request, result: Ok(summary) })));
+    let summary =
+        WriteSummary { results: results.into(), operations: 0, committed: Some(Epoch(3)), raised: None };
+    harness.signal(LDM, Signal::WriteDone(Box::new(WriteDone::new(request, Ok(summary)))));
     let Response::Ok(completion) = harness.response(client) else { panic!("it took place") };
     assert_eq!(completion.affected_rows, 1);
 }

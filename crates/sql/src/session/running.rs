@@ -72,6 +72,8 @@ const ATTEMPTS_MAX: u32 = 100;
 const ATTEMPT_INTERVAL: Duration = Duration::from_millis(20);
 /// The longest time until a sleeping session looks whether it still sleeps.
 const NAP_MAX: Duration = Duration::from_secs(10);
+/// Parameters for which a session keeps room while no statement runs.
+const KEPT_PARAMETERS_MAX: usize = 64;
 /// How often a statement draws other AUTO_INCREMENT values; each time twice as many are passed over.
 const DRAWS_MAX: u32 = 20;
 
@@ -484,6 +486,7 @@ impl Session {
                 Step::Finished => {
                     self.opening.opened = None;
                     self.keep_at_end(&running.statement);
+                    self.keep_room(&mut running.statement.run.parameters);
                     self.core.client.end_statement(env.outputs);
                     if self.holding.bytes() > LARGE_HOLDING {
                         self.account_or_reject(env);
@@ -491,6 +494,14 @@ impl Session {
                     self.watch_inactivity(env);
                 }
             }
+        }
+    }
+
+    /// The list of a statement's parameters is that of the next one, unless it is long.
+    fn keep_room(&mut self, parameters: &mut Vec<Value>) {
+        if parameters.capacity() <= KEPT_PARAMETERS_MAX {
+            parameters.clear();
+            self.normalized.parameters = std::mem::take(parameters);
         }
     }
 

@@ -244,7 +244,7 @@ impl Ldm {
                     break;
                 }
                 let late = pending.missing.iter().filter(|node| backups.remove(node));
-                owed.extend(late.map(|node| (*node, since)));
+                owed.extend(late.map(|node| (node, since)));
             }
         }
         owed

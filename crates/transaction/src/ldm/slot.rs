@@ -45,10 +45,9 @@ use protocol::{Address, Budget, ModuleKind, Signal};
 use question::Asker;
 use read::PendingRead;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-use stdx::FixedMap;
+use stdx::{FixedMap, SortedQueue};
 use transaction::Held;
-use types::{NodeId, Sequence, SlotId, TransactionId};
+use types::{NodeId, NodeSet, Sequence, SlotId, TransactionId};
 use view_change::Takeover;
 use view_change::handover::HandOut;
 
@@ -148,12 +147,15 @@ pub(super) struct Members {
     pub(super) backups: Vec<Address>,
     /// A replica is given up: no view without it is awaited.
     pub(super) is_replica_given_up: bool,
-    /// The participants of transactions that have no others.
-    pub(super) alone: Arc<Vec<SlotId>>,
-    /// The participants of transactions that do not end.
-    none: Arc<Vec<SlotId>>,
     /// Primary: the members that it is copied to.
     pub(super) copies: BTreeMap<NodeId, CopyOut>,
+}
+
+impl Members {
+    /// The nodes that get every write.
+    pub(super) fn backup_nodes(&self) -> NodeSet {
+        self.backups.iter().map(|backup| backup.node).collect()
+    }
 }
 
 /// The numbered writes of a slot in the installed view.
@@ -162,13 +164,13 @@ pub(super) struct Stream {
     /// Primary: the last place given out.
     pub(super) given: Sequence,
     /// Primary: one-primary commits that wait for backups.
-    pub(super) pending: BTreeMap<Sequence, PendingCommit>,
+    pub(super) pending: SortedQueue<Sequence, PendingCommit>,
     /// Backup: the last place consumed.
     pub(super) consumed: Sequence,
     /// Backup: places that came too early.
     pub(super) early: BTreeMap<Sequence, (Address, Replicate)>,
     /// Backup: one-primary transactions by place.
-    pub(super) undecided: BTreeMap<Sequence, TransactionId>,
+    pub(super) undecided: SortedQueue<Sequence, TransactionId>,
 }
 
 /// The slots of a module, found by their number.
@@ -226,8 +228,7 @@ impl Slots {
 impl Slot {
     /// A slot that knows nothing yet.
     pub(super) fn new(id: SlotId) -> Self {
-        let members = Members { alone: Arc::new(vec![id]), ..Members::default() };
-        Self { id, members, ..Self::default() }
+        Self { id, ..Self::default() }
     }
 
     /// Handles a signal that names this slot.
@@ -332,8 +333,7 @@ impl Slot {
 
     /// The transaction at this primary, made when it does its first operation.
     pub(super) fn held_mut(&mut self, transaction: TransactionId, session: Address) -> &mut Held {
-        let participants = &self.members.none;
-        self.held.entry(transaction).or_insert_with(|| Held::new(Some(session), Arc::clone(participants)))
+        self.held.entry(transaction).or_insert_with(|| Held::new(Some(session)))
     }
 
     pub(super) fn operation_count(&self, transaction: TransactionId) -> u32 {

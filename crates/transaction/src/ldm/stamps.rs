@@ -12,8 +12,7 @@
 use super::Context;
 use crate::mutants::{self, Mutant};
 use protocol::{Address, Signal};
-use std::collections::BTreeMap;
-use stdx::Instant;
+use stdx::{Instant, SortedQueue};
 use types::Epoch;
 
 /// The epochs that a module knows of.
@@ -25,7 +24,7 @@ pub(super) struct Stamps {
     pub(super) wanted: Epoch,
     pub(super) wanted_at: Instant,
     /// Undecided transactions by epoch stamp, of primaries and backups.
-    pub(super) undecided: BTreeMap<Epoch, u32>,
+    pub(super) undecided: SortedQueue<Epoch, u32>,
     /// The epoch that was opened, while older ones are not drained.
     pub(super) draining: Option<Epoch>,
     /// The newest epoch that the master has closed.
@@ -40,7 +39,7 @@ impl Default for Stamps {
             current: Epoch(1),
             wanted: Epoch(0),
             wanted_at: Instant(0),
-            undecided: BTreeMap::new(),
+            undecided: SortedQueue::default(),
             draining: None,
             closed: Epoch(0),
             whole: Epoch(0),
@@ -62,7 +61,7 @@ impl Stamps {
         if mutants::is(Mutant::NoSecondDrain) {
             return self.closed;
         }
-        match self.undecided.first_key_value() {
+        match self.undecided.first() {
             Some((lowest, _)) if *lowest <= self.closed => Epoch(lowest.0 - 1),
             _ => self.closed,
         }
@@ -85,7 +84,7 @@ impl Context<'_> {
             "something of epoch {epoch} comes when {} is whole",
             self.stamps.whole
         );
-        *self.stamps.undecided.entry(epoch).or_insert(0) += 1;
+        *self.stamps.undecided.get_or_insert(epoch, 0) += 1;
         if epoch > self.stamps.wanted {
             self.stamps.wanted = epoch;
             self.stamps.wanted_at = self.now.monotonic;
@@ -116,7 +115,7 @@ impl Context<'_> {
     /// The older epochs are sealed here when nothing that was stamped in them is undecided.
     fn report_drained(&mut self) {
         let Some(epoch) = self.stamps.draining else { return };
-        if self.stamps.undecided.first_key_value().is_none_or(|(lowest, _)| *lowest >= epoch) {
+        if self.stamps.undecided.first().is_none_or(|(lowest, _)| *lowest >= epoch) {
             self.stamps.draining = None;
             self.send(Address::main(self.address.node), Signal::EpochDrained { epoch });
         }

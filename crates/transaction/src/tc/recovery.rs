@@ -18,16 +18,15 @@
 use super::{Answers, Coordinated, Stage, Tc};
 use crate::mutants::{self, Mutant};
 use protocol::program::Refusal;
-use protocol::signal::{Participant, RecoveredState, RecoveryReport};
+use protocol::signal::{Participant, Participants, RecoveredState, RecoveryReport};
 use protocol::{Outputs, Signal};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use types::{Epoch, SlotId, TransactionId, ViewNumber};
 
 /// A transaction whose participants are being asked.
 #[derive(Debug)]
 pub(super) struct Recovering {
-    participants: Arc<Vec<SlotId>>,
+    participants: Participants,
     /// The reports that came; also of participants with locks only.
     states: BTreeMap<SlotId, RecoveredState>,
 }
@@ -126,14 +125,14 @@ impl Tc {
         }
         let is_new = !self.recovering.contains_key(&transaction);
         let recovering = self.recovering.entry(transaction).or_insert_with(|| Recovering {
-            participants: Arc::clone(&report.participants),
+            participants: report.participants.clone(),
             states: BTreeMap::new(),
         });
         recovering.states.entry(report.slot).or_insert(report.state);
         if is_new {
             for slot in report.participants.iter().filter(|slot| **slot != report.slot) {
                 let Some(primary) = self.map.primary(*slot) else { continue };
-                let participants = Arc::clone(&report.participants);
+                let participants = report.participants.clone();
                 let ask = Signal::RecoveryAsk { transaction, slot: *slot, participants };
                 outputs.send(self.address, primary, ask);
             }

@@ -15,7 +15,7 @@ impl Cluster {
             transaction: TransactionId(transaction),
             slot: self.slot(id),
             table: TableRef { id: TABLE, version: 1 },
-            operations: vec![WriteOperation::Put { key: self.key(id), row: self.row(id, 1) }],
+            operations: smallvec![WriteOperation::Put { key: self.key(id), row: self.row(id, 1) }],
             wait: WAIT,
             commit: None,
             known: 0,

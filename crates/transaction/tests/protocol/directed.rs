@@ -12,7 +12,7 @@ use protocol::module::EXIT_CANNOT_JOIN;
 use protocol::program::{LockMode, LockWait, WriteOperation};
 use protocol::signal::{CommitOneRequest, CoordinateRequest, Participant, RequestId, WriteRequest};
 use protocol::{Address, Envelope, ModuleKind, Signal};
-use stdx::Duration;
+use stdx::{Duration, smallvec};
 use types::{Epoch, NodeId, SlotId, TransactionId};
 
 /// More than are published in a slice, fewer than are shipped ahead.
@@ -53,7 +53,7 @@ impl Nodes {
 
     /// One statement by itself.
     fn alone(&self, transaction: u64, operation: WriteOperation) -> Signal {
-        let operations = vec![operation];
+        let operations = smallvec![operation];
         let request = WriteRequest { operations, commit: Some(Epoch(0)), ..self.write(transaction, &[]) };
         Signal::Write(Box::new(request))
     }
@@ -507,7 +507,7 @@ fn a_joiner_without_memory_aborts_nothing_acknowledged() {
 #[test]
 fn nor_what_several_participants_have_prepared() {
     let (mut all, row) = with_a_large_row();
-    let operations = vec![all.put(row, LARGE_ROW)];
+    let operations = smallvec![all.put(row, LARGE_ROW)];
     let write = WriteRequest { operations, ..all.write(1, &[]) };
     assert!(is_written(&all.ask(1, Signal::Write(Box::new(write))), 1));
     let request = all.coordinate(1, vec![all.participant(1)]);

@@ -3,7 +3,7 @@
 
 use protocol::Signal;
 use protocol::program::{Access, Refusal, WriteOperation};
-use protocol::signal::{CommitOutcome, ReturnedRequest};
+use protocol::signal::{CommitOutcome, ReplicatedWrite, ReturnedRequest};
 use std::collections::{BTreeMap, BTreeSet};
 use types::{SlotId, TransactionId};
 
@@ -169,7 +169,7 @@ fn of_commit(signal: &Signal, names: &Names) -> Essence {
             (*slot, transactions.iter().map(|transaction| id(*transaction)).collect::<Vec<_>>().join(" "))
         }
         Signal::Replicate(replicate) => {
-            let keys = names.of_keys(replicate.writes.iter().map(|write| &*write.key));
+            let keys = names.of_keys(replicate.writes.iter().map(ReplicatedWrite::key));
             (replicate.slot, format!("{} #{} {keys}", id(replicate.transaction), replicate.sequence.0))
         }
         Signal::Applied { slot, sequence, refusal } => {

@@ -9,13 +9,13 @@ use super::nodes::{
     tc, write_done,
 };
 use memory::Urgency;
-use protocol::program::{LockMode, LockWait, Refusal, WriteOperation};
+use protocol::program::{LockMode, LockWait, Refusal, Results, WriteOperation};
 use protocol::signal::{
     CoordinateRequest, Decider, HandOver, HandedOperation, HandedTransaction, HandedWait, Participant,
     Replicate, ReplicatedWrite, RequestId, ReturnedRequest, WriteRequest,
 };
 use protocol::{Address, Envelope, ModuleKind, Signal};
-use std::sync::Arc;
+use stdx::smallvec;
 use types::{Epoch, NodeId, Sequence, SlotId, TransactionId, ViewNumber};
 
 /// More than is done in a slice, or sent in one piece.
@@ -241,7 +241,7 @@ fn too_large_for_the_second() -> Nodes {
     assert!(is_committed(&all.ask(1, commit), 8));
     all.fill_memory(2, Urgency::Normal);
     all.stage(3, &[third]);
-    let operations = vec![all.put(small, 10), all.put(large, 1 << 20), all.put(third, 10)];
+    let operations = smallvec![all.put(small, 10), all.put(large, 1 << 20), all.put(third, 10)];
     let update = WriteRequest { operations, wait: WAIT, commit: Some(Epoch(0)), ..all.write(1, &[]) };
     assert_eq!(all.ask(1, write(update)), Vec::new(), "it waits for the third row");
     all
@@ -266,7 +266,7 @@ fn a_statement_that_comes_before_its_lost_transaction_is_refused() {
     let mut all = Nodes::new(2);
     let [small, large, next] = all.row_ids();
     all.fill_memory(2, Urgency::Normal);
-    let operations = vec![all.put(small, 10), all.put(large, 1 << 20)];
+    let operations = smallvec![all.put(small, 10), all.put(large, 1 << 20)];
     let staged = WriteRequest { operations, ..all.write(1, &[]) };
     assert!(is_written(&all.ask(1, write(staged)), 1));
     all.move_to_second(&[2]);
@@ -289,7 +289,7 @@ pub(super) fn a_transaction_with_too_many_operations_is_lost_with_its_wait() {
     all.stage_lock(1, locked, LockMode::Exclusive);
     // One row, 50 000 times.
     let operation = all.put(all.ids[2], 0);
-    let many = WriteRequest { operations: vec![operation; 50_000], ..all.write(1, &[]) };
+    let many = WriteRequest { operations: smallvec![operation; 50_000], ..all.write(1, &[]) };
     assert!(is_written(&all.ask(1, write(many)), 1));
     let wait = WriteRequest { wait: WAIT, known: 50_001, ..all.write(1, &[row]) };
     assert_eq!(all.ask(1, write(wait)), Vec::new());
@@ -319,7 +319,7 @@ fn a_transaction_with_too_many_bytes_is_lost_with_its_wait() {
     all.stage(3, &[row]);
     all.stage_lock(1, locked, LockMode::Exclusive);
     for id in [first, second, third] {
-        let operations = vec![all.put(id, LARGE)];
+        let operations = smallvec![all.put(id, LARGE)];
         let large = WriteRequest { operations, ..all.write(1, &[]) };
         assert!(is_written(&all.ask(1, write(large)), 1));
     }
@@ -342,7 +342,7 @@ fn versions_that_lie_above_each_other_count_each() {
     let mut all = Nodes::new(2);
     let [row] = all.row_ids();
     for _ in 0..3 {
-        let operations = vec![all.put(row, LARGE)];
+        let operations = smallvec![all.put(row, LARGE)];
         let large = WriteRequest { operations, ..all.write(1, &[]) };
         assert!(is_written(&all.ask(1, write(large)), 1));
     }
@@ -362,7 +362,7 @@ fn large_requests_that_wait_travel_alone_and_not_too_many_of_them() {
     let staged = all.write(4, &[other]);
     assert!(is_written(&all.ask(1, write(staged)), 4));
     for transaction in 2..=4 {
-        let operations = vec![all.put(row, LARGE)];
+        let operations = smallvec![all.put(row, LARGE)];
         let wait = WriteRequest { operations, wait: WAIT, ..all.write(transaction, &[]) };
         assert_eq!(all.ask(1, write(wait)), Vec::new());
     }
@@ -397,7 +397,7 @@ fn what_is_sealed_travels_while_there_is_room() {
     let mut all = Nodes::new(2);
     let [first, second, third, small] = all.row_ids();
     for (transaction, id) in (1..).zip([first, second, third]) {
-        let operations = vec![all.put(id, LARGE)];
+        let operations = smallvec![all.put(id, LARGE)];
         let large = WriteRequest { operations, commit: Some(Epoch(0)), ..all.write(transaction, &[]) };
         all.send(SESSION, ldm(1), write(large));
     }
@@ -553,7 +553,7 @@ fn an_owed_abort_is_told_by_the_primary_when_all_have_recorded_it() {
     let mut all = Nodes::new(3);
     let [row] = all.row_ids();
     all.fill_memory(3, Urgency::Replica);
-    let staged = WriteRequest { operations: vec![all.put(row, 1 << 20)], ..all.write(1, &[]) };
+    let staged = WriteRequest { operations: smallvec![all.put(row, 1 << 20)], ..all.write(1, &[]) };
     assert!(is_written(&all.ask(1, write(staged)), 1));
     let commit = all.commit(1, 1);
     all.send(SESSION, ldm(1), commit);
@@ -800,17 +800,17 @@ fn piece(slot: SlotId) -> HandOver {
 }
 
 fn place(all: &Nodes, slot: SlotId, id: i64) -> (ViewNumber, Replicate) {
-    let (table, row) = (all.write(1, &[]).table, Some(Arc::from(all.row(id, 10))));
+    let (table, row) = (all.write(1, &[]).table, Some(all.row(id, 10)));
     let replicate = Replicate {
         slot,
         sequence: Sequence(1),
         transaction: TransactionId(1),
         epoch: Epoch(1),
         decider: Decider::Primary,
-        participants: Arc::new(vec![slot]),
+        participants: smallvec![slot],
         marker: None,
         pieces_ahead: Some(0),
-        writes: vec![ReplicatedWrite { table, key: all.key(id), row }],
+        writes: smallvec![ReplicatedWrite::new(table, &all.key(id), row.as_deref())],
     };
     (ViewNumber(1), replicate)
 }
@@ -834,7 +834,7 @@ fn pieces_with_things_of_another_slot_are_ignored() {
     let led = all.slot_of_second();
     let id = all.ids_in(led, 1)[0];
     let request = Box::new(WriteRequest { slot: led, ..all.write(3, &[id]) });
-    let (results, raised) = (Vec::new(), None);
+    let (results, raised) = (Results::new(), None);
     let wait = HandedWait::Write { from: SESSION, request, results, raised };
     let piece = HandOver { places: vec![place(&all, led, id)], waits: vec![wait], ..piece(all.slot) };
     let heard = all.hand_over_instead(piece);
@@ -863,8 +863,8 @@ fn rows_of_a_handed_wait_are_rows() {
     let mut all = Nodes::new(2);
     let [row, other] = all.row_ids();
     let operation = WriteOperation::Put { key: all.key(row), row: all.row(other, 10) };
-    let request = WriteRequest { operations: vec![operation], ..all.write(3, &[]) };
-    let (results, raised) = (Vec::new(), None);
+    let request = WriteRequest { operations: smallvec![operation], ..all.write(3, &[]) };
+    let (results, raised) = (Results::new(), None);
     let wait = HandedWait::Write { from: SESSION, request: Box::new(request), results, raised };
     let piece = HandOver { waits: vec![wait], ..piece(all.slot) };
     let heard = all.hand_over_instead(piece);

@@ -2,7 +2,6 @@
 
 use super::nodes::{Nodes, SESSION, ldm};
 use memory::Urgency;
-use protocol::program::WriteOperation;
 use protocol::signal::WriteRequest;
 use protocol::{Envelope, Signal};
 use stdx::Duration;
@@ -59,7 +58,7 @@ fn refused_by_the_third() -> Nodes {
     let mut all = Nodes::new(3);
     all.fill_memory(3, Urgency::Replica);
     let small = all.ids[..MANY].iter().map(|id| all.put(*id, 10));
-    let operations: Vec<WriteOperation> = small.chain([all.put(all.ids[MANY], 1 << 20)]).collect();
+    let operations = small.chain([all.put(all.ids[MANY], 1 << 20)]).collect();
     let staged = WriteRequest { operations, ..all.write(1, &[]) };
     all.ask(1, Signal::Write(Box::new(staged)));
     let commit = all.commit(1, u32::try_from(MANY + 1).expect("few"));

@@ -260,7 +260,7 @@ impl Script {
         for (slot, operations) in by_slot {
             let request = WriteRequest {
                 slot,
-                operations,
+                operations: operations.into(),
                 wait: if words.contains(&"wait") { WAIT } else { LockWait::NoWait },
                 commit: words.contains(&"commit").then_some(Epoch(0)),
                 known: self.known(transaction, slot),

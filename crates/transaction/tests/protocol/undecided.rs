@@ -16,7 +16,7 @@ use protocol::{Address, Budget, Envelope, ModuleKind, Outputs, Signal, View};
 use query::{NodeMap, Shared};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use stdx::Now;
+use stdx::{Now, smallvec};
 use transaction::{Ldm, MARKER_TIME, Tc};
 use types::{Epoch, Incarnation, NodeId, Schema, SlotId, TransactionId, ValueRef, ViewNumber};
 
@@ -149,7 +149,7 @@ impl Survivors {
             transaction,
             slot,
             table: TableRef { id: TABLE, version: 1 },
-            operations: vec![WriteOperation::Insert {
+            operations: smallvec![WriteOperation::Insert {
                 key,
                 row: row.into(),
                 on_duplicate: OnDuplicate::Fail,

@@ -240,6 +240,24 @@ fn many_columns_and_long_values() {
 }
 
 #[test]
+fn rows_of_other_layouts_and_wide_ones_are_not_patched() {
+    let narrow = layout(&[SqlType::Double]);
+    let both = layout(&[SqlType::Double, SqlType::Blob { size: BlobSize::Long }]);
+    let row = encoded(&narrow, &[Value::Double(1.0)]);
+    let mut patched = Vec::new();
+    assert!(!both.patch(&row, |_| None, &mut patched));
+    let row = encoded(&both, &[Value::Double(1.0), Value::Bytes(vec![7; 10])]);
+    assert!(both.patch(&row, |_| None, &mut patched));
+    assert_eq!(patched, row);
+    let large = vec![7; 70_000];
+    let change = |index: usize| (index == 1).then_some(ValueRef::Bytes(&large));
+    assert!(both.patch(&row, change, &mut patched));
+    assert_eq!(both.column(&patched[row.len()..], ColumnIndex(1)), ValueRef::Bytes(&large));
+    let row = encoded(&both, &[Value::Double(1.0), Value::Bytes(large)]);
+    assert!(!both.patch(&row, |_| None, &mut Vec::new()));
+}
+
+#[test]
 fn a_row_without_columns() {
     let layout = layout(&[]);
     let row = encoded(&layout, &[]);
@@ -262,6 +280,29 @@ proptest! {
         let mut copy = Vec::new();
         layout.encode(&layout.columns(&row).collect::<Vec<_>>(), &mut copy);
         prop_assert_eq!(copy, row);
+    }
+
+    #[test]
+    fn a_patched_row_is_the_row_of_its_values(
+        (types, values) in table(),
+        others in proptest::collection::vec(any::<bool>(), 12),
+        seed in any::<prop::sample::Index>(),
+    ) {
+        let layout = layout(&types);
+        let row = encoded(&layout, &values);
+        // The other values are those of the same row turned, where the types allow it, or NULL.
+        let turned = |index: usize| values[(index + seed.index(values.len())) % values.len()].clone();
+        let other = |index: usize| {
+            let value = turned(index);
+            if layout.columns[index].form.accepts(value.as_ref()) { value } else { Value::Null }
+        };
+        let wanted: Vec<Value> = (0..values.len())
+            .map(|index| if others[index] { other(index) } else { values[index].clone() })
+            .collect();
+        let changed = |index: usize| others[index].then(|| wanted[index].as_ref());
+        let mut patched = vec![0xee; 3];
+        prop_assert!(layout.patch(&row, changed, &mut patched));
+        prop_assert_eq!(patched.split_off(3), encoded(&layout, &wanted));
     }
 
     #[test]

@@ -534,8 +534,8 @@ impl Harness {
         committed: Option<Epoch>,
         raised: Option<Box<expression::context::Raised>>,
     ) {
-        let result = Ok(WriteSummary { results, operations: 0, committed, raised });
-        self.signal(LDM, Signal::WriteDone(Box::new(WriteDone { request: write.request, result })));
+        let result = Ok(WriteSummary { results: results.into(), operations: 0, committed, raised });
+        self.signal(LDM, Signal::WriteDone(Box::new(WriteDone::new(write.request, result))));
     }
 
     /// A write within a transaction is done.
@@ -545,13 +545,13 @@ impl Harness {
         results: Vec<OperationResult>,
         operations: u32,
     ) {
-        let result = Ok(WriteSummary { results, operations, committed: None, raised: None });
-        self.signal(LDM, Signal::WriteDone(Box::new(WriteDone { request: write.request, result })));
+        let result = Ok(WriteSummary { results: results.into(), operations, committed: None, raised: None });
+        self.signal(LDM, Signal::WriteDone(Box::new(WriteDone::new(write.request, result))));
     }
 
     pub(super) fn refused(&mut self, write: &WriteRequest, operation: u32, refusal: Refusal) {
         let result = Err(WriteFailure { operation, refusal });
-        self.signal(LDM, Signal::WriteDone(Box::new(WriteDone { request: write.request, result })));
+        self.signal(LDM, Signal::WriteDone(Box::new(WriteDone::new(write.request, result))));
     }
 
     pub(super) fn committed(&mut self, request: RequestId, outcome: CommitOutcome) {

@@ -10,19 +10,18 @@
 use super::Slot;
 use super::commit::publish::{After, Publish, Rest};
 use super::markers::Marker;
+use super::transaction::Rows;
 use crate::ldm::{Context, region_full};
 use crate::mutants::{self, Mutant};
-use protocol::program::{OperationResult, Refusal};
-use protocol::signal::{Decider, Replicate, ReplicateAhead, ReplicatedWrite, Sealed};
+use protocol::program::{Refusal, Results};
+use protocol::signal::{Decider, Participants, Replicate, ReplicateAhead, ReplicatedWrite, Sealed};
 use protocol::{Address, Signal};
-use std::sync::Arc;
-use storage::RowHandle;
-use types::{Epoch, Sequence, SlotId, TableId, TransactionId, ViewNumber};
+use types::{Epoch, Sequence, TransactionId, ViewNumber};
 
 /// A transaction that a primary has replicated here.
 #[derive(Debug)]
 pub(in crate::ldm) struct Applied {
-    pub(in crate::ldm) rows: Vec<(TableId, RowHandle)>,
+    pub(in crate::ldm) rows: Rows,
     pub(in crate::ldm) epoch: Epoch,
     /// Where it came in the stream of which view.
     pub(in crate::ldm) stream: ViewNumber,
@@ -31,14 +30,14 @@ pub(in crate::ldm) struct Applied {
     /// since.
     pub(in crate::ldm) order: u64,
     pub(in crate::ldm) decider: Decider,
-    pub(in crate::ldm) participants: Arc<Vec<SlotId>>,
-    pub(in crate::ldm) marker: Option<Vec<OperationResult>>,
+    pub(in crate::ldm) participants: Participants,
+    pub(in crate::ldm) marker: Option<Results>,
 }
 
 /// Pieces of a large transaction that went ahead of their place in the stream.
 #[derive(Debug, Default)]
 pub(in crate::ldm) struct Ahead {
-    rows: Vec<(TableId, RowHandle)>,
+    rows: Rows,
     pieces: u32,
     refused: Option<Refusal>,
     /// While the rows of an earlier attempt are being undone: the pieces of the next one. Undoing would take their
@@ -153,7 +152,7 @@ impl Slot {
                     sequence: replicate.sequence,
                     order,
                     decider: replicate.decider,
-                    participants: Arc::clone(&replicate.participants),
+                    participants: replicate.participants.clone(),
                     marker: replicate.marker.clone(),
                 };
                 self.applied.insert(transaction, applied);
@@ -175,7 +174,7 @@ impl Slot {
         replicate: &Replicate,
         stamp: Epoch,
         context: &mut Context<'_>,
-    ) -> Result<Option<Vec<(TableId, RowHandle)>>, Refusal> {
+    ) -> Result<Option<Rows>, Refusal> {
         let transaction = replicate.transaction;
         if let Some(epoch) = self.outcomes.get(transaction).and_then(|marker| marker.outcome) {
             // A commit's epoch is never below the stamps of its places. A marker of a lower one belongs to another
@@ -227,11 +226,7 @@ impl Slot {
         self.copy_in.is_some() && *refusal != Refusal::AlreadyEnding
     }
 
-    fn apply_place(
-        &mut self,
-        replicate: &Replicate,
-        context: &mut Context<'_>,
-    ) -> Result<Vec<(TableId, RowHandle)>, Refusal> {
+    fn apply_place(&mut self, replicate: &Replicate, context: &mut Context<'_>) -> Result<Rows, Refusal> {
         let transaction = replicate.transaction;
         let is_known = self.outcomes.get(transaction).is_some();
         if self.ahead.get(&transaction).is_some_and(|ahead| ahead.held_back.is_some()) {
@@ -260,20 +255,20 @@ impl Slot {
         &self,
         transaction: TransactionId,
         writes: &[ReplicatedWrite],
-        rows: &mut Vec<(TableId, RowHandle)>,
+        rows: &mut Rows,
         context: &mut Context<'_>,
     ) -> Result<(), Refusal> {
         for write in writes {
-            let (table, row) = (write.table.id, write.row.as_deref());
-            context.check_row(table, &write.key, row)?;
+            let (table, key, row) = (write.table.id, write.key(), write.row());
+            context.check_row(table, key, row)?;
             let fragment = context.fragments.get_mut(&(table, self.id)).ok_or(Refusal::WrongSchema)?;
             context.reclaim.note((table, self.id));
             if mutants::is(Mutant::BackupFallsBack) {
-                let staged = fragment.stage(&write.key, transaction, row);
+                let staged = fragment.stage(key, transaction, row);
                 rows.push((table, staged.map_err(|full| region_full(&full))?));
                 continue;
             }
-            let applied = fragment.apply_prepared(&write.key, transaction, row);
+            let applied = fragment.apply_prepared(key, transaction, row);
             rows.push((table, applied.map_err(|full| region_full(&full))?));
         }
         Ok(())
@@ -283,7 +278,7 @@ impl Slot {
     pub(in crate::ldm) fn undo_applied(
         &mut self,
         transaction: TransactionId,
-        rows: Vec<(TableId, RowHandle)>,
+        rows: Rows,
         then: After,
         context: &mut Context<'_>,
     ) {

@@ -17,25 +17,31 @@ use super::Slot;
 use super::transaction::{Held, HeldStage};
 use crate::ldm::Context;
 use crate::mutants::{self, Mutant};
-use protocol::program::{OperationResult, Refusal};
+use protocol::program::{Refusal, Results};
 use protocol::signal::{
-    CommitDone, CommitOneRequest, CommitOutcome, Decider, Participant, Prepared, RequestId, Sealed,
-    WriteDone, WriteFailure, WriteSummary,
+    CommitDone, CommitOneRequest, CommitOutcome, Decider, Participant, Participants, Prepared, RequestId,
+    Sealed, Spent, WriteDone, WriteFailure, WriteSummary,
 };
 use protocol::{Address, ModuleKind, Signal};
 use query::Raised;
 use seal::Mark;
-use std::sync::Arc;
 use types::{Epoch, NodeId, SlotId, TransactionId};
 
 /// The results of the statement that carries its commit, and the warnings it raised.
-type StatementDone = (Vec<OperationResult>, Option<Box<Raised>>);
+type StatementDone = (Results, Option<Box<Raised>>);
 
 /// How the end of a one-primary commit is told.
 #[derive(Debug)]
 pub(in crate::ldm) enum Reply {
     /// To a statement that carried its commit.
-    Write { to: Address, request: RequestId, done: StatementDone, operations: u32, was_handed: bool },
+    Write {
+        to: Address,
+        request: RequestId,
+        done: StatementDone,
+        operations: u32,
+        was_handed: bool,
+        spent: Spent,
+    },
     /// To a COMMIT.
     Commit { to: Address, request: RequestId },
     /// The session asked a primary that is lost; it will ask again.
@@ -45,13 +51,13 @@ pub(in crate::ldm) enum Reply {
 impl Reply {
     /// The part of the answer that is remembered if a session on another node waits for it. A session that draws
     /// AUTO_INCREMENT values asks nobody: it draws anew.
-    fn marker(&self, own: NodeId) -> Option<Vec<OperationResult>> {
+    fn marker(&self, own: NodeId) -> Option<Results> {
         let is_remote = |to: &Address| to.kind == ModuleKind::Sql && to.node != own;
         match self {
             Self::Write { to, done: (results, _), was_handed, .. } => {
                 (is_remote(to) || *was_handed).then(|| results.clone())
             }
-            Self::Commit { to, .. } => is_remote(to).then(Vec::new),
+            Self::Commit { to, .. } => is_remote(to).then(Results::new),
             Self::Nobody => None,
         }
     }
@@ -67,12 +73,12 @@ impl Reply {
                 };
                 (to, Signal::CommitDone(CommitDone { request, outcome }))
             }
-            Self::Write { to, request, done: (results, raised), operations, .. } => {
+            Self::Write { to, request, done: (results, raised), operations, spent, .. } => {
                 let result = match outcome {
                     Ok(epoch) => Ok(WriteSummary { results, operations, committed: Some(epoch), raised }),
                     Err(refusal) => Err(WriteFailure { operation: 0, refusal }),
                 };
-                (to, Signal::WriteDone(Box::new(WriteDone { request, result })))
+                (to, Signal::WriteDone(Box::new(WriteDone { request, result, spent })))
             }
         })
     }
@@ -98,7 +104,7 @@ pub(in crate::ldm) enum Ending {
     One(Reply),
     Two {
         coordinator: Address,
-        participants: Arc<Vec<SlotId>>,
+        participants: Participants,
     },
     /// It was sealed in an earlier view: to these members, who lack it.
     Again(Vec<Address>),
@@ -141,7 +147,7 @@ impl Slot {
         transaction: TransactionId,
         participant: Participant,
         epoch_seen: Epoch,
-        participants: Arc<Vec<SlotId>>,
+        participants: Participants,
         context: &mut Context<'_>,
     ) {
         if self.is_prepared_for(transaction, from) {
@@ -251,10 +257,9 @@ impl Slot {
     pub(in crate::ldm) fn abandon_commits(&mut self, context: &mut Context<'_>) {
         let mut abandoned = self.abandon_takeover(context);
         self.refuse_askers_if_given_up(context);
-        let is_given_up = |node: &NodeId| context.map.given_up.contains(node);
-        let pending =
-            self.stream.pending.extract_if(.., |_, pending| pending.missing.iter().any(is_given_up));
-        abandoned.extend(pending.map(|(_, pending)| (pending.transaction, pending.reply)));
+        let is_given_up = |node: NodeId| context.map.given_up.contains(&node);
+        let pending = self.stream.pending.take_if(|_, pending| pending.missing.iter().any(is_given_up));
+        abandoned.extend(pending.into_iter().map(|(_, pending)| (pending.transaction, pending.reply)));
         self.refuse_ships_if_given_up(context);
         for (transaction, reply) in abandoned {
             if let Some(then) = reply.unknown() {

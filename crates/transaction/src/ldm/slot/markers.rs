@@ -17,7 +17,7 @@ use super::Slot;
 use crate::ldm::Context;
 use crate::ldm::Work;
 use protocol::Budget;
-use protocol::program::OperationResult;
+use protocol::program::Results;
 use stdx::{Duration, FixedMap, Instant, Now};
 use types::{Epoch, TransactionId};
 
@@ -26,12 +26,12 @@ use types::{Epoch, TransactionId};
 pub(in crate::ldm) struct Marker {
     pub(in crate::ldm) outcome: Option<Epoch>,
     /// The results of a write that carried its commit.
-    pub(in crate::ldm) results: Vec<OperationResult>,
+    pub(in crate::ldm) results: Results,
 }
 
 impl Marker {
     pub(in crate::ldm) fn of(outcome: Option<Epoch>) -> Self {
-        Self { outcome, results: Vec::new() }
+        Self { outcome, results: Results::new() }
     }
 }
 

@@ -12,7 +12,7 @@ use super::markers::Marker;
 use super::transaction::HeldStage;
 use crate::ldm::Context;
 use crate::mutants::{self, Mutant};
-use protocol::program::{OperationResult, Refusal};
+use protocol::program::{Refusal, Results};
 use protocol::signal::{CommitDone, CommitOutcome, RequestId, WriteDone, WriteFailure, WriteSummary};
 use protocol::{Address, Signal};
 use types::{Epoch, TransactionId};
@@ -43,7 +43,7 @@ impl Slot {
         }
         let (outcome, results) = match self.outcomes.get(transaction) {
             Some(Marker { outcome, results }) => (*outcome, results.clone()),
-            None => (None, Vec::new()),
+            None => (None, Results::new()),
         };
         self.undo_then(transaction, Some(answer_of(asker, outcome, results)), context);
     }
@@ -85,7 +85,7 @@ impl Slot {
     ) {
         for asker in self.askers.remove(&transaction).unwrap_or_default() {
             let marker = self.outcomes.get(transaction);
-            let results = marker.map_or_else(Vec::new, |marker| marker.results.clone());
+            let results = marker.map_or_else(Results::new, |marker| marker.results.clone());
             let (to, answer) = answer_of(asker, outcome, results);
             context.send(to, answer);
         }
@@ -96,17 +96,17 @@ fn unknown(asker: Asker) -> Signal {
     Signal::CommitDone(CommitDone { request: asker.request, outcome: CommitOutcome::Unknown })
 }
 
-fn answer_of(asker: Asker, outcome: Option<Epoch>, results: Vec<OperationResult>) -> (Address, Signal) {
+fn answer_of(asker: Asker, outcome: Option<Epoch>, results: Results) -> (Address, Signal) {
     let request = asker.request;
     let signal = match (asker.is_write, outcome) {
         (true, Some(_)) => {
             // The warnings it raised are not kept.
             let summary = WriteSummary { results, operations: 0, committed: outcome, raised: None };
-            Signal::WriteDone(Box::new(WriteDone { request, result: Ok(summary) }))
+            Signal::WriteDone(Box::new(WriteDone::new(request, Ok(summary))))
         }
         (true, None) => {
             let failure = WriteFailure { operation: 0, refusal: Refusal::WrongView };
-            Signal::WriteDone(Box::new(WriteDone { request, result: Err(failure) }))
+            Signal::WriteDone(Box::new(WriteDone::new(request, Err(failure))))
         }
         (false, Some(epoch)) => {
             Signal::CommitDone(CommitDone { request, outcome: CommitOutcome::Committed(epoch) })

@@ -9,14 +9,14 @@
 use super::Slot;
 use super::commit::Reply;
 use super::lock_wait::{Run, timeout_of};
-use super::transaction::{HeldStage, OPERATION_COST, Operation};
+use super::transaction::{Held, HeldStage, OPERATION_COST, Operation};
 use crate::ldm::{Context, region_full};
 use crate::locks::{self, LockKey, Locks};
 use crate::mutants::{self, Mutant};
 use memory::RegionFull;
-use protocol::program::{LockMode, LockWait, OperationResult, Refusal, WriteOperation};
+use protocol::program::{LockMode, LockWait, OperationResult, Refusal, Results, WriteOperation};
 use protocol::redo_room::{REDO_LOG, Room};
-use protocol::signal::{HandedWait, WriteDone, WriteFailure, WriteRequest, WriteSummary};
+use protocol::signal::{HandedWait, Spent, WriteDone, WriteFailure, WriteRequest, WriteSummary};
 use protocol::{Address, Signal, SqlError};
 use query::{Raised, RowChange, Warnings, evaluate_operation};
 use stdx::Instant;
@@ -30,7 +30,7 @@ const KEY_SIZE_MAX: usize = 64 << 10;
 pub(in crate::ldm) struct WriteRun {
     pub(in crate::ldm) from: Address,
     pub(in crate::ldm) request: Box<WriteRequest>,
-    results: Vec<OperationResult>,
+    results: Results,
     warnings: Warnings,
     /// It waited for the next row's lock, and its turn has come.
     pub(in crate::ldm) is_first: bool,
@@ -46,7 +46,7 @@ pub(in crate::ldm) struct WriteRun {
 
 impl WriteRun {
     pub(in crate::ldm) fn new(from: Address, request: Box<WriteRequest>) -> Self {
-        let results = Vec::with_capacity(request.operations.len());
+        let results = Results::with_capacity(request.operations.len());
         Self {
             from,
             request,
@@ -69,7 +69,7 @@ impl WriteRun {
     pub(in crate::ldm) fn refused(&self, refusal: Refusal) -> Signal {
         let operation = u32::try_from(self.results.len()).unwrap_or(u32::MAX);
         let failure = WriteFailure { operation, refusal };
-        Signal::WriteDone(Box::new(WriteDone { request: self.request.request, result: Err(failure) }))
+        Signal::WriteDone(Box::new(WriteDone::new(self.request.request, Err(failure))))
     }
 
     /// As it travels to another primary.
@@ -92,7 +92,7 @@ impl WriteRun {
     pub(in crate::ldm) fn taken(
         from: Address,
         request: Box<WriteRequest>,
-        results: Vec<OperationResult>,
+        results: Results,
         raised: Option<Box<Raised>>,
     ) -> Self {
         let run = Self { results, was_handed: true, ..Self::new(from, request) };
@@ -215,9 +215,13 @@ impl Slot {
     fn check_write(&self, run: &WriteRun, context: &Context<'_>) -> Result<(), Refusal> {
         let transaction = run.request.transaction;
         self.check_primary()?;
-        self.check_known(transaction, run.request.known)?;
+        let held = self.held.get(&transaction);
+        check_count(held, run.request.known)?;
         context.check_schema(run.request.table, self.id)?;
-        self.check_open(transaction)?;
+        // Whether it still takes operations here.
+        if held.is_some_and(|held| held.stage != HeldStage::Open) {
+            return Err(Refusal::AlreadyEnding);
+        }
         self.check_session(run.from, transaction, context)?;
         context.check_lease()
     }
@@ -236,36 +240,23 @@ impl Slot {
     /// A transaction some of whose operations are lost (another primary had them and died, or a broken connection
     /// undid them) must not go on without them.
     pub(super) fn check_known(&self, transaction: TransactionId, known: u32) -> Result<(), Refusal> {
-        if mutants::is(Mutant::LostOperationsUnnoticed) {
-            return Ok(());
-        }
-        if self.operation_count(transaction) < known { Err(Refusal::NotHeld) } else { Ok(()) }
-    }
-
-    /// Whether the transaction still takes operations here.
-    fn check_open(&self, transaction: TransactionId) -> Result<(), Refusal> {
-        match self.held.get(&transaction) {
-            Some(held) if held.stage != HeldStage::Open => Err(Refusal::AlreadyEnding),
-            _ => Ok(()),
-        }
+        check_count(self.held.get(&transaction), known)
     }
 
     fn finish_write(&mut self, run: WriteRun, context: &mut Context<'_>) {
         let transaction = run.request.transaction;
         let (operations, raised) = (self.operation_count(transaction), run.warnings.take_raised());
-        if let Some(epoch_seen) = run.request.commit {
-            let reply = Reply::Write {
-                to: run.from,
-                request: run.request.request,
-                done: (run.results, raised),
-                operations,
-                was_handed: run.was_handed,
-            };
+        let WriteRun { from, request, results, was_handed, .. } = run;
+        let (number, commit) = (request.request, request.commit);
+        let spent = Spent::of(request, from.node, context.address.node);
+        if let Some(epoch_seen) = commit {
+            let done = (results, raised);
+            let reply = Reply::Write { to: from, request: number, done, operations, was_handed, spent };
             return self.commit_with_write(transaction, reply, epoch_seen, context);
         }
-        let summary = WriteSummary { results: run.results, operations, committed: None, raised };
-        let done = WriteDone { request: run.request.request, result: Ok(summary) };
-        context.send(run.from, Signal::WriteDone(Box::new(done)));
+        let summary = WriteSummary { results, operations, committed: None, raised };
+        let done = WriteDone { request: number, result: Ok(summary), spent };
+        context.send(from, Signal::WriteDone(Box::new(done)));
     }
 
     /// Answers a request that cannot be done.
@@ -351,6 +342,14 @@ impl Slot {
             }
         }
     }
+}
+
+fn check_count(held: Option<&Held>, known: u32) -> Result<(), Refusal> {
+    if mutants::is(Mutant::LostOperationsUnnoticed) {
+        return Ok(());
+    }
+    let count = held.map_or(0, |held| held.operations.len());
+    if count < known as usize { Err(Refusal::NotHeld) } else { Ok(()) }
 }
 
 /// Whether somebody keeps a transaction from a row whose newest version has this owner.

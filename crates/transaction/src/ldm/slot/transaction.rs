@@ -2,14 +2,19 @@
 
 use crate::locks::LockKey;
 use protocol::Address;
-use protocol::program::{OperationResult, TableRef};
-use protocol::signal::Decider;
-use std::sync::Arc;
+use protocol::program::{Results, TableRef};
+use protocol::signal::{Decider, Participants};
+use stdx::SmallVec;
 use storage::RowHandle;
 use types::{Epoch, Sequence, SlotId, TableId, ViewNumber};
 
 /// The bytes that one operation record takes of TransactionMemory.
 pub(in crate::ldm) const OPERATION_COST: u64 = size_of::<Operation>() as u64 + 16;
+
+/// The operations of a transaction: one, mostly.
+pub(in crate::ldm) type HeldOperations = SmallVec<[Operation; 1]>;
+/// Rows of a transaction: one, mostly.
+pub(in crate::ldm) type Rows = SmallVec<[(TableId, RowHandle); 1]>;
 
 /// An operation of a transaction; their number is the length of its list.
 #[derive(Clone, Debug)]
@@ -45,13 +50,13 @@ pub(in crate::ldm) enum HeldStage {
 pub(in crate::ldm) struct Held {
     /// Its session. None: it was replicated here before this member led, and its session asks a participant.
     pub(in crate::ldm) session: Option<Address>,
-    pub(in crate::ldm) operations: Vec<Operation>,
+    pub(in crate::ldm) operations: HeldOperations,
     /// Rows it has staged, each counted once.
     pub(in crate::ldm) rows: u32,
     /// Bytes it has staged; undoing does not take them away: they only decide whether it is shipped ahead.
     pub(in crate::ldm) bytes: u64,
     /// The tables it has changed, as the session was bound to them, with the number of changes.
-    pub(in crate::ldm) tables: Vec<(TableRef, u32)>,
+    pub(in crate::ldm) tables: SmallVec<[(TableRef, u32); 1]>,
     pub(in crate::ldm) stage: HeldStage,
     /// Stamped when it ends.
     pub(in crate::ldm) epoch: Epoch,
@@ -63,9 +68,9 @@ pub(in crate::ldm) struct Held {
     /// The block that decides it, once it ends.
     pub(in crate::ldm) decider: Decider,
     /// The participants with writes, once it ends.
-    pub(in crate::ldm) participants: Arc<Vec<SlotId>>,
+    pub(in crate::ldm) participants: Participants,
     /// The answer to its session, if that asks: a one-primary commit of another node's session.
-    pub(in crate::ldm) marker: Option<Vec<OperationResult>>,
+    pub(in crate::ldm) marker: Option<Results>,
     /// Its session will not ask.
     pub(in crate::ldm) is_confirmed: bool,
     /// All its rows are prepared: readers wait for its outcome.
@@ -76,20 +81,20 @@ pub(in crate::ldm) struct Held {
 
 impl Held {
     /// A transaction that has done nothing yet.
-    pub(in crate::ldm) fn new(session: Option<Address>, participants: Arc<Vec<SlotId>>) -> Self {
+    pub(in crate::ldm) fn new(session: Option<Address>) -> Self {
         Self {
             session,
-            operations: Vec::new(),
+            operations: HeldOperations::new(),
             rows: 0,
             bytes: 0,
-            tables: Vec::new(),
+            tables: SmallVec::new(),
             stage: HeldStage::Open,
             epoch: Epoch(0),
             sealed: ViewNumber(0),
             sequence: Sequence(0),
             order: 0,
             decider: Decider::Primary,
-            participants,
+            participants: Participants::new(),
             marker: None,
             is_confirmed: false,
             is_marked: false,

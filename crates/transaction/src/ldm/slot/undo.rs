@@ -8,7 +8,7 @@
 //! Invariant: operations are undone in the reverse order of their doing, so each finds its row as it left it.
 
 use super::Slot;
-use super::transaction::{HeldStage, Operation};
+use super::transaction::{HeldOperations, HeldStage, Operation};
 use crate::ldm::Context;
 use crate::ldm::Work;
 use crate::locks::LockKey;
@@ -22,7 +22,7 @@ use types::TransactionId;
 pub(in crate::ldm) struct Undo {
     transaction: TransactionId,
     /// Taken from the transaction; what stays goes back to it.
-    operations: Vec<Operation>,
+    operations: HeldOperations,
     /// The module that is told when it is done.
     then: Option<(Address, Signal)>,
 }
@@ -96,7 +96,7 @@ impl Slot {
         if mutants::is(Mutant::SavepointKeepsLast) && kept > 0 {
             kept += 1;
         }
-        let mut operations = Vec::new();
+        let mut operations = HeldOperations::new();
         if let Some(held) = self.held.get_mut(&transaction) {
             held.stage = HeldStage::Undoing { kept };
             operations = std::mem::take(&mut held.operations);

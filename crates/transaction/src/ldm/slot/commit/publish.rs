@@ -7,24 +7,24 @@ use crate::ldm::Context;
 use crate::ldm::Work;
 use crate::ldm::slot::Slot;
 use crate::ldm::slot::markers::Marker;
-use crate::ldm::slot::transaction::{HeldStage, Operation};
+use crate::ldm::slot::transaction::{HeldOperations, HeldStage, Operation, Rows};
 use crate::locks::LockKey;
 use crate::mutants::{self, Mutant};
 use protocol::program::Refusal;
 use protocol::signal::Outcome;
 use protocol::{Address, Budget, Signal};
-use storage::RowHandle;
 #[cfg(debug_assertions)]
-use storage::{Fragment, VersionState};
+use storage::Fragment;
+use storage::RowHandle;
 use types::{Epoch, Sequence, TableId, TransactionId, ViewNumber};
 
 /// The rest of a publication; worked off from the end.
 #[derive(Debug)]
 pub(in crate::ldm) enum Rest {
     /// The operations of a transaction held here.
-    Operations(Vec<Operation>),
+    Operations(HeldOperations),
     /// The rows of a transaction that its primary has replicated here.
-    Rows(Vec<(TableId, RowHandle)>),
+    Rows(Rows),
 }
 
 impl Rest {
@@ -322,13 +322,7 @@ impl Operation {
 /// decided first: it is above this one.
 #[cfg(debug_assertions)]
 fn check_epoch(fragment: &Fragment, row: RowHandle, transaction: TransactionId, epoch: Epoch) {
-    let key = fragment.key_of(row);
-    let is_own = |state| match state {
-        VersionState::Staged(owner) | VersionState::Prepared(owner) => owner == transaction,
-        VersionState::Committed(_) => false,
-    };
-    let is_on_top = fragment.newest(key).state.is_some_and(is_own);
-    let before = fragment.committed(key).filter(|_| is_on_top).map(|(before, _)| before);
+    let before = fragment.decided(row, transaction).and_then(|decided| decided.overwritten());
     stdx::require!(
         before.is_none_or(|before| before <= epoch),
         "{transaction} is committed in epoch {epoch}, above a row of {before:?}"

@@ -11,16 +11,18 @@ use crate::ldm::Work;
 use crate::ldm::slot::transaction::{Held, HeldStage, Operation};
 use crate::ldm::slot::{Slot, Stream};
 use crate::mutants::{self, Mutant};
-use protocol::program::{OperationResult, Refusal, TableRef};
-use protocol::signal::{Decider, Outcome, Replicate, ReplicatedWrite, Sealed};
+use protocol::program::{Refusal, Results, TableRef};
+use protocol::signal::{Decider, Outcome, Participants, Replicate, ReplicatedWrite, Sealed, Writes};
 use protocol::{Address, Budget, Signal};
-use std::sync::Arc;
-use types::{Epoch, NodeId, Sequence, SlotId, TransactionId};
+use stdx::smallvec;
+use types::{Epoch, NodeId, NodeSet, Sequence, SlotId, TransactionId};
 
 /// A one-primary commit that waits for its backups.
 pub(in crate::ldm) struct PendingCommit {
     pub(in crate::ldm) transaction: TransactionId,
-    pub(in crate::ldm) missing: Vec<NodeId>,
+    /// Its stamp.
+    pub(in crate::ldm) epoch: Epoch,
+    pub(in crate::ldm) missing: NodeSet,
     pub(in crate::ldm) reply: Reply,
     /// A backup refused it: the abort is being recorded by these nodes.
     pub(in crate::ldm) refused: Option<Refusal>,
@@ -57,9 +59,14 @@ impl Shipped {
 /// The decider of a transaction, and what its replicas keep of it.
 struct Terms {
     decider: Decider,
-    participants: Arc<Vec<SlotId>>,
-    marker: Option<Vec<OperationResult>>,
-    has_writes: bool,
+    participants: Participants,
+    marker: Option<Results>,
+}
+
+/// A transaction as it was sealed, and its place in the stream.
+struct Place {
+    sealed: Sealed,
+    sequence: Option<Sequence>,
 }
 
 impl Stream {
@@ -86,13 +93,10 @@ impl Slot {
         match ending {
             Ending::One(reply) => self.seal_one(transaction, reply, epoch_seen, shipped, context),
             Ending::Two { coordinator, participants } => {
-                // A participant that recovery counts must be known to its backups, even if its writes changed nothing.
-                let has_writes = self.has_rows(transaction) || participants.contains(&self.id);
-                let decider = Decider::Coordinator(coordinator);
-                let terms = Terms { decider, participants, marker: None, has_writes };
-                let (epoch, _) = self.take_place(transaction, terms, epoch_seen, shipped, context);
-                let answer = self.prepared(transaction, Ok(Sealed { epoch, has_writes }));
-                let then = Some((coordinator, answer));
+                let terms = Terms { decider: Decider::Coordinator(coordinator), participants, marker: None };
+                let place = self.take_place(transaction, terms, epoch_seen, shipped, context);
+                let Some(Place { sealed, .. }) = place else { return };
+                let then = Some((coordinator, self.prepared(transaction, Ok(sealed))));
                 self.mark_at_once(Mark { transaction, next: 0, then }, context);
             }
             // It has its epoch, and goes on where the takeover does.
@@ -110,11 +114,11 @@ impl Slot {
     ) {
         let terms = Terms {
             decider: Decider::Primary,
-            participants: Arc::clone(&self.members.alone),
+            participants: smallvec![self.id],
             marker: reply.marker(context.address.node),
-            has_writes: self.has_rows(transaction),
         };
-        let (epoch, sequence) = self.take_place(transaction, terms, epoch_seen, shipped, context);
+        let place = self.take_place(transaction, terms, epoch_seen, shipped, context);
+        let Some(Place { sealed: Sealed { epoch, .. }, sequence }) = place else { return };
         if mutants::is(Mutant::AckBeforeBackup) {
             let sequence = sequence.map(|sequence| (context.map.view.number, sequence));
             return self.finish(
@@ -127,7 +131,7 @@ impl Slot {
         match sequence {
             Some(sequence) => {
                 let missing = self.awaited(context);
-                let pending = PendingCommit { transaction, missing, reply, refused: None };
+                let pending = PendingCommit { transaction, epoch, missing, reply, refused: None };
                 self.stream.pending.insert(sequence, pending);
             }
             None => {
@@ -140,21 +144,19 @@ impl Slot {
         }
     }
 
-    fn has_rows(&self, transaction: TransactionId) -> bool {
-        self.held.get(&transaction).is_some_and(|held| held.rows > 0)
-    }
-
     /// The backups whose answers a commit waits for.
-    fn awaited(&self, context: &Context<'_>) -> Vec<NodeId> {
-        let mut nodes: Vec<NodeId> = self.members.backups.iter().map(|backup| backup.node).collect();
+    fn awaited(&self, context: &Context<'_>) -> NodeSet {
+        let mut nodes = self.members.backup_nodes();
         if mutants::is(Mutant::JoiningNotNeeded) {
-            let joining = context.map.view.joining(self.id);
-            nodes.retain(|node| !joining.contains(node));
+            for node in context.map.view.joining(self.id) {
+                nodes.remove(*node);
+            }
         }
         nodes
     }
 
-    /// Stamps a transaction; if it has writes and there are backups, it gets a place, and they get its rows.
+    /// Stamps a transaction that is held; if it has writes and there are backups, it gets a place, and they get its
+    /// rows.
     fn take_place(
         &mut self,
         transaction: TransactionId,
@@ -162,23 +164,25 @@ impl Slot {
         epoch_seen: Epoch,
         shipped: Shipped,
         context: &mut Context<'_>,
-    ) -> (Epoch, Option<Sequence>) {
-        let epoch = context.stamp(epoch_seen);
+    ) -> Option<Place> {
         let order = self.new_order();
-        let is_replicated = terms.has_writes && !self.members.backups.is_empty();
+        let held = self.held.get_mut(&transaction)?;
+        let epoch = context.stamp(epoch_seen);
+        let Terms { decider, participants, marker } = terms;
+        // A participant that recovery counts must be known to its backups, even if its writes changed nothing.
+        let is_counted = decider.coordinator().is_some() && participants.contains(&self.id);
+        let has_writes = held.rows > 0 || is_counted;
+        let is_replicated = has_writes && !self.members.backups.is_empty();
         let sequence = is_replicated.then(|| self.stream.give());
-        let Terms { decider, participants, marker, .. } = terms;
-        if let Some(held) = self.held.get_mut(&transaction) {
-            held.order = order;
-            held.epoch = epoch;
-            held.sealed = context.map.view.number;
-            held.sequence = sequence.unwrap_or(held.sequence);
-            held.decider = decider;
-            held.participants = Arc::clone(&participants);
-            held.marker.clone_from(&marker);
-        }
+        held.order = order;
+        held.epoch = epoch;
+        held.sealed = context.map.view.number;
+        held.sequence = sequence.unwrap_or(held.sequence);
+        held.decider = decider;
+        held.participants.clone_from(&participants);
+        held.marker.clone_from(&marker);
         if let Some(sequence) = sequence {
-            let writes = self.replicated_writes(transaction, shipped.operations, Share::ALL, context).0;
+            let writes = writes_of(transaction, held, self.id, shipped.operations, Share::ALL, context).0;
             let (slot, pieces_ahead) = (self.id, Some(shipped.pieces));
             let replicate = Replicate {
                 slot,
@@ -193,7 +197,7 @@ impl Slot {
             };
             self.send_to_backups(Signal::Replicate(Box::new(replicate)), context);
         }
-        (epoch, sequence)
+        Some(Place { sealed: Sealed { epoch, has_writes }, sequence })
     }
 
     /// The transaction's changes from an operation on, up to a number of rows and bytes; also the operation behind
@@ -204,22 +208,11 @@ impl Slot {
         from_operation: usize,
         share: Share,
         context: &Context<'_>,
-    ) -> (Vec<ReplicatedWrite>, usize) {
-        let (mut writes, mut size) = (Vec::new(), 0);
-        let Some(held) = self.held.get(&transaction) else { return (writes, from_operation) };
-        for (index, operation) in held.operations.iter().enumerate().skip(from_operation) {
-            if writes.len() >= share.rows || size >= share.bytes {
-                return (writes, index);
-            }
-            let Operation::Staged { table, version, row, is_first: true } = operation else { continue };
-            let Some(fragment) = context.fragments.get(&(*table, self.id)) else { continue };
-            let Some(staged) = fragment.staged_row(*row, transaction) else { continue };
-            let key: Box<[u8]> = fragment.key_of(*row).into();
-            size += key.len() + staged.map_or(0, <[u8]>::len);
-            let table = TableRef { id: *table, version: *version };
-            writes.push(ReplicatedWrite { table, key, row: staged.map(Arc::from) });
+    ) -> (Writes, usize) {
+        match self.held.get(&transaction) {
+            Some(held) => writes_of(transaction, held, self.id, from_operation, share, context),
+            None => (Writes::new(), from_operation),
         }
-        (writes, held.operations.len())
     }
 
     // ---- preparing -----------------------------------------------------------------------------------------------
@@ -290,17 +283,16 @@ impl Slot {
         if pending.refused.is_some() {
             return;
         }
-        pending.missing.retain(|missing| *missing != node);
+        pending.missing.remove(node);
         if mutants::is(Mutant::FirstBackupSuffices) {
-            pending.missing.clear();
+            pending.missing = NodeSet::EMPTY;
         }
         if pending.missing.is_empty()
             && let Some(pending) = self.stream.pending.remove(&sequence)
         {
-            let epoch = self.held.get(&pending.transaction).map(|held| held.epoch);
             let sequence = Some((context.map.view.number, sequence));
             let after = After::Answer { reply: pending.reply, sequence, refusal: None };
-            self.finish(pending.transaction, epoch, after, context);
+            self.finish(pending.transaction, Some(pending.epoch), after, context);
         }
     }
 
@@ -312,7 +304,7 @@ impl Slot {
             return;
         }
         pending.refused = Some(refusal);
-        pending.missing = self.members.backups.iter().map(|backup| backup.node).collect();
+        pending.missing = self.members.backup_nodes();
         let outcome = Outcome { transaction: pending.transaction, slot: self.id, committed: None };
         self.send_to_backups(Signal::Outcome(outcome), context);
     }
@@ -328,9 +320,9 @@ impl Slot {
             return;
         }
         let is_it = |pending: &PendingCommit| pending.transaction == transaction && pending.refused.is_some();
-        let mut pending = self.stream.pending.iter_mut().filter(|(_, pending)| is_it(pending));
-        let Some((sequence, pending)) = pending.next() else { return };
-        pending.missing.retain(|missing| *missing != node);
+        let found = self.stream.pending.iter_mut().find(|(_, pending)| is_it(pending));
+        let Some((sequence, pending)) = found else { return };
+        pending.missing.remove(node);
         if !pending.missing.is_empty() {
             return;
         }
@@ -341,6 +333,31 @@ impl Slot {
         self.send_to_backups(forget, context);
         self.finish(transaction, None, after, context);
     }
+}
+
+/// The changes of a transaction from an operation on, as [`Slot::replicated_writes`] gives them.
+fn writes_of(
+    transaction: TransactionId,
+    held: &Held,
+    slot: SlotId,
+    from_operation: usize,
+    share: Share,
+    context: &Context<'_>,
+) -> (Writes, usize) {
+    let (mut writes, mut size) = (Writes::new(), 0);
+    for (index, operation) in held.operations.iter().enumerate().skip(from_operation) {
+        if writes.len() >= share.rows || size >= share.bytes {
+            return (writes, index);
+        }
+        let Operation::Staged { table, version, row, is_first: true } = operation else { continue };
+        let Some(fragment) = context.fragments.get(&(*table, slot)) else { continue };
+        let Some(staged) = fragment.staged_row(*row, transaction) else { continue };
+        let key = fragment.key_of(*row);
+        size += key.len() + staged.map_or(0, <[u8]>::len);
+        let table = TableRef { id: *table, version: *version };
+        writes.push(ReplicatedWrite::new(table, key, staged));
+    }
+    (writes, held.operations.len())
 }
 
 /// How much of a transaction is sent at once.

@@ -214,5 +214,5 @@ impl Slot {
 }
 
 pub(in crate::ldm) fn size_of_write(write: &ReplicatedWrite) -> usize {
-    write.key.len() + write.row.as_ref().map_or(0, |row| row.len())
+    write.key().len() + write.row().map_or(0, <[u8]>::len)
 }

@@ -7,29 +7,23 @@ use crate::ldm::slot::commit::seal::Mark;
 use crate::ldm::slot::markers::Marker;
 use crate::ldm::slot::transaction::{Held, HeldStage};
 use crate::mutants::{self, Mutant};
-use protocol::signal::{Decider, RecoveredState, RecoveryReport};
+use protocol::signal::{Decider, Participants, RecoveredState, RecoveryReport};
 use protocol::{Address, Signal};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-use types::{Epoch, NodeId, Sequence, SlotId, TransactionId};
+use types::{Epoch, NodeId, NodeSet, Sequence, TransactionId};
 
 /// Transactions without coordinator that were replicated again.
 #[derive(Debug, Default)]
 pub(in crate::ldm) struct Orphans {
     /// The members that have not confirmed them, by place.
-    confirming: BTreeMap<Sequence, (TransactionId, Vec<NodeId>)>,
+    confirming: BTreeMap<Sequence, (TransactionId, NodeSet)>,
     /// The transactions in it.
     unconfirmed: BTreeSet<TransactionId>,
 }
 
 impl Orphans {
     /// These members have to confirm it.
-    pub(super) fn await_members(
-        &mut self,
-        sequence: Sequence,
-        transaction: TransactionId,
-        missing: Vec<NodeId>,
-    ) {
+    pub(super) fn await_members(&mut self, sequence: Sequence, transaction: TransactionId, missing: NodeSet) {
         if mutants::is(Mutant::OrphanUnconfirmed) {
             return;
         }
@@ -50,7 +44,7 @@ impl Slot {
         let orphans = &mut self.takeover.orphans;
         let Some((transaction, missing)) = orphans.confirming.get_mut(&sequence) else { return };
         let transaction = *transaction;
-        missing.retain(|missing| *missing != node);
+        missing.remove(node);
         if !is_refused && !missing.is_empty() {
             return;
         }
@@ -92,7 +86,7 @@ impl Slot {
     }
 
     fn report_orphan(&self, transaction: TransactionId, state: RecoveredState, context: &mut Context<'_>) {
-        let participants = self.held.get(&transaction).map(|held| Arc::clone(&held.participants));
+        let participants = self.held.get(&transaction).map(|held| held.participants.clone());
         if let (Some(participants), Some(recoverer)) = (participants, context.map.view.recoverer(transaction))
         {
             self.send_recovery_report(recoverer, transaction, participants, state, context);
@@ -103,7 +97,7 @@ impl Slot {
         &self,
         to: Address,
         transaction: TransactionId,
-        participants: Arc<Vec<SlotId>>,
+        participants: Participants,
         state: RecoveredState,
         context: &mut Context<'_>,
     ) {
@@ -116,7 +110,7 @@ impl Slot {
         &mut self,
         from: Address,
         transaction: TransactionId,
-        participants: Arc<Vec<SlotId>>,
+        participants: Participants,
         context: &mut Context<'_>,
     ) {
         if !self.is_primary() {

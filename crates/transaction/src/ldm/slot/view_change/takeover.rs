@@ -13,10 +13,9 @@ use crate::ldm::slot::markers::Marker;
 use crate::ldm::slot::transaction::{Held, HeldStage, Operation};
 use crate::mutants::{self, Mutant};
 use protocol::program::Refusal;
-use protocol::signal::{Decider, Outcome, Replicate, UndecidedPlace};
+use protocol::signal::{Decider, Outcome, Replicate, UndecidedPlace, Writes};
 use protocol::{Address, Signal};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 use types::{Epoch, NodeId, Sequence, TransactionId};
 
 /// The transactions that a primary replicates again.
@@ -327,7 +326,7 @@ impl Slot {
     fn replicate_again(&mut self, transaction: TransactionId, pieces: u32, context: &mut Context<'_>) {
         let sequence = self.send_again(transaction, pieces, context);
         let Some(held) = self.held.get(&transaction) else { return };
-        let (epoch, missing) = (held.epoch, self.members.backups.iter().map(|backup| backup.node).collect());
+        let (epoch, missing) = (held.epoch, self.members.backup_nodes());
         match (held.decider, sequence) {
             (Decider::Primary, _) => {
                 let resumed = self.takeover.resumed.remove(&transaction).map(|pending| pending.reply);
@@ -335,7 +334,7 @@ impl Slot {
                 let reply = resumed.or_else(|| self.owed.remove(&transaction)).unwrap_or(Reply::Nobody);
                 match sequence {
                     Some(sequence) => {
-                        let pending = PendingCommit { transaction, missing, reply, refused: None };
+                        let pending = PendingCommit { transaction, epoch, missing, reply, refused: None };
                         self.stream.pending.insert(sequence, pending);
                     }
                     None => {
@@ -364,7 +363,7 @@ impl Slot {
     ) -> Option<Sequence> {
         let lacking = self.lacking(transaction);
         let writes = if lacking.is_empty() || pieces > 0 {
-            Vec::new()
+            Writes::new()
         } else {
             self.replicated_writes(transaction, 0, Share::ALL, context).0
         };
@@ -381,10 +380,10 @@ impl Slot {
             transaction,
             epoch: held.epoch,
             decider: held.decider,
-            participants: Arc::clone(&held.participants),
+            participants: held.participants.clone(),
             marker: held.marker.clone(),
             pieces_ahead: None,
-            writes: Vec::new(),
+            writes: Writes::new(),
         };
         let is_holder = |backup: &&Address| !lacking.contains(backup);
         let holders: Vec<Address> = self.members.backups.iter().filter(is_holder).copied().collect();
@@ -414,7 +413,8 @@ impl From<Applied> for Held {
             marker: applied.marker,
             is_marked: true,
             is_taken_over: true,
-            ..Self::new(None, applied.participants)
+            participants: applied.participants,
+            ..Self::new(None)
         }
     }
 }

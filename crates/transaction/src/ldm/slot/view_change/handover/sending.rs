@@ -11,10 +11,9 @@ use crate::ldm::{Context, Fragments};
 use protocol::Signal;
 use protocol::program::{LockMode, TableRef};
 use protocol::signal::{
-    Claim, HandOver, HandedOperation, HandedTransaction, HandedWait, Replicate, ReplicatedWrite,
+    Claim, HandOver, HandedOperation, HandedTransaction, HandedWait, Replicate, ReplicatedWrite, Writes,
 };
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 use storage::RowHandle;
 use types::{Incarnation, NodeId, SlotId, TableId, TransactionId};
 
@@ -24,7 +23,7 @@ const PIECE_OPERATIONS: usize = 500;
 const PIECE_BYTES: usize = 128 * 1024;
 
 /// The versions of a transaction on a row, the newest first (None: it deleted it).
-type StagedRow = VecDeque<Option<Arc<[u8]>>>;
+type StagedRow<'a> = VecDeque<Option<&'a [u8]>>;
 
 impl Slot {
     /// Sends what is open to the primary of the installed view, and the report, once no slices are under way.
@@ -88,7 +87,7 @@ impl Slot {
                 transaction,
                 epoch: applied.epoch,
                 decider: applied.decider,
-                participants: Arc::clone(&applied.participants),
+                participants: applied.participants.clone(),
                 marker: applied.marker.clone(),
                 pieces_ahead: Some(0),
                 writes,
@@ -116,9 +115,9 @@ impl Slot {
         applied: &Applied,
         room: &mut Room,
         fragments: &Fragments,
-    ) -> Option<(Vec<ReplicatedWrite>, usize)> {
+    ) -> Option<(Writes, usize)> {
         let mut left = *room;
-        let (mut writes, mut bytes) = (Vec::new(), 0);
+        let (mut writes, mut bytes) = (Writes::new(), 0);
         for (table, row) in &applied.rows {
             let write = self.staged_write(transaction, *table, *row, fragments);
             let Some(write) = write else { continue };
@@ -143,8 +142,8 @@ impl Slot {
     ) -> Option<ReplicatedWrite> {
         let fragment = fragments.get(&(table, self.id))?;
         let bytes = fragment.staged_row(row, transaction)?;
-        let key = fragment.key_of(row).into();
-        Some(ReplicatedWrite { table: TableRef { id: table, version: 0 }, key, row: bytes.map(Arc::from) })
+        let table = TableRef { id: table, version: 0 };
+        Some(ReplicatedWrite::new(table, fragment.key_of(row), bytes))
     }
 
     /// An open transaction: each operation with the version that it staged, so that the new primary can undo the same.
@@ -174,7 +173,7 @@ impl Slot {
         context: &Context<'_>,
     ) -> Vec<HandedOperation> {
         // From the last one: the newest version of a row is that of the last operation on it.
-        let mut versions: BTreeMap<(TableId, RowHandle), StagedRow> = BTreeMap::new();
+        let mut versions: BTreeMap<(TableId, RowHandle), StagedRow<'_>> = BTreeMap::new();
         let mut handed = Vec::with_capacity(operations.len());
         for operation in operations.iter().rev() {
             handed.push(match operation {
@@ -187,13 +186,12 @@ impl Slot {
                     let fragment = context.fragments.get(&(*table, self.id));
                     let of_row = versions.entry((*table, *row)).or_insert_with(|| {
                         let staged = fragment.map(|fragment| fragment.staged_versions(*row, transaction));
-                        staged.into_iter().flatten().map(|row| row.map(Arc::from)).collect()
+                        staged.into_iter().flatten().collect()
                     });
                     match (fragment, of_row.pop_front()) {
                         (Some(fragment), Some(bytes)) => {
                             let table = TableRef { id: *table, version: *version };
-                            let key = fragment.key_of(*row).into();
-                            HandedOperation::Staged(ReplicatedWrite { table, key, row: bytes })
+                            HandedOperation::Staged(ReplicatedWrite::new(table, fragment.key_of(*row), bytes))
                         }
                         // The table was dropped: the operation counts, and does nothing.
                         _ => HandedOperation::Locked {

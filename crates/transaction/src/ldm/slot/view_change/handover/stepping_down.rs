@@ -8,12 +8,11 @@ use crate::ldm::slot::backup::Applied;
 use crate::ldm::slot::commit::seal::Mark;
 use crate::ldm::slot::commit::{Ending, Reply};
 use crate::ldm::slot::lock_wait::Run;
-use crate::ldm::slot::transaction::{Held, HeldStage, Operation};
+use crate::ldm::slot::transaction::{Held, HeldStage, Operation, Rows};
 use protocol::program::{LockWait, Refusal};
-use protocol::signal::{CommitOneRequest, Decider, Participant, ReturnedRequest};
+use protocol::signal::{CommitOneRequest, Decider, Participant, Participants, ReturnedRequest};
 use protocol::{Address, ModuleKind, Signal};
 use std::collections::VecDeque;
-use std::sync::Arc;
 use types::{Epoch, NodeId, TransactionId};
 
 impl Slot {
@@ -263,11 +262,11 @@ impl Slot {
         if !held.has_writes(self.id) {
             let epoch = std::mem::replace(&mut held.epoch, Epoch(0));
             (held.stage, held.decider) = (HeldStage::Open, Decider::Primary);
-            held.participants = Arc::default();
+            held.participants = Participants::new();
             return context.count_decided(epoch);
         }
         let Some(held) = self.held.remove(&transaction) else { return };
-        let mut rows = Vec::with_capacity(held.operations.len());
+        let mut rows = Rows::with_capacity(held.operations.len());
         for operation in held.operations {
             if !held.is_taken_over {
                 context.release_operation();

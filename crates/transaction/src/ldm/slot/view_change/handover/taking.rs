@@ -6,7 +6,7 @@ use crate::ldm::slot::commit::publish::After;
 use crate::ldm::slot::lock_wait::{Run, implicit_owner};
 use crate::ldm::slot::read::LockedRead;
 use crate::ldm::slot::stage::WriteRun;
-use crate::ldm::slot::transaction::{HeldStage, Operation};
+use crate::ldm::slot::transaction::{HeldStage, Operation, Rows};
 use crate::ldm::{Context, region_full};
 use crate::locks::LockKey;
 use crate::mutants::{self, Mutant};
@@ -38,7 +38,7 @@ impl Slot {
                 continue;
             }
             context.stamps.adopt(replicate.epoch);
-            let mut rows = Vec::new();
+            let mut rows = Rows::new();
             if self.apply(transaction, &replicate.writes, &mut rows, context).is_err() {
                 // It is lacked, then, and aborts: it was never acknowledged.
                 self.undo_applied(transaction, rows, After::Nothing, context);
@@ -181,7 +181,7 @@ impl Slot {
                 }
                 HandedOperation::Staged(write) => match self.stage_write(transaction, &write, context) {
                     Ok((row, is_first)) => {
-                        let bytes = write.row.as_ref().map_or(0, |row| row.len());
+                        let bytes = write.row().map_or(0, <[u8]>::len);
                         self.held_mut(transaction, session).note_change(write.table, is_first, bytes);
                         let (table, version) = (write.table.id, write.table.version);
                         Operation::Staged { table, version, row, is_first }
@@ -204,15 +204,15 @@ impl Slot {
         context: &mut Context<'_>,
     ) -> Result<(RowHandle, bool), Refusal> {
         let table = write.table.id;
-        context.check_row(table, &write.key, write.row.as_deref())?;
-        let key = LockKey { slot: self.id, table, key: write.key.clone() };
+        context.check_row(table, write.key(), write.row())?;
+        let key = LockKey { slot: self.id, table, key: write.key().into() };
         let owner = implicit_owner(context.fragments, &key);
         if owner.is_some_and(|owner| owner != transaction) {
             // A broken peer's: two transactions on one row.
             return Err(Refusal::NotHeld);
         }
         let fragment = context.fragments.get_mut(&(table, self.id)).ok_or(Refusal::WrongSchema)?;
-        let row = fragment.stage(&write.key, transaction, write.row.as_deref());
+        let row = fragment.stage(write.key(), transaction, write.row());
         Ok((row.map_err(|full| region_full(&full))?, owner.is_none()))
     }
 }
