@@ -173,3 +173,34 @@ fn scratch_has_a_bound_and_may_be_missing() {
     assert_eq!(texts(without.ask_much(client, &long_rows(3_000))).len(), 3_000);
     assert_eq!(without.disk.writes, 0);
 }
+
+/// Rows in scratch come back, even if other sessions have taken all of QueryMemory meanwhile.
+#[test]
+fn statements_end_where_others_have_all_memory() {
+    let (mut harness, room, client) = harness(1 << 30, 1 << 30);
+    for table in ["b", "c"] {
+        harness.ask(client, &format!("CREATE TEMPORARY TABLE test.{table} (id INT PRIMARY KEY, k INT)"));
+        let rows = made(20_000, "i, i * 7919 MOD 10007", "");
+        harness.ask_much(client, &format!("INSERT INTO test.{table} {rows}"));
+    }
+    let queries = [
+        "SELECT id FROM test.b ORDER BY k, id",
+    ];
+    let expected = queries.map(|query| texts(harness.ask_much(client, query)));
+    assert!(expected.iter().all(|rows| rows.len() > 9_000) && harness.disk.writes == 0);
+    let other = harness.connect();
+    harness
+        .ask(other, "CREATE TEMPORARY TABLE test.a (id INT AUTO_INCREMENT PRIMARY KEY, v VARBINARY(30000))");
+    for size in [30_000, 1_000, 1] {
+        let insert = format!("INSERT INTO test.a (v) VALUES (REPEAT('y', {size}))");
+        let answers = std::iter::repeat_with(|| harness.ask(other, &insert));
+        let errno = |answer| if let Response::Error(error) = answer { Some(error.errno) } else { None };
+        let error = answers.take(4_000).find_map(errno);
+        assert_eq!(error, Some(1114));
+    }
+    for (query, expected) in queries.iter().zip(expected) {
+        let before = harness.disk.writes;
+        assert!(texts(harness.ask_much(client, query)) == expected, "{query}");
+        assert!(harness.disk.writes > before && room.used() == 0, "{query}");
+    }
+}
