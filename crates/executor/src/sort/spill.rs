@@ -21,14 +21,14 @@ use std::collections::VecDeque;
 /// Runs that are merged even if there is no memory for it.
 const RUNS_MIN: u64 = 2;
 
-/// The runs of a sort.
+/// The runs of an operator.
 #[derive(Debug)]
-pub(super) struct Spill {
-    pub(super) hold: Hold,
+pub(crate) struct Spill {
+    pub(crate) hold: Hold,
     /// The size of a piece.
     piece_size: u64,
     /// The rows in memory become a run, and so many of them are in it.
-    pub(super) writing: Option<(RunWriter, usize)>,
+    pub(crate) writing: Option<(RunWriter, usize)>,
     /// Runs that are in order behind those in `merged`.
     runs: VecDeque<Run>,
     /// Runs that were made of several.
@@ -39,7 +39,7 @@ pub(super) struct Spill {
 }
 
 impl Spill {
-    pub(super) fn new(piece_size: u64) -> Self {
+    pub(crate) fn new(piece_size: u64) -> Self {
         Self {
             hold: Hold::default(),
             piece_size,
@@ -52,12 +52,12 @@ impl Spill {
     }
 
     /// The rows in memory are to become a run.
-    pub(super) fn begin_run(&mut self) {
+    pub(crate) fn begin_run(&mut self) {
         self.writing = Some((RunWriter::new(self.piece_size), 0));
     }
 
     /// Ends the run. False if an answer of the disk must come first.
-    pub(super) fn end_run(&mut self, cx: &mut Cx<'_>) -> Result<bool, Failure> {
+    pub(crate) fn end_run(&mut self, cx: &mut Cx<'_>) -> Result<bool, Failure> {
         let Some((writer, _)) = &mut self.writing else { return Ok(true) };
         let Some(run) = writer.finish(&self.hold, cx)? else { return Ok(false) };
         self.runs.push_back(run);
@@ -66,7 +66,7 @@ impl Spill {
     }
 
     /// Merges runs until the rest can be merged at once: that merge, or why it is not there now.
-    pub(super) fn merge(
+    pub(crate) fn merge(
         &mut self,
         order: &SortOrder,
         equals: Equals,
