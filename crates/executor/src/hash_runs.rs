@@ -117,6 +117,11 @@ impl Default for TableMemory {
 }
 
 impl TableMemory {
+    /// Bytes that are paid for.
+    pub(crate) fn charged(&self) -> usize {
+        self.charged
+    }
+
     /// No more rows before they are paid for.
     pub(crate) fn is_full(&self, size: usize) -> bool {
         size > self.charged + self.uncharged_max

@@ -29,6 +29,13 @@ pub(crate) struct RunWriter {
     run: Run,
 }
 
+impl Run {
+    /// There are no rows.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+}
+
 impl RunWriter {
     /// An empty run, in pieces of this size.
     pub(crate) fn new(piece_size: u64) -> Self {

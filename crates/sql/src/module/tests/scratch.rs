@@ -135,9 +135,10 @@ fn a_statement_that_ends_early_frees_its_scratch() {
 }
 
 /// Queries that use scratch in each other way.
-fn others() -> [String; 2] {
+fn others() -> [String; 3] {
     let groups = made(6_000, "i MOD 2501 AS k, GROUP_CONCAT(i)", "GROUP BY k");
-    [groups, made(6_000, "DISTINCT i", "")]
+    let join = joins(20_000, "i * 7 MOD 20011").swap_remove(1);
+    [groups, made(6_000, "DISTINCT i", ""), join]
 }
 
 #[test]
@@ -303,6 +304,42 @@ fn distinct_rows_with_little_memory_are_the_same() {
     }
 }
 
+/// Queries that join: the right side has `count` rows, and `key` says which value each of them has.
+fn joins(count: u32, key: &str) -> Vec<String> {
+    let with = |query: &str| {
+        made(count.max(3_000), "", "").replace(
+            "SELECT  FROM n ",
+            &format!(
+                ", l AS (SELECT i, NULLIF(i, 77) AS a, REPEAT('l', i MOD 20) AS t FROM n WHERE i <= 3000), \
+                 r AS (SELECT i, NULLIF({key}, 13) AS b, REPEAT('r', i MOD 30) AS t FROM n WHERE i <= {count}) {query}"
+            ),
+        )
+    };
+    [
+        "SELECT l.i, l.t, r.i, r.t FROM l JOIN r ON a = b AND (l.i + r.i) MOD 5 < 2",
+        "SELECT l.i, r.i FROM l LEFT JOIN r ON a = b AND r.i MOD 7 = 3",
+        "SELECT i, t FROM l WHERE a IN (SELECT b FROM r)",
+        "SELECT i, t FROM l WHERE NOT EXISTS (SELECT 1 FROM r WHERE b = a AND r.i MOD 3 = 0)",
+        "SELECT i FROM l WHERE a NOT IN (SELECT b FROM r)",
+        "SELECT i FROM l WHERE a NOT IN (SELECT b FROM r WHERE b IS NOT NULL)",
+        "SELECT i, a IN (SELECT b FROM r), a NOT IN (SELECT b FROM r WHERE b IS NOT NULL AND i MOD 2) FROM l",
+        "SELECT i FROM l WHERE EXISTS (SELECT 1 FROM r WHERE b = a AND (r.i + l.i) MOD 5 = 0)",
+        "SELECT i, a + 0 IN (SELECT b FROM r WHERE (r.i + l.i) MOD 7 = 0) FROM l WHERE i < 300",
+        "SELECT COUNT(*), SUM(l.i), SUM(r.i) FROM l JOIN r ON CONCAT(a, 'x') = CONCAT(b, 'X') WHERE r.i < 2900",
+    ]
+    .map(with)
+    .into()
+}
+
+#[test]
+fn joins_with_little_memory_give_the_same_rows() {
+    assert_same_bags(&joins(3_000, "i * 7 MOD 3001"), 9);
+    // Parts are divided again.
+    assert_same_bags(&joins(20_000, "i * 7 MOD 20011"), 9);
+    // Keys that have many rows each are joined block by block.
+    assert_same_bags(&joins(3_000, "i MOD 2 * 2500 + 100"), 5);
+}
+
 /// Rows in scratch come back, even if other sessions have taken all of QueryMemory meanwhile.
 #[test]
 fn statements_end_where_others_have_all_memory() {
@@ -316,6 +353,7 @@ fn statements_end_where_others_have_all_memory() {
         "SELECT id FROM test.b ORDER BY k, id",
         "SELECT k, COUNT(*), MIN(id) FROM test.b GROUP BY k ORDER BY k",
         "SELECT DISTINCT k FROM test.b ORDER BY k + 0",
+        "SELECT b.id, c.id FROM test.b JOIN test.c ON b.k = c.k ORDER BY 1, 2",
     ];
     let expected = queries.map(|query| texts(harness.ask_much(client, query)));
     assert!(expected.iter().all(|rows| rows.len() > 9_000) && harness.disk.writes == 0);
