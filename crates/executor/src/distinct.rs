@@ -1,11 +1,17 @@
 //! DISTINCT: rows that were seen before are omitted. Rows are equal if each shown value is, under its collation.
 //!
-//! Invariant: what the seen rows hold is charged, but for [`UNCHARGED_MAX`].
+//! New rows are given on as they come. When they find no more memory they go to scratch (`hash_runs`). From then on
+//! rows are kept and not given on: the first run tells at the end which of them were given before.
+//!
+//! Invariant: what the seen rows hold is charged, but for `UNCHARGED_MAX`.
 
 use crate::cx::Cx;
+use crate::hash_runs::{HashRuns, Put, TableMemory};
 use crate::outcome::Failure;
-use crate::row::UNCHARGED_MAX;
 use crate::row_buffer::{RowAt, RowBuffer};
+use crate::scratch::RunWriter;
+use crate::sort::Merged;
+use crate::table_reader::Pump;
 use expression::context::TextWork;
 use expression::{compare_values, hash_value};
 use query::RowSink;
@@ -46,7 +52,7 @@ pub(crate) struct RowTable {
     positions: HashIndex,
     /// Bytes of all of this. Counted when a row is kept, because each row asks for it.
     size: usize,
-    charged: usize,
+    memory: TableMemory,
     text_work: TextWork,
 }
 
@@ -59,22 +65,20 @@ impl RowTable {
             places: Pages::default(),
             positions: HashIndex::default(),
             size: 0,
-            charged: 0,
+            memory: TableMemory::default(),
             text_work: TextWork::default(),
         }
     }
 
-    /// Pays for the rows that came.
-    pub(crate) fn pay(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
-        cx.client.memory.charge(self.size.saturating_sub(self.charged))?;
-        self.charged = self.size.max(self.charged);
+    /// Pays for the rows that came. True if they should go to scratch.
+    pub(crate) fn pay(&mut self, may_spill: bool, cx: &mut Cx<'_>) -> Result<bool, Failure> {
         cx.env.budget.spend(self.text_work.take_rows());
-        Ok(())
+        self.memory.pay(self.size, may_spill, cx)
     }
 
     /// No more rows before they are paid for.
     pub(crate) fn is_full(&self) -> bool {
-        self.text_work.is_much() || self.size > self.charged + UNCHARGED_MAX
+        self.text_work.is_much() || self.memory.is_full(self.size)
     }
 
     /// The position of an equal row, in the order in which rows were kept.
@@ -86,6 +90,11 @@ impl RowTable {
 
     /// The same; the row is kept if there is none, which is told.
     pub(crate) fn find_or_keep(&mut self, row: &[ValueRef<'_>]) -> (usize, bool) {
+        self.find_or_keep_as(row, self.shown(row))
+    }
+
+    /// The same; `kept` are the values that are kept.
+    fn find_or_keep_as(&mut self, row: &[ValueRef<'_>], kept: &[ValueRef<'_>]) -> (usize, bool) {
         let shown = self.shown(row);
         pass_texts(shown, &self.text_work);
         let hash = hash_row(shown, &self.types);
@@ -93,9 +102,21 @@ impl RowTable {
             return (position, false);
         }
         self.positions.push(hash);
-        self.places.push(self.rows.push(shown.iter().copied()));
+        self.places.push(self.rows.push(kept.iter().copied()));
         self.size = self.rows.size() + self.places.size() + self.positions.size();
         (self.places.len() - 1, true)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// Forgets all rows, and keeps the memory of a few.
+    fn clear(&mut self) {
+        self.rows.clear();
+        self.places.clear();
+        self.positions.clear();
+        self.size = self.rows.size() + self.places.size() + self.positions.size();
     }
 
     /// Lends the row at a position.
@@ -119,18 +140,42 @@ impl RowTable {
 /// DISTINCT.
 #[derive(Debug)]
 pub struct Distinct {
+    /// The rows that came since the last run was written.
     seen: RowTable,
+    /// Rows that were written to scratch.
+    runs: Option<Box<HashRuns>>,
+    /// Some runs are written: rows are not given on when they come.
+    is_held: bool,
+    rest: Option<Box<Rest>>,
 }
 
 impl Distinct {
     /// Compares the first values of each row, of these types.
     pub fn new(types: Vec<SqlType>) -> Self {
-        Self { seen: RowTable::new(types) }
+        Self { seen: RowTable::new(types), runs: None, is_held: false, rest: None }
     }
 
-    /// Pays for the rows that came.
-    pub fn pay(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
-        self.seen.pay(cx)
+    /// A sink that gives new rows on to another, after [`Distinct::pay`].
+    pub fn before<'a>(&'a mut self, sink: &'a mut dyn RowSink) -> DistinctSink<'a> {
+        DistinctSink { distinct: self, sink }
+    }
+
+    /// All inputs have ended: gives the rows that were not given on when they came.
+    pub fn give_rest(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
+        if self.runs.is_none() {
+            return Ok(Pump::End);
+        }
+        let rest = match &mut self.rest {
+            Some(rest) => rest,
+            None => match self.merge(cx)? {
+                Ok(merged) => {
+                    let equals = RowTable::new(std::mem::take(&mut self.seen.types));
+                    self.rest.insert(Box::new(Rest { merged, equals, order: 0 }))
+                }
+                Err(pump) => return Ok(pump),
+            },
+        };
+        rest.give(cx, sink)
     }
 
     /// False if the row was seen before.
@@ -138,13 +183,58 @@ impl Distinct {
         self.seen.find_or_keep(row).1
     }
 
-    /// A sink that gives new rows on to another.
-    pub fn before<'a>(&'a mut self, sink: &'a mut dyn RowSink) -> DistinctSink<'a> {
-        DistinctSink { distinct: self, sink }
+    // ---- scratch ----------------------------------------------------------------------------------------------------
+
+    /// Pays for the rows that came, or writes them to scratch. If it has to go on with that: why it has stopped.
+    pub fn pay(&mut self, cx: &mut Cx<'_>) -> Result<Option<Pump>, Failure> {
+        if self.runs.as_ref().is_some_and(|runs| runs.is_writing()) {
+            return self.go_on_spilling(cx);
+        }
+        if self.seen.pay(true, cx)? { self.spill(cx) } else { Ok(None) }
+    }
+
+    #[cold]
+    fn spill(&mut self, cx: &mut Cx<'_>) -> Result<Option<Pump>, Failure> {
+        if self.runs.is_none() {
+            self.runs = HashRuns::new(cx).map(Box::new);
+        }
+        self.runs.iter_mut().for_each(|runs| runs.begin());
+        self.go_on_spilling(cx)
+    }
+
+    fn go_on_spilling(&mut self, cx: &mut Cx<'_>) -> Result<Option<Pump>, Failure> {
+        let Self { seen, runs, is_held, .. } = self;
+        let Some(runs) = runs else { return Ok(None) };
+        let put = |writer: &mut RunWriter, order: ValueRef<'_>, position: usize| {
+            let was_given = ValueRef::UInt(u64::from(!*is_held));
+            writer.put([order, was_given].into_iter().chain(seen.rows.values(*seen.places.get(position))));
+            Put::Whole
+        };
+        if let Some(pump) = runs.write(&seen.positions, cx, put)? {
+            return Ok(Some(pump));
+        }
+        (seen.rows, seen.places) = (RowBuffer::default(), Pages::default());
+        (seen.positions, seen.size) = (HashIndex::default(), 0);
+        *is_held = true;
+        seen.pay(true, cx)?;
+        Ok(None)
+    }
+
+    /// The merge of all runs, or why it is not there now.
+    fn merge(&mut self, cx: &mut Cx<'_>) -> Result<Result<Merged, Pump>, Failure> {
+        if let Some(pump) = self.pay(cx)? {
+            return Ok(Err(pump));
+        }
+        if !self.seen.is_empty()
+            && let Some(pump) = self.spill(cx)?
+        {
+            return Ok(Err(pump));
+        }
+        self.runs.as_mut().map_or(Ok(Err(Pump::End)), |runs| runs.merge(cx))
     }
 }
 
-/// See [`Distinct::before`].
+/// See [`Distinct::before`]. Once rows are in scratch it gives none on.
 pub struct DistinctSink<'a> {
     distinct: &'a mut Distinct,
     sink: &'a mut dyn RowSink,
@@ -152,13 +242,60 @@ pub struct DistinctSink<'a> {
 
 impl RowSink for DistinctSink<'_> {
     fn row(&mut self, primary_key: &[u8], index_key: &[u8], values: &[ValueRef<'_>]) {
-        if self.distinct.is_new(values) {
+        if self.distinct.is_held {
+            self.distinct.seen.find_or_keep_as(values, values);
+        } else if self.distinct.is_new(values) {
             self.sink.row(primary_key, index_key, values);
         }
     }
 
     fn is_full(&self) -> bool {
-        self.sink.is_full() || self.distinct.seen.is_full()
+        (!self.distinct.is_held && self.sink.is_full()) || self.distinct.seen.is_full()
+    }
+}
+
+/// Rows from scratch.
+#[derive(Debug)]
+struct Rest {
+    merged: Merged,
+    /// Different rows of the hash that is read.
+    equals: RowTable,
+    /// The place of that hash in the order.
+    order: u64,
+}
+
+impl Rest {
+    fn give(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
+        let pump =
+            self.merged.give(cx, &mut RestSink { equals: &mut self.equals, order: &mut self.order, sink })?;
+        if self.equals.is_full() {
+            self.equals.pay(false, cx)?;
+        }
+        Ok(if pump == Pump::Rows && cx.env.budget.is_spent() { Pump::Spent } else { pump })
+    }
+}
+
+/// Gives each row on once, unless it was given before.
+struct RestSink<'a> {
+    equals: &'a mut RowTable,
+    order: &'a mut u64,
+    sink: &'a mut dyn RowSink,
+}
+
+impl RowSink for RestSink<'_> {
+    fn row(&mut self, _: &[u8], _: &[u8], values: &[ValueRef<'_>]) {
+        let [ValueRef::UInt(order), ValueRef::UInt(was_given), row @ ..] = values else { return };
+        if self.order != order {
+            *self.order = *order;
+            self.equals.clear();
+        }
+        if self.equals.find_or_keep(row).1 && *was_given == 0 {
+            self.sink.row(&[], &[], row);
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.sink.is_full() || self.equals.is_full()
     }
 }
 

@@ -4,15 +4,22 @@
 //! Slots tell groups apart by their exact values; here groups are equal if their values are, under their collations, so
 //! `'a'` and `'A'` become one. Groups come out in the order in which they were first seen.
 //!
-//! Invariant: without GROUP BY there is exactly one group, also over no rows.
+//! *Too many groups.* When they find no more memory, they go to scratch as partial aggregates (`hash_runs`), and new
+//! ones begin. In the end the groups of a few hashes at a time are merged, and come out in the order of hashes. Rows
+//! that came first are merged first. One group needs memory for all that its states keep.
+//!
+//! Invariants: without GROUP BY there is exactly one group, also over no rows. A group in scratch is one row or
+//! several, each with a portion of its states: no step encodes or merges more.
 
-use crate::cx::Cx;
+use crate::cx::{Cx, warnings_of};
 use crate::distinct::{equal_rows, hash_row, pass_texts};
+use crate::hash_runs::{HashRuns, Put, TableMemory};
 use crate::outcome::Failure;
-use crate::row::borrowed;
-use crate::row::{Row, UNCHARGED_MAX};
+use crate::row::{Row, borrowed};
 use crate::row_buffer::{RowAt, RowBuffer};
-use crate::table_reader::malformed;
+use crate::scratch::RunWriter;
+use crate::sort::Merged;
+use crate::table_reader::{Pump, malformed};
 use expression::aggregate::{AggregateCall, AggregateState};
 use expression::context::{TEXT_WORK_PER_ROW, TextWork};
 use expression::{Context, Expression};
@@ -24,6 +31,9 @@ use types::{SqlType, Value, ValueRef};
 
 /// Rows of GROUP_CONCAT that are put in order for what one row costs.
 const SETTLED_AT_ONCE: usize = 4;
+/// Groups that are merged before the first of them is given, and their bytes.
+const MERGED_GROUPS: usize = 256;
+const MERGED_BYTES: usize = 64 * 1024;
 
 /// Groups so far, by position.
 pub struct Groups {
@@ -38,23 +48,34 @@ pub struct Groups {
     states: Pages<AggregateState>,
     /// Bytes of all of this. Counted when a group begins or a state grows, because each row asks for it.
     size: usize,
-    charged: usize,
+    memory: TableMemory,
     text_work: TextWork,
+    /// Groups that were written to scratch.
+    runs: Option<Box<HashRuns>>,
+    /// Of the group that is written, where the next portion of each state begins.
+    portions: Vec<Option<usize>>,
 }
 
 impl Groups {
     pub fn new(grouping: &Grouping) -> Self {
+        let types = grouping.group_by.iter().map(|expression| expression.sql_type.clone()).collect();
+        Self::of(types, grouping.calls.clone())
+    }
+
+    fn of(types: Vec<SqlType>, calls: Vec<AggregateCall>) -> Self {
         Self {
-            types: grouping.group_by.iter().map(|expression| expression.sql_type.clone()).collect(),
-            calls: grouping.calls.clone(),
+            types,
+            calls,
             count: 0,
             values: RowBuffer::default(),
             places: Pages::default(),
             positions: HashIndex::default(),
             states: Pages::default(),
             size: 0,
-            charged: 0,
+            memory: TableMemory::default(),
             text_work: TextWork::default(),
+            runs: None,
+            portions: Vec::new(),
         }
     }
 
@@ -107,17 +128,87 @@ impl Groups {
         place.into_iter().flat_map(|place| self.values.values(place))
     }
 
-    /// Pays for what came.
-    pub fn pay(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
+    /// Pays for what came, or writes the groups to scratch. If it has to go on with that: why it has stopped.
+    pub fn pay(&mut self, cx: &mut Cx<'_>) -> Result<Option<Pump>, Failure> {
         cx.env.budget.spend(self.text_work.take_rows());
-        cx.client.memory.charge(self.size.saturating_sub(self.charged))?;
-        self.charged = self.size.max(self.charged);
-        Ok(())
+        if self.runs.as_ref().is_some_and(|runs| runs.is_writing()) {
+            return self.go_on_spilling(cx);
+        }
+        let may_spill = !self.types.is_empty();
+        if self.memory.pay(self.size, may_spill, cx)? { self.spill(cx) } else { Ok(None) }
     }
 
     fn is_full(&self) -> bool {
-        self.text_work.is_much() || self.size > self.charged + UNCHARGED_MAX
+        self.text_work.is_much() || self.memory.is_full(self.size)
     }
+
+    // ---- scratch ----------------------------------------------------------------------------------------------------
+
+    /// Writes all groups to scratch.
+    #[cold]
+    fn spill(&mut self, cx: &mut Cx<'_>) -> Result<Option<Pump>, Failure> {
+        if self.runs.is_none() {
+            self.runs = HashRuns::new(cx).map(Box::new);
+        }
+        self.runs.iter_mut().for_each(|runs| runs.begin());
+        self.go_on_spilling(cx)
+    }
+
+    fn go_on_spilling(&mut self, cx: &mut Cx<'_>) -> Result<Option<Pump>, Failure> {
+        let Self { calls, values, places, positions, states, runs, portions, .. } = self;
+        let Some(runs) = runs else { return Ok(None) };
+        let put = |writer: &mut RunWriter, order: ValueRef<'_>, position: usize| {
+            let encoded = next_portions(calls, position, states, portions);
+            let values = std::iter::once(order).chain(values.values(*places.get(position)));
+            writer.put(values.chain(encoded.iter().map(|bytes| ValueRef::Bytes(bytes))));
+            if portions.is_empty() { Put::Whole } else { Put::Part }
+        };
+        if let Some(pump) = runs.write(positions, cx, put)? {
+            return Ok(Some(pump));
+        }
+        (self.values, self.places) = (RowBuffer::default(), Pages::default());
+        (self.positions, self.states) = (HashIndex::default(), Pages::default());
+        (self.count, self.size) = (0, 0);
+        self.memory.pay(0, true, cx)?;
+        Ok(None)
+    }
+
+    /// All rows have come, and some groups are in scratch: the groups that become of all, or why they are not there
+    /// now.
+    fn merge(&mut self, rows: GroupRows, cx: &mut Cx<'_>) -> Result<Result<MergedGroups, Pump>, Failure> {
+        if self.count > 0
+            && let Some(pump) = self.spill(cx)?
+        {
+            return Ok(Err(pump));
+        }
+        let Some(runs) = &mut self.runs else { return Ok(Err(Pump::End)) };
+        let groups = Self::of(std::mem::take(&mut self.types), self.calls.clone());
+        Ok(match runs.merge(cx)? {
+            Ok(merged) => Ok(MergedGroups {
+                merged,
+                groups: FinishedGroups { groups, next: 0, rows },
+                order: ValueRef::Null.to_value(),
+                held: None,
+                stage: MergeStage::Giving,
+            }),
+            Err(pump) => {
+                self.types = groups.types;
+                Err(pump)
+            }
+        })
+    }
+
+    /// Forgets all groups, and keeps the memory of a few.
+    fn clear(&mut self) {
+        self.values.clear();
+        self.places.clear();
+        self.positions.clear();
+        self.states.clear();
+        self.count = 0;
+        self.size = self.groups_size();
+    }
+
+    // ---- rows -------------------------------------------------------------------------------------------------------
 
     /// Takes a partial aggregate: a group's values, then one encoded state per call.
     fn merge_row(&mut self, row: &[ValueRef<'_>]) -> Result<(), Failure> {
@@ -159,12 +250,44 @@ impl Groups {
     }
 
     /// All rows have come.
-    pub fn finish(mut self, rows: GroupRows) -> FinishedGroups {
+    fn finish(mut self, rows: GroupRows) -> FinishedGroups {
         if self.types.is_empty() && self.count == 0 && rows == GroupRows::Results {
             self.group(&[]);
         }
-        FinishedGroups { groups: Some(self), next: 0, rows }
+        FinishedGroups { groups: self, next: 0, rows }
     }
+}
+
+/// The next portion of each state of a group, encoded; `portions` is empty before the first and behind the last one.
+fn next_portions(
+    calls: &[AggregateCall],
+    position: usize,
+    states: &mut Pages<AggregateState>,
+    portions: &mut Vec<Option<usize>>,
+) -> Vec<Vec<u8>> {
+    if portions.is_empty() {
+        portions.resize(calls.len(), Some(0));
+    }
+    let mut encoded = Vec::with_capacity(calls.len());
+    for (number, (call, from)) in calls.iter().zip(portions.iter_mut()).enumerate() {
+        let portion = match from.take() {
+            Some(start) => {
+                let (portion, next) = states.get(position * calls.len() + number).portion(call, start);
+                *from = next;
+                portion
+            }
+            None => call.initial_state(),
+        };
+        encoded.push(stdx::wire::to_bytes(&portion));
+    }
+    if portions.iter().all(Option::is_none) {
+        portions.clear();
+        // Millions of states are not to be freed at once.
+        for (number, call) in calls.iter().enumerate() {
+            *states.get_mut(position * calls.len() + number) = call.initial_state();
+        }
+    }
+    encoded
 }
 
 /// The rows that groups become.
@@ -176,28 +299,80 @@ pub enum GroupRows {
     Partials,
 }
 
+/// Groups whose rows have all come.
+pub enum AllGroups {
+    /// They are in memory.
+    Finished(Box<FinishedGroups>),
+    /// Some are in scratch.
+    Merged(Box<MergedGroups>),
+}
+
+impl AllGroups {
+    /// Those of these groups, or why they are not there now.
+    pub fn of(
+        groups: &mut Option<Groups>,
+        rows: GroupRows,
+        cx: &mut Cx<'_>,
+    ) -> Result<Result<Self, Pump>, Failure> {
+        if let Some(running) = groups.as_mut().filter(|groups| groups.runs.is_some()) {
+            return Ok(running.merge(rows, cx)?.map(|merged| Self::Merged(Box::new(merged))));
+        }
+        let finished = groups.take().map(|groups| Box::new(groups.finish(rows)));
+        Ok(finished.map(Self::Finished).ok_or(Pump::End))
+    }
+
+    /// As [`Operator::pump`](crate::select::Operator::pump).
+    pub fn pump(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
+        match self {
+            Self::Finished(groups) => groups.give(cx, sink),
+            Self::Merged(groups) => groups.pump(cx, sink),
+        }
+    }
+}
+
 /// Groups that nothing comes into any more: each becomes a row when it is asked for, because there may be millions.
 pub struct FinishedGroups {
-    groups: Option<Groups>,
+    groups: Groups,
     /// The position of the next row's group.
     next: usize,
     rows: GroupRows,
 }
 
 impl FinishedGroups {
-    /// No groups.
-    pub fn none() -> Self {
-        Self { groups: None, next: 0, rows: GroupRows::Results }
+    /// Gives their rows to a sink.
+    fn give(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
+        let context = cx.statement.context();
+        let pump = self.give_in(&context, cx.env.budget, sink);
+        cx.env.budget.spend(context.warnings.take_text_work());
+        cx.keep_warnings(warnings_of(&context));
+        pump
+    }
+
+    fn give_in(
+        &mut self,
+        context: &Context<'_>,
+        budget: &mut Budget,
+        sink: &mut dyn RowSink,
+    ) -> Result<Pump, Failure> {
+        while !sink.is_full() && !context.warnings.is_much_text() {
+            if !self.settle(budget)? {
+                return Ok(Pump::Spent);
+            }
+            let Some(row) = self.next_row(context)? else { return Ok(Pump::End) };
+            sink.row(&[], &[], &borrowed(&row).collect::<Vec<_>>());
+            if !budget.spend(1) {
+                return Ok(Pump::Spent);
+            }
+        }
+        Ok(if sink.is_full() { Pump::Rows } else { Pump::Spent })
     }
 
     /// Prepares the next row, a portion at a time; true if that is done.
-    pub fn settle(&mut self, budget: &mut Budget) -> Result<bool, Failure> {
-        if self.rows == GroupRows::Partials {
+    fn settle(&mut self, budget: &mut Budget) -> Result<bool, Failure> {
+        let groups = &mut self.groups;
+        if self.rows == GroupRows::Partials || self.next >= groups.count {
             return Ok(true);
         }
-        let Some(groups) = self.groups.as_mut().filter(|groups| self.next < groups.count) else {
-            return Ok(true);
-        };
         for (number, call) in groups.calls.iter().enumerate() {
             let state = groups.states.get_mut(self.next * groups.calls.len() + number);
             while !state.settle(call, SETTLED_AT_ONCE)? {
@@ -210,10 +385,11 @@ impl FinishedGroups {
     }
 
     /// The next row.
-    pub fn next_row(&mut self, context: &Context<'_>) -> Result<Option<Row>, Failure> {
-        let Some(groups) = self.groups.as_ref().filter(|groups| self.next < groups.count) else {
+    fn next_row(&mut self, context: &Context<'_>) -> Result<Option<Row>, Failure> {
+        let groups = &self.groups;
+        if self.next >= groups.count {
             return Ok(None);
-        };
+        }
         let mut row: Row = groups.values_of(self.next).map(ValueRef::to_value).collect();
         for (number, call) in groups.calls.iter().enumerate() {
             let state = groups.states.get(self.next * groups.calls.len() + number);
@@ -224,6 +400,100 @@ impl FinishedGroups {
         }
         self.next += 1;
         Ok(Some(row))
+    }
+}
+
+/// Groups from scratch, those of a few hashes at a time.
+pub struct MergedGroups {
+    merged: Merged,
+    /// Those of the hashes that are merged or given.
+    groups: FinishedGroups,
+    /// The place of the last row in the order.
+    order: Value,
+    /// A row of the next hash, which came when there were groups enough.
+    held: Option<Row>,
+    stage: MergeStage,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum MergeStage {
+    Merging,
+    /// The groups are complete.
+    Giving,
+    /// So are all there are.
+    GivingLast,
+}
+
+impl MergedGroups {
+    fn pump(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
+        loop {
+            if self.stage == MergeStage::Merging {
+                if let Some(pump) = self.merge(cx)? {
+                    return Ok(pump);
+                }
+                continue;
+            }
+            match self.groups.give(cx, sink)? {
+                Pump::End => {}
+                pump @ (Pump::Rows | Pump::Wait | Pump::Spent) => return Ok(pump),
+            }
+            if self.stage == MergeStage::GivingLast {
+                return Ok(Pump::End);
+            }
+            self.groups.groups.clear();
+            (self.groups.next, self.stage) = (0, MergeStage::Merging);
+            if let Some(row) = self.held.take() {
+                self.order = row[0].clone();
+                self.groups.groups.merge_row(&borrowed(&row[1..]).collect::<Vec<_>>())?;
+            }
+        }
+    }
+
+    /// Merges rows until there are groups enough. If it has to go on with that: why it has stopped.
+    fn merge(&mut self, cx: &mut Cx<'_>) -> Result<Option<Pump>, Failure> {
+        let groups = &mut self.groups.groups;
+        if groups.is_full() {
+            cx.env.budget.spend(groups.text_work.take_rows());
+            groups.memory.pay(groups.size, false, cx)?;
+        }
+        let mut sink = MergeSink { groups, order: &mut self.order, held: &mut self.held, failure: None };
+        let pump = self.merged.give(cx, &mut sink);
+        sink.failure.map_or(Ok(()), Err)?;
+        self.stage = match pump? {
+            Pump::End => MergeStage::GivingLast,
+            Pump::Rows if self.held.is_some() => MergeStage::Giving,
+            Pump::Rows if cx.env.budget.is_spent() => return Ok(Some(Pump::Spent)),
+            Pump::Rows => MergeStage::Merging,
+            pump @ (Pump::Wait | Pump::Spent) => return Ok(Some(pump)),
+        };
+        Ok(None)
+    }
+}
+
+/// Takes rows of scratch into groups, until there are enough.
+struct MergeSink<'a> {
+    groups: &'a mut Groups,
+    order: &'a mut Value,
+    held: &'a mut Option<Row>,
+    failure: Option<Failure>,
+}
+
+impl RowSink for MergeSink<'_> {
+    fn row(&mut self, _: &[u8], _: &[u8], values: &[ValueRef<'_>]) {
+        let Some((order, row)) = values.split_first() else { return };
+        let order = order.to_value();
+        if *self.order != order {
+            if self.groups.count >= MERGED_GROUPS || self.groups.size >= MERGED_BYTES {
+                *self.held = Some(values.iter().map(|value| value.to_value()).collect());
+                return;
+            }
+            *self.order = order;
+        }
+        self.failure = self.groups.merge_row(row).err();
+    }
+
+    fn is_full(&self) -> bool {
+        self.failure.is_some() || self.held.is_some() || self.groups.is_full()
     }
 }
 

@@ -13,14 +13,20 @@
 //!
 //! *Few or many left rows.* Where the plan says how many are few, these are looked up (or the right side runs for each
 //! of them), and right rows are gathered once for those behind. Work that was done for few is at most as much again as
-//! what gathering costs. If the right rows do not fit into memory, the join goes back to looking up.
+//! what gathering costs.
 //!
-//! Invariants: the order of left rows is kept, and for each that of the right rows; memory that is held is charged.
+//! *Too many right rows.* If they find no memory, a join with hash keys divides both sides into parts in scratch
+//! (`join_parts`). Another one that has looked up before goes back to that.
+//!
+//! Invariants: unless there are parts, the order of left rows is kept, and for each that of the right rows; memory that
+//! is held is charged.
 //!
 //! Deliberately not here: which ways there are, and how many left rows are few. The plan says.
 
 use crate::client::QueryMemory;
 use crate::cx::{Cx, warnings_of};
+use crate::hash_runs::TableMemory;
+use crate::join_parts::{Head, Parts};
 use crate::memo::{Memo, is_identical};
 use crate::outcome::Failure;
 use crate::row::UNCHARGED_MAX;
@@ -45,17 +51,19 @@ const COMPARED_MAX: usize = 4;
 
 /// A join that runs.
 pub struct JoinRun {
-    plan: Arc<Join>,
-    left: Operator,
-    has_left_ended: bool,
-    batch: RowBuffer,
-    right: RightRows,
+    pub(crate) plan: Arc<Join>,
+    pub(crate) left: Operator,
+    pub(crate) has_left_ended: bool,
+    pub(crate) batch: RowBuffer,
+    pub(crate) right: RightRows,
     /// The source of right rows, while it gives them.
-    reading: Option<Box<Operator>>,
+    pub(crate) reading: Option<Box<Operator>>,
     /// The left row that is matched; None: a new batch is wanted.
-    current: Option<RowAt>,
+    pub(crate) current: Option<RowAt>,
     step: Matching,
-    charged: usize,
+    pub(crate) memory: TableMemory,
+    /// Both sides are in scratch.
+    parts: Option<Box<Parts>>,
     way: Way,
     /// Left rows that may still be looked up, or run the right side for; None: there is no other way.
     few: Option<u64>,
@@ -119,7 +127,7 @@ enum Matching {
 
 /// The best of the truth values of a left row's candidates so far.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Found {
+pub(crate) enum Found {
     Nothing,
     /// One was NULL, none true.
     Unknown,
@@ -185,7 +193,8 @@ impl JoinRun {
             reading: None,
             current: None,
             step: Matching::New,
-            charged: 0,
+            memory: TableMemory::default(),
+            parts: None,
             way,
             few,
             inner,
@@ -195,7 +204,13 @@ impl JoinRun {
     /// As [`Operator::pump`].
     pub(crate) fn pump(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
         loop {
-            if let Some(reading) = &mut self.reading {
+            if self.parts.is_some() {
+                if self.current.is_none()
+                    && let Some(pump) = self.next_of_parts(cx)?
+                {
+                    return Ok(pump);
+                }
+            } else if let Some(reading) = &mut self.reading {
                 let pump = match &mut self.inner {
                     Some(inner) if self.way == Way::Applied => {
                         std::mem::swap(&mut cx.client.memory, &mut inner.memory);
@@ -206,9 +221,17 @@ impl JoinRun {
                     }
                     Some(_) | None => gather(reading, &mut self.right, &self.plan, cx)?,
                 };
-                if let Err(refused) = self.pay(cx) {
-                    self.give_up_gathering(refused, cx)?;
-                    continue;
+                match self.pay(cx) {
+                    Ok(false) => {}
+                    Ok(true) => {
+                        self.reading.take_if(|_| pump == Pump::End);
+                        self.parts = Parts::new(self, cx);
+                        continue;
+                    }
+                    Err(refused) => {
+                        self.give_up_gathering(refused, cx)?;
+                        continue;
+                    }
                 }
                 match pump {
                     Pump::End => {
@@ -252,12 +275,23 @@ impl JoinRun {
         }
     }
 
-    /// Pays for what is held.
-    fn pay(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
+    /// Pays for what is held. True if both sides should go into parts.
+    fn pay(&mut self, cx: &mut Cx<'_>) -> Result<bool, Failure> {
+        let may_divide = self.way == Way::Gathered
+            && self.right.is_whole
+            && !self.plan.keys.is_empty()
+            && self.plan.kind != JoinKind::Single;
         let size = self.batch.size() + self.right.size();
-        cx.client.memory.charge(size.saturating_sub(self.charged))?;
-        self.charged = self.charged.max(size);
-        Ok(())
+        // Batches come and go: their memory is kept.
+        self.memory.pay(size.max(self.memory.charged()), may_divide, cx)
+    }
+
+    /// Goes on with parts until there is a batch whose right rows are in memory. If it has to stop before: why.
+    fn next_of_parts(&mut self, cx: &mut Cx<'_>) -> Result<Option<Pump>, Failure> {
+        let Some(mut parts) = self.parts.take() else { return Ok(None) };
+        let stopped = parts.next_batch(self, cx);
+        self.parts = Some(parts);
+        stopped
     }
 
     /// Gathers the next batch: `Rows` if there is one.
@@ -265,7 +299,8 @@ impl JoinRun {
         while !self.has_left_ended {
             let rows_max = cx.statement.options.batch_rows_max;
             let pump = self.left.pump(cx, &mut BatchSink { batch: &mut self.batch, rows_max })?;
-            self.pay(cx)?;
+            let size = self.batch.size() + self.right.size();
+            self.memory.pay(size.max(self.memory.charged()), false, cx)?;
             match pump {
                 Pump::Rows if is_full(&self.batch, rows_max) => break,
                 Pump::Rows if cx.env.budget.is_spent() => return Ok(Pump::Spent),
@@ -277,9 +312,14 @@ impl JoinRun {
         if self.batch.len() == 0 {
             return Ok(Pump::End);
         }
+        self.begin_batch();
+        Ok(Pump::Rows)
+    }
+
+    /// There is a batch of left rows.
+    pub(crate) fn begin_batch(&mut self) {
         self.current = Some(RowAt::default());
         self.step = Matching::New;
-        Ok(Pump::Rows)
     }
 
     /// Begins to read the right rows for a new batch, unless they are there.
@@ -324,9 +364,7 @@ impl JoinRun {
             reading.close(cx);
         }
         self.right = RightRows::default();
-        cx.client.memory.release(self.charged);
-        self.charged = 0;
-        self.pay(cx)?;
+        self.memory.pay(self.batch.size(), false, cx)?;
         self.few = None;
         if let Some(inner) = &mut self.inner {
             inner.values = None;
@@ -406,10 +444,12 @@ impl JoinRun {
         while let Some(at) = self.current {
             pair.clear();
             pair.extend(self.batch.values(at));
-            let (mut next, mut found) = match self.step {
-                Matching::New if self.way == Way::Applied => return Ok(Walk::Gather),
-                Matching::New | Matching::Ready => self.right.first(plan, &pair, context)?,
-                Matching::Candidates { next, found } => (next, found),
+            let head = self.parts.as_ref().map(|_| Head::of(pair.pop()));
+            let (mut next, mut found) = match (&self.step, head) {
+                (Matching::Candidates { next, found }, _) => (*next, *found),
+                (Matching::New, _) if self.way == Way::Applied => return Ok(Walk::Gather),
+                (Matching::New | Matching::Ready, Some(head)) => self.right.first_of(head),
+                (Matching::New | Matching::Ready, None) => self.right.first(plan, &pair, context)?,
             };
             loop {
                 let is_paused = sink.is_full();
@@ -438,6 +478,13 @@ impl JoinRun {
                 }
             }
             pair.truncate(plan.left_width);
+            self.current = self.batch.behind(at);
+            self.step = Matching::New;
+            if let (Some(parts), Some(head)) = (&mut self.parts, head)
+                && parts.is_held(&pair, Head { found, ..head }, plan.kind)
+            {
+                continue;
+            }
             match plan.kind {
                 JoinKind::Inner | JoinKind::Semi | JoinKind::Anti => {}
                 JoinKind::Left if found == Found::Match => {}
@@ -461,8 +508,6 @@ impl JoinRun {
             if is_given {
                 sink.row(&[], &[], &pair);
             }
-            self.current = self.batch.behind(at);
-            self.step = Matching::New;
         }
         Ok(Walk::Done)
     }
@@ -563,26 +608,33 @@ impl RowSink for BatchSink<'_> {
     }
 }
 
-fn is_full(batch: &RowBuffer, rows_max: usize) -> bool {
+/// A batch of left rows takes no more.
+pub(crate) fn is_full(batch: &RowBuffer, rows_max: usize) -> bool {
     batch.len() >= rows_max || (batch.len() > 0 && batch.size() >= BATCH_BYTES)
 }
 
 /// Right rows, by hash if there are hash keys. A row with a NULL among its keys equals nothing, and is not kept.
 #[derive(Default)]
-struct RightRows {
+pub(crate) struct RightRows {
     /// They are all, or will be.
     is_whole: bool,
     /// A row was not kept for a NULL.
-    has_null: bool,
-    rows: RowBuffer,
+    pub(crate) has_null: bool,
+    pub(crate) rows: RowBuffer,
     /// With hash keys: where each row is.
-    places: Pages<RowAt>,
-    entries: HashIndex,
+    pub(crate) places: Pages<RowAt>,
+    pub(crate) entries: HashIndex,
 }
 
 impl RightRows {
-    fn size(&self) -> usize {
+    /// Bytes that they take.
+    pub(crate) fn size(&self) -> usize {
         self.rows.size() + self.places.size() + self.entries.size()
+    }
+
+    /// The rows are elsewhere now.
+    pub(crate) fn give_up_rows(&mut self) {
+        *self = Self { is_whole: self.is_whole, has_null: self.has_null, ..Self::default() };
     }
 
     fn clear(&mut self) {
@@ -595,7 +647,7 @@ impl RightRows {
 
     /// Whether the first rows of a hash have one with these values: where only the existence of a match counts, such
     /// a row says nothing new.
-    fn has(&self, values: &[ValueRef<'_>], hash: u64) -> bool {
+    pub(crate) fn has(&self, values: &[ValueRef<'_>], hash: u64) -> bool {
         let mut entry = self.entries.first(hash).map_or(Candidate::None, Candidate::Entry);
         for _ in 0..COMPARED_MAX {
             let Some(at) = self.row(entry) else { return false };
@@ -608,7 +660,7 @@ impl RightRows {
     }
 
     /// Keeps a row; `hash` is that of its keys, if there are any.
-    fn push(&mut self, values: &[ValueRef<'_>], hash: Option<u64>) {
+    pub(crate) fn push(&mut self, values: &[ValueRef<'_>], hash: Option<u64>) {
         let at = self.rows.push(values.iter().copied());
         if let Some(hash) = hash {
             self.places.push(at);
@@ -655,6 +707,18 @@ impl RightRows {
         let first = hash.and_then(|hash| self.entries.first(hash));
         let candidate = first.map_or(Candidate::None, Candidate::Entry);
         Ok((candidate, if is_unknown { Found::Unknown } else { Found::Nothing }))
+    }
+
+    /// The same for a left row of a part. Another part or block has rows, or one was not kept for a NULL.
+    fn first_of(&self, head: Head) -> (Candidate, Found) {
+        let is_unknown = self.has_null || head.hash.is_none();
+        let first = head.hash.and_then(|hash| self.entries.first(hash.into()));
+        let candidate = first.map_or(Candidate::None, Candidate::Entry);
+        let found = match head.found {
+            Found::Nothing if is_unknown => Found::Unknown,
+            Found::Nothing | Found::Unknown | Found::Match => head.found,
+        };
+        (candidate, found)
     }
 
     fn row(&self, candidate: Candidate) -> Option<RowAt> {
@@ -711,7 +775,7 @@ impl RowSink for RightSink<'_> {
 }
 
 /// The hash of the keys of one side; None if one of them is NULL.
-fn hash_of<'k>(
+pub(crate) fn hash_of<'k>(
     keys: impl Iterator<Item = (&'k Expression, HashForm)>,
     row: &[ValueRef<'_>],
     context: &Context<'_>,

@@ -6,9 +6,10 @@
 //! | `table_reader` | rows of one table from all its slots, here or elsewhere, merged in key order if wanted |
 //! | `locked_reader` | candidates, then locking reads of them |
 //! | `select`, `sort`, `grouping`, `distinct` | the operators of SELECT |
-//! | `join`, `memo`, `select/` | joins; answers that are remembered; queries in FROM; UNION and its like; WITH |
+//! | `join`, `join_parts`, `memo` | joins, in memory and in parts on the disk; answers that are remembered |
+//! | `select/` | queries in FROM; UNION and its like; WITH |
 //! | `row_buffer` | rows that operators keep |
-//! | `scratch` | rows for which there is no memory, on the disk of the node |
+//! | `scratch`, `hash_runs` | rows for which there is no memory, on the disk of the node; those of tables by hash |
 //! | `measure` | what the steps of EXPLAIN ANALYZE do |
 //! | `row_builder`, `insert` | INSERT and its kin |
 //! | `copied_row` | rows that ALTER TABLE writes again |
@@ -42,10 +43,12 @@ pub mod diagnostics;
 mod distinct;
 mod found_rows;
 mod grouping;
+mod hash_runs;
 mod held;
 pub mod inbox;
 pub mod insert;
 mod join;
+mod join_parts;
 pub mod locked_reader;
 mod measure;
 mod memo;

@@ -16,9 +16,9 @@
 //! - The bytes of all slots are taken from [`ScratchRoom`], and are given back when the statement ends.
 //! - The lane does requests in the order of asking: what is read was written before, also in slots that are used again.
 //! - After the disk has failed once, the statement gets no bytes any more, but the error.
-//! - Bytes on their way to the disk are not charged. They are [`WRITING_MAX`] and a piece at most.
+//! - Bytes on their way to the disk are not charged. They are [`WRITING_MAX`] at most, and the pieces of writers.
 //!
-//! Deliberately not here: what is put there, and when (`sort`).
+//! Deliberately not here: what is put there, and when (`sort`, `hash_runs`, `join`).
 
 mod packed_row;
 mod run;
@@ -27,6 +27,7 @@ pub(crate) use packed_row::PackedRow;
 pub(crate) use run::{Advance, Run, RunReader, RunWriter};
 
 use crate::mutants::{self, Mutant};
+use crate::row::UNCHARGED_MAX;
 use crate::site::Environment;
 use protocol::disk::{DiskAnswer, DiskError, DiskLane, DiskOperation, DiskRequest, FileName};
 use protocol::scratch_room::{SCRATCH_SPACE, ScratchRoom};
@@ -44,6 +45,8 @@ const PIECES: u64 = 128;
 const MERGED_MAX: u64 = 64;
 /// Pieces that a merge holds besides one for each run: those that it writes.
 pub(crate) const WRITTEN_PIECES: u64 = 3;
+/// An operator writes its rows if they take this part of the memory of a statement at least.
+const SPILLED_PART: u64 = 4;
 /// Bytes on their way to the disk; the next piece waits until there are fewer.
 const WRITING_MAX: u64 = 2 * PIECE_MAX;
 
@@ -60,6 +63,19 @@ impl ScratchTerms {
     /// The size of a piece and of a slot.
     pub(crate) fn piece_size(&self) -> u64 {
         (self.statement_memory_max / PIECES).clamp(PIECE_MIN, PIECE_MAX)
+    }
+
+    /// Bytes that an operator which may spill keeps before it pays for them.
+    pub(crate) fn uncharged_max(&self) -> usize {
+        usize::try_from(self.statement_memory_max / SPILLED_PART)
+            .map_or(UNCHARGED_MAX, |part| part.min(UNCHARGED_MAX))
+    }
+
+    /// Whether a statement that uses so many bytes gets no `more` for an operator whose rows take `size` bytes. It does
+    /// if these are not worth their writing, whatever other operators of the statement hold.
+    pub(crate) fn is_beyond_share(&self, used: u64, more: usize, size: usize) -> bool {
+        used + more as u64 > self.statement_memory_max
+            && size as u64 >= self.statement_memory_max / SPILLED_PART
     }
 
     /// How many runs are merged at once.

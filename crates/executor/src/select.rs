@@ -37,7 +37,7 @@ use self::with::{CommonRun, WithRun};
 use crate::access;
 use crate::cx::{Cx, warnings_of};
 use crate::distinct::Distinct;
-use crate::grouping::{FinishedGroups, GroupRows, GroupSink, Groups, Incoming};
+use crate::grouping::{AllGroups, GroupRows, GroupSink, Groups, Incoming};
 use crate::held::Held;
 use crate::join::JoinRun;
 use crate::locked_reader::{Candidates, LockedReader};
@@ -55,8 +55,8 @@ use planner::plan::{
     AccessPath, Equals, Evaluation, Grouping, Narrow, Relation, ScanDirection, SelectPlan, SortColumn,
     SortKey, Source, TableAccess,
 };
+use protocol::SqlError;
 use protocol::program::{KeyRange, LockMode, LockWait, ROW_SIZE_MAX, ReadOutput};
-use protocol::{Budget, SqlError};
 use query::{RowSink, TableAccessInfo, are_wide};
 use std::sync::Arc;
 use storage::Reader;
@@ -103,13 +103,15 @@ pub enum Operator {
         groups: Option<Groups>,
         grouping: Grouping,
         is_partial: bool,
+        has_ended: bool,
     },
     /// All rows of the groups have come.
-    Groups(Box<FinishedGroups>),
+    Groups(AllGroups),
     Rollup(Box<RollupRun>),
     Distinct {
         input: Box<Operator>,
         distinct: Distinct,
+        has_ended: bool,
     },
     Sort {
         input: Box<Operator>,
@@ -175,17 +177,18 @@ impl Operator {
                 failure.map_or(pump.map(|pump| rested(pump, cx)), Err)
             }
             Operator::Group { .. } => self.pump_groups(cx, sink),
-            Operator::Groups(groups) => {
-                let context = cx.statement.context();
-                let pump = give_groups(groups, &context, cx.env.budget, sink);
-                cx.env.budget.spend(context.warnings.take_text_work());
-                cx.keep_warnings(warnings_of(&context));
-                pump
-            }
-            Operator::Distinct { input, distinct } => {
-                let pump = input.pump(cx, &mut distinct.before(sink))?;
-                distinct.pay(cx)?;
-                Ok(rested(pump, cx))
+            Operator::Groups(groups) => groups.pump(cx, sink),
+            Operator::Distinct { input, distinct, has_ended } => {
+                if !*has_ended {
+                    if let Some(pump) = distinct.pay(cx)? {
+                        return Ok(pump);
+                    }
+                    match input.pump(cx, &mut distinct.before(sink))? {
+                        Pump::End => *has_ended = true,
+                        pump @ (Pump::Rows | Pump::Wait | Pump::Spent) => return Ok(rested(pump, cx)),
+                    }
+                }
+                distinct.give_rest(cx, sink)
             }
             Operator::Sort { input, sorter } => loop {
                 if let Some(pump) = sorter.pay(cx)? {
@@ -220,8 +223,30 @@ impl Operator {
     }
 
     fn pump_groups(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
-        let Operator::Group { input, groups, grouping, is_partial } = self else { return Ok(Pump::End) };
+        let Operator::Group { input, groups, grouping, is_partial, has_ended } = self else {
+            return Ok(Pump::End);
+        };
         while let Some(running) = groups {
+            if let Some(pump) = running.pay(cx)? {
+                return Ok(pump);
+            }
+            if *has_ended {
+                let rows = match grouping.rolled_up {
+                    Some(_) => GroupRows::Partials,
+                    None => GroupRows::Results,
+                };
+                let all = match AllGroups::of(groups, rows, cx)? {
+                    Ok(all) => Operator::Groups(all),
+                    Err(pump) => return Ok(pump),
+                };
+                *self = match rows {
+                    GroupRows::Partials => {
+                        Operator::Rollup(Box::new(RollupRun::new(grouping, all, cx.env.site)))
+                    }
+                    GroupRows::Results => all,
+                };
+                return self.pump(cx, sink);
+            }
             let context = cx.statement.context();
             let incoming = if *is_partial {
                 Incoming::Partial
@@ -234,24 +259,13 @@ impl Operator {
                 return Err(failure);
             }
             let pump = pump?;
-            running.pay(cx)?;
             cx.env.budget.spend(context.warnings.take_text_work());
             cx.keep_warnings(warnings_of(&context));
             match pump {
                 Pump::Rows if cx.env.budget.is_spent() => return Ok(Pump::Spent),
                 Pump::Rows => {}
                 Pump::Wait | Pump::Spent => return Ok(pump),
-                Pump::End if grouping.rolled_up.is_some() => {
-                    let groups = groups.take().map(|groups| groups.finish(GroupRows::Partials));
-                    let groups = Operator::Groups(Box::new(groups.unwrap_or_else(FinishedGroups::none)));
-                    *self = Operator::Rollup(Box::new(RollupRun::new(grouping, groups, cx.env.site)));
-                    return self.pump(cx, sink);
-                }
-                Pump::End => {
-                    let groups = groups.take().map(|groups| groups.finish(GroupRows::Results));
-                    *self = Operator::Groups(Box::new(groups.unwrap_or_else(FinishedGroups::none)));
-                    return self.pump(cx, sink);
-                }
+                Pump::End => *has_ended = true,
             }
         }
         Ok(Pump::End)
@@ -293,26 +307,6 @@ impl Operator {
 pub fn give(row: &[Value], sink: &mut dyn RowSink) {
     let values: Vec<ValueRef<'_>> = borrowed(row).collect();
     sink.row(&[], &[], &values);
-}
-
-/// Gives the rows of groups to a sink.
-fn give_groups(
-    groups: &mut FinishedGroups,
-    context: &Context<'_>,
-    budget: &mut Budget,
-    sink: &mut dyn RowSink,
-) -> Result<Pump, Failure> {
-    while !sink.is_full() && !context.warnings.is_much_text() {
-        if !groups.settle(budget)? {
-            return Ok(Pump::Spent);
-        }
-        let Some(row) = groups.next_row(context)? else { return Ok(Pump::End) };
-        give(&row, sink);
-        if !budget.spend(1) {
-            return Ok(Pump::Spent);
-        }
-    }
-    Ok(if sink.is_full() { Pump::Rows } else { Pump::Spent })
 }
 
 /// Gives a batch to a sink.
@@ -490,7 +484,8 @@ impl SelectRun {
             root = selected(plan.steps.evaluation, root, Vec::new(), shown);
         }
         if let Some(types) = &plan.steps.distinct {
-            root = Operator::Distinct { input: Box::new(root), distinct: Distinct::new(types.clone()) };
+            let distinct = Distinct::new(types.clone());
+            root = Operator::Distinct { input: Box::new(root), distinct, has_ended: false };
             root = measured(|| StepKey::of(plan, Part::Distinct), root, cx);
         }
         if let Some(sort) = &plan.steps.sort {
@@ -546,7 +541,8 @@ fn joined_tail(
     };
     let input = Box::new(filtered(tail.evaluation, source, filters));
     let groups = Some(Groups::new(grouping));
-    let groups = Operator::Group { input, groups, grouping: grouping.clone(), is_partial: false };
+    let grouping = grouping.clone();
+    let groups = Operator::Group { input, groups, grouping, is_partial: false, has_ended: false };
     let source = relation_source(over_groups, &mut Some(groups), cx)?;
     let having = plan.having.iter().cloned().collect();
     Ok(selected(tail.evaluation, source, having, tail.output))
@@ -693,6 +689,7 @@ fn group_tail(tail: Tail<'_>, mut root: Operator, is_partial: bool) -> Operator 
             groups: Some(Groups::new(grouping)),
             grouping: grouping.clone(),
             is_partial,
+            has_ended: false,
         };
         having.extend(tail.having.cloned());
     }

@@ -18,10 +18,9 @@ mod merge;
 mod order;
 mod spill;
 
-pub(crate) use spill::Merged;
+pub(crate) use order::SortOrder;
+pub(crate) use spill::{Merged, Spill};
 
-use self::order::SortOrder;
-use self::spill::Spill;
 use crate::cx::Cx;
 use crate::outcome::Failure;
 use crate::row::UNCHARGED_MAX;
@@ -48,8 +47,6 @@ struct Entry {
 const RUN: usize = 256;
 /// Rows above this, on average, are compared in turns from the first pair on.
 const LARGE_ROW: usize = 256;
-/// A run in scratch takes this part of the memory of a statement at least.
-const RUN_PART: u64 = 4;
 /// Comparisons of short values that cost as much of a slice as a row.
 const COMPARISONS_PER_ROW: u32 = 8;
 
@@ -134,8 +131,7 @@ impl Sorter {
     /// The same sort, with the scratch of its node if there is any.
     pub(crate) fn spilling(self, site: &Site) -> Self {
         let Some(terms) = &site.scratch else { return self };
-        let least = usize::try_from(terms.statement_memory_max / RUN_PART).unwrap_or(usize::MAX);
-        Self { may_spill: true, uncharged_max: least.min(UNCHARGED_MAX), ..self }
+        Self { may_spill: true, uncharged_max: terms.uncharged_max(), ..self }
     }
 
     fn size(&self) -> usize {
@@ -168,11 +164,8 @@ impl Sorter {
             let more = size - self.charged;
             // Sorting takes memory for its entries once more.
             let sorting = self.entries.len() * size_of::<Entry>();
-            let is_too_much = |terms: &ScratchTerms| {
-                let wanted = cx.client.memory.used() + (more + sorting) as u64;
-                // Whatever other operators of the statement hold, a run is worth its writing.
-                wanted > terms.statement_memory_max && size as u64 >= terms.statement_memory_max / RUN_PART
-            };
+            let is_too_much =
+                |terms: &ScratchTerms| terms.is_beyond_share(cx.client.memory.used(), more + sorting, size);
             if self.may_spill && cx.env.site.scratch.as_ref().is_some_and(is_too_much) {
                 return Err(Failure::Error(out_of_share()));
             }

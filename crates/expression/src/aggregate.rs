@@ -683,6 +683,20 @@ impl AggregateState {
         if let AggregateState::Rows(rows) = self { rows.count(call) } else { 1 }
     }
 
+    /// The state of a portion of its rows, from this one on (0 at first), and where the next portion begins; None if
+    /// this is the last one. Merged one behind the other they are the state again.
+    #[must_use]
+    pub fn portion(&self, call: &AggregateCall, from: usize) -> (AggregateState, Option<usize>) {
+        match self {
+            AggregateState::Rows(rows) => {
+                let (rows, next) = rows.portion(call, from);
+                (AggregateState::Rows(Box::new(rows)), next)
+            }
+            state if from == 0 => (state.clone(), None),
+            _ => (call.initial_state(), None),
+        }
+    }
+
     /// Does a portion, `rows_max` rows, of what `finish` would do of its own accord; true if nothing is left.
     pub fn settle(&mut self, call: &AggregateCall, rows_max: usize) -> Result<bool, EvaluationError> {
         if let AggregateState::Rows(rows) = self { rows.settle(call, rows_max) } else { Ok(true) }

@@ -1,7 +1,7 @@
 //! Clusters whose statements have little memory, and use scratch on disks that are slow, full, fail or lie.
 //!
-//! Clients at all nodes sort a table that is larger than the memory of a statement (`workload::sorts`), while others
-//! kill statements and connections. In each round the disk of one node has a fault, or that node is lost.
+//! Clients at all nodes sort, group and join a table that is larger than the memory of a statement (`workload::sorts`),
+//! while others kill statements and connections. In each round the disk of one node has a fault, or that node is lost.
 //!
 //! Checked: a statement gives the right rows or an error of scratch, and none has that error while all disks are well.
 //! In the end no node has a file of scratch left, unless its disk has failed to remove it, and replicas are equal.

@@ -12,7 +12,7 @@
 //! - `locks`: clients that keep each other out, by SKIP LOCKED, LOCK TABLES and GET_LOCK.
 //! - `holders`: transactions that stay open for long while the schema changes.
 //! - `promises`: rows and tables whose commits are to survive a stop of all nodes, or may be lost for a while.
-//! - `sorts`: sorted reads of more rows than a statement has memory for.
+//! - `sorts`: sorts, groups and joins of more rows than a statement has memory for.
 //! - `schema`: indexes and tables made and dropped while rows change, for DDL.
 
 pub mod bank;

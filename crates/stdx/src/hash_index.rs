@@ -8,6 +8,10 @@
 //! bucket ─► entry ─► entry ─► …            (different hashes of a bucket)
 //!             └► entry ─► entry            (further numbers of the same hash, oldest first)
 //! ```
+//! *In order.* A bucket is the low bits of its hashes. Buckets are visited in the order of their numbers' bits turned
+//! round, so that numbers come out in the order of their hashes turned round ([`HashIndex::walk`]). Nothing is sorted
+//! but the few numbers of two buckets.
+//!
 //! Invariants: numbers are given in order, from 0. Those of one hash come out in the order in which they went in.
 //!
 //! Deliberately not here: what the numbers stand for, and whether things of one hash are equal. Hashes are cut to 32
@@ -117,6 +121,43 @@ impl HashIndex {
         }
         self.put(number);
         number
+    }
+
+    /// The bits of a hash that are kept. They are a hash again, of which all bits are kept.
+    #[inline]
+    #[must_use]
+    pub fn kept(hash: u64) -> u32 {
+        cut(hash)
+    }
+
+    /// The bits that are kept of the hash of a number.
+    #[must_use]
+    pub fn hash(&self, number: u32) -> u32 {
+        self.entries.get(number as usize).hash
+    }
+
+    /// The numbers of the next buckets, each behind its place in the order of hashes turned round; they may be none.
+    /// False if there are no more buckets. `step` counts from 0.
+    pub fn walk(&self, step: u32, numbers: &mut Vec<(u32, u32)>) -> bool {
+        numbers.clear();
+        let half = self.buckets.len().next_power_of_two() / 2;
+        if self.is_empty() || step as usize >= half {
+            return false;
+        }
+        // The low bits of the bucket; it may be split into this one and one in the upper half.
+        let low = (step.reverse_bits() >> (u32::BITS - half.trailing_zeros())) as usize;
+        for bucket in [low, low + half].into_iter().filter(|bucket| *bucket < self.buckets.len()) {
+            let mut first = *self.buckets.get(bucket);
+            while first != NONE {
+                let entry = self.entries.get(first as usize);
+                let order = entry.hash.reverse_bits();
+                let same_hash = std::iter::successors(Some(first), |number| self.next(*number));
+                numbers.extend(same_hash.map(|number| (order, number)));
+                first = entry.next_hash;
+            }
+        }
+        numbers.sort_unstable();
+        true
     }
 
     /// The bucket of a hash: its low bits, one fewer if there is no such bucket yet.

@@ -2,7 +2,7 @@
 //!
 //! A piece holds whole rows. A row that is longer than a piece is a piece by itself.
 //!
-//! Invariant: a writer has at most one piece that is full and not written, and one that it fills; a reader has one.
+//! Invariant: a writer has one piece that it fills, and those that came full since it was last ready; a reader has one.
 
 use super::packed_row::{PackedRow, append, find};
 use super::{Hold, Piece, Reading};
@@ -24,37 +24,50 @@ pub(crate) struct RunWriter {
     piece_size: usize,
     /// Rows of the next piece.
     bytes: Vec<u8>,
-    full: Option<Vec<u8>>,
+    /// Pieces that are to be written.
+    full: VecDeque<Vec<u8>>,
     run: Run,
+}
+
+impl Run {
+    /// There are no rows.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
 }
 
 impl RunWriter {
     /// An empty run, in pieces of this size.
     pub(crate) fn new(piece_size: u64) -> Self {
         let piece_size = usize::try_from(piece_size).unwrap_or(usize::MAX);
-        Self { piece_size, bytes: Vec::new(), full: None, run: Run::default() }
+        Self { piece_size, bytes: Vec::new(), full: VecDeque::new(), run: Run::default() }
     }
 
     /// Whether a row may be put. If not, an answer of the disk comes.
     pub(crate) fn is_ready(&mut self, hold: &Hold, cx: &mut Cx<'_>) -> Result<bool, SqlError> {
-        if self.full.is_some() {
+        while self.is_full() {
             if !cx.client.scratch.may_write()? {
                 return Ok(false);
             }
-            if let Some(bytes) = self.full.take() {
+            if let Some(bytes) = self.full.pop_front() {
                 self.run.pieces.push_back(cx.client.scratch.write(hold, bytes, &mut cx.env)?);
             }
         }
         Ok(true)
     }
 
-    /// Puts a row.
+    /// A piece is to be written before it is ready again.
+    pub(crate) fn is_full(&self) -> bool {
+        !self.full.is_empty()
+    }
+
+    /// Puts a row. A writer that is not ready has to keep more than a piece then.
     pub(crate) fn put<'v>(&mut self, values: impl IntoIterator<Item = ValueRef<'v>>) {
         let before = self.bytes.len();
         append(values, &mut self.bytes);
         if before > 0 && self.bytes.len() > self.piece_size {
             let next = self.bytes.split_off(before);
-            self.full = Some(std::mem::replace(&mut self.bytes, next));
+            self.full.push_back(std::mem::replace(&mut self.bytes, next));
         }
     }
 
@@ -67,7 +80,7 @@ impl RunWriter {
             if self.bytes.is_empty() {
                 return Ok(Some(std::mem::take(&mut self.run)));
             }
-            self.full = Some(std::mem::take(&mut self.bytes));
+            self.full.push_back(std::mem::take(&mut self.bytes));
         }
     }
 }

@@ -35,6 +35,8 @@ pub struct SetRun {
     reading: Option<Box<Operator>>,
     /// The branch has no more rows.
     has_ended: bool,
+    /// All different rows of the compared branches were given.
+    has_rest_ended: bool,
     rows: Rows,
 }
 
@@ -54,7 +56,8 @@ impl SetRun {
             Rows::Distinct(Distinct::new(plan.types.clone()))
         };
         let compared = plan.compared_count();
-        Self { plan: Arc::clone(plan), compared, position: 0, reading: None, has_ended: false, rows }
+        let plan = Arc::clone(plan);
+        Self { plan, compared, position: 0, reading: None, has_ended: false, has_rest_ended: false, rows }
     }
 
     /// As [`Operator::pump`].
@@ -64,6 +67,15 @@ impl SetRun {
                 && !counted.give(cx, sink)
             {
                 return Ok(if sink.is_full() { Pump::Rows } else { Pump::Spent });
+            }
+            if let Rows::Distinct(distinct) = &mut self.rows
+                && self.position == self.compared
+                && !self.has_rest_ended
+            {
+                match distinct.give_rest(cx, sink)? {
+                    Pump::End => self.has_rest_ended = true,
+                    pump @ (Pump::Rows | Pump::Wait | Pump::Spent) => return Ok(pump),
+                }
             }
             let Some(branch) = self.plan.branches.get(self.position) else { return Ok(Pump::End) };
             if self.has_ended {
@@ -83,11 +95,10 @@ impl SetRun {
             };
             let pump = match &mut self.rows {
                 _ if self.position >= self.compared => reading.pump(cx, sink)?,
-                Rows::Distinct(distinct) => {
-                    let pump = reading.pump(cx, &mut distinct.before(sink))?;
-                    distinct.pay(cx)?;
-                    pump
-                }
+                Rows::Distinct(distinct) => match distinct.pay(cx)? {
+                    Some(pump) => pump,
+                    None => reading.pump(cx, &mut distinct.before(sink))?,
+                },
                 Rows::Counted(counted) => {
                     let pump = reading.pump(cx, &mut counted.taking(self.position, branch.step))?;
                     counted.pay(cx)?;
@@ -150,7 +161,7 @@ impl Counted {
     }
 
     fn pay(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
-        self.table.pay(cx)?;
+        self.table.pay(false, cx)?;
         let size = self.counts.capacity() * size_of::<Counts>();
         cx.client.memory.charge(size.saturating_sub(self.charged))?;
         self.charged = size.max(self.charged);

@@ -323,7 +323,7 @@ impl RecursionRun {
 
     fn pay(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
         if let Some(seen) = &mut self.seen {
-            seen.pay(cx)?;
+            seen.pay(false, cx)?;
         }
         let size = self.fresh.size();
         cx.client.memory.charge(size.saturating_sub(self.charged))?;

@@ -5,7 +5,8 @@
 //!        rows --memory is full--> .. run 2, ..  runs --few enough--> merged into the sink
 //! ```
 //! Invariants: runs are in the order in which their rows came, so that equal rows keep it. A merge has paid for a piece
-//! of each of its runs, and for those that it writes; rows that are longer than a piece are not counted.
+//! of each of its runs, and for those that it writes; rows that are longer than a piece are not counted. Only a merge
+//! of [`RUNS_MIN`] runs has not if memory is full: without it a statement whose rows are all in scratch would fail.
 
 use super::merge::Merge;
 use super::order::SortOrder;
@@ -17,14 +18,17 @@ use planner::plan::Equals;
 use query::RowSink;
 use std::collections::VecDeque;
 
-/// The runs of a sort.
+/// Runs that are merged even if there is no memory for it.
+const RUNS_MIN: u64 = 2;
+
+/// The runs of an operator.
 #[derive(Debug)]
-pub(super) struct Spill {
-    pub(super) hold: Hold,
+pub(crate) struct Spill {
+    pub(crate) hold: Hold,
     /// The size of a piece.
     piece_size: u64,
     /// The rows in memory become a run, and so many of them are in it.
-    pub(super) writing: Option<(RunWriter, usize)>,
+    pub(crate) writing: Option<(RunWriter, usize)>,
     /// Runs that are in order behind those in `merged`.
     runs: VecDeque<Run>,
     /// Runs that were made of several.
@@ -35,7 +39,7 @@ pub(super) struct Spill {
 }
 
 impl Spill {
-    pub(super) fn new(piece_size: u64) -> Self {
+    pub(crate) fn new(piece_size: u64) -> Self {
         Self {
             hold: Hold::default(),
             piece_size,
@@ -48,12 +52,12 @@ impl Spill {
     }
 
     /// The rows in memory are to become a run.
-    pub(super) fn begin_run(&mut self) {
+    pub(crate) fn begin_run(&mut self) {
         self.writing = Some((RunWriter::new(self.piece_size), 0));
     }
 
     /// Ends the run. False if an answer of the disk must come first.
-    pub(super) fn end_run(&mut self, cx: &mut Cx<'_>) -> Result<bool, Failure> {
+    pub(crate) fn end_run(&mut self, cx: &mut Cx<'_>) -> Result<bool, Failure> {
         let Some((writer, _)) = &mut self.writing else { return Ok(true) };
         let Some(run) = writer.finish(&self.hold, cx)? else { return Ok(false) };
         self.runs.push_back(run);
@@ -62,7 +66,7 @@ impl Spill {
     }
 
     /// Merges runs until the rest can be merged at once: that merge, or why it is not there now.
-    pub(super) fn merge(
+    pub(crate) fn merge(
         &mut self,
         order: &SortOrder,
         equals: Equals,
@@ -82,7 +86,7 @@ impl Spill {
                 continue;
             }
             let count = self.runs.len() + self.merged.len();
-            let most = self.pay_for_merge(count, cx)?;
+            let most = self.pay_for_merge(count, cx);
             if count <= most {
                 let runs = self.merged.drain(..).chain(self.runs.drain(..));
                 return Ok(Ok(Merge::new(runs, equals, limit)));
@@ -100,20 +104,20 @@ impl Spill {
     }
 
     /// Pays for a merge of `count` runs, or of as many as there is memory for: how many.
-    fn pay_for_merge(&mut self, count: usize, cx: &mut Cx<'_>) -> Result<usize, Failure> {
-        let terms_max = cx.env.site.scratch.as_ref().map_or(2, |terms| terms.merged_max());
-        let mut most = u64::try_from(count).unwrap_or(u64::MAX).min(terms_max).max(2);
+    fn pay_for_merge(&mut self, count: usize, cx: &mut Cx<'_>) -> usize {
+        let terms_max = cx.env.site.scratch.as_ref().map_or(RUNS_MIN, |terms| terms.merged_max());
+        let mut most = u64::try_from(count).unwrap_or(u64::MAX).min(terms_max).max(RUNS_MIN);
         loop {
             let size = usize::try_from((most + WRITTEN_PIECES) * self.piece_size).unwrap_or(usize::MAX);
             match cx.client.memory.charge(size) {
                 Ok(()) => self.charged = size,
-                Err(_) if most > 2 => {
-                    most = (most / 2).max(2);
+                Err(_) if most > RUNS_MIN => {
+                    most = (most / 2).max(RUNS_MIN);
                     continue;
                 }
-                Err(refused) => return Err(refused.into()),
+                Err(_) => {}
             }
-            return Ok(usize::try_from(most).unwrap_or(usize::MAX));
+            return usize::try_from(most).unwrap_or(usize::MAX);
         }
     }
 }
@@ -128,7 +132,7 @@ pub struct Merged {
 }
 
 impl Merged {
-    pub(super) fn new(order: SortOrder, spill: &mut Spill, merge: Merge) -> Self {
+    pub(crate) fn new(order: SortOrder, spill: &mut Spill, merge: Merge) -> Self {
         Self {
             order,
             hold: std::mem::take(&mut spill.hold),

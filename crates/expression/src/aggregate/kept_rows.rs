@@ -17,6 +17,9 @@ use stdx::HashIndex;
 use stdx::wire::{Decoder, Encoder, Wire, WireError};
 use types::Value;
 
+/// A portion of rows has so many bytes and a row at most.
+const PORTION_BYTES: usize = 4 * 1024;
+
 /// Rows of one group.
 #[derive(Clone, Debug, Default)]
 pub struct KeptRows {
@@ -266,6 +269,19 @@ impl KeptRows {
             context.warnings.push(1260, || format!("Row {written} was cut by GROUP_CONCAT()"));
         }
         Value::Bytes(text)
+    }
+
+    /// Some rows from this one on, and the one behind them if there is any.
+    pub(super) fn portion(&self, call: &AggregateCall, from: usize) -> (Self, Option<usize>) {
+        let (width, count) = (width_of(call), self.count(call));
+        let (mut size, mut end) = (0, from.min(count));
+        while end < count && size < PORTION_BYTES {
+            size += self.row(end, width).iter().map(text_size).sum::<usize>();
+            end += 1;
+        }
+        let values = self.values.get(from * width..end * width).unwrap_or_default().to_vec();
+        let portion = Self { values, size, cut: self.cut, ..Self::default() };
+        (portion, (end < count).then_some(end))
     }
 
     /// Rows of another state of the same group.

@@ -41,9 +41,23 @@ fn shown(call: &AggregateCall, state: &AggregateState) -> String {
     String::from_utf8(text).unwrap()
 }
 
+/// A state made of the portions of another, and how many these are.
+fn of_portions(call: &AggregateCall, state: &AggregateState) -> (AggregateState, u32) {
+    let (mut merged, mut from, mut count) = (call.initial_state(), Some(0), 0);
+    while let Some(start) = from {
+        let (portion, next) = state.portion(call, start);
+        merged.merge(call, from_bytes::<AggregateState>(&to_bytes(&portion)).unwrap()).unwrap();
+        (from, count) = (next, count + 1);
+    }
+    (merged, count)
+}
+
 /// The result over all values, checked against partials of every split in two, sent over the wire.
 fn result(call: &AggregateCall, values: &[Value]) -> String {
-    let whole = shown(call, &state_of(call, values));
+    let state = state_of(call, values);
+    let whole = shown(call, &state);
+    let (of_portions, count) = of_portions(call, &state);
+    assert_eq!((shown(call, &of_portions), count), (whole.clone(), 1));
     for split in 0..=values.len() {
         let mut merged = call.initial_state();
         for part in [&values[..split], &values[split..]] {
@@ -171,6 +185,21 @@ fn group_concat_orders_separates_and_cuts() {
     }
     assert_eq!(state.finish(&call, &context), Ok(Value::text("ab,")));
     assert_eq!(context.warnings.take()[0].code, 1260);
+}
+
+#[test]
+fn rows_of_a_large_state_leave_in_portions() {
+    let values: Vec<Value> =
+        (0..900).map(|number| Value::text(&format!("{}-{}", number % 300, "x".repeat(15)))).collect();
+    for (distinct, size_max) in [(false, 1_000_000), (true, 1_000_000), (false, 9_000)] {
+        let call =
+            AggregateCall::group_concat(vec![text_column()], distinct, Vec::new(), b",".to_vec(), size_max)
+                .unwrap();
+        let state = state_of(&call, &values);
+        let (merged, count) = of_portions(&call, &state);
+        assert_eq!(shown(&call, &merged), shown(&call, &state));
+        assert!(count > 1 && merged.row_count(&call) == state.row_count(&call), "{count} portions");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! Sorted reads of a table that is larger than the memory of a statement.
+//! Reads of a table that is larger than the memory of a statement: sorts, groups, different rows, joins.
 //!
-//! Checked while they work: a query gives exactly the rows of the table, in order, or an error that names scratch. Of
-//! these no statement has one while the disk is well: the driver of the run says when that is.
+//! Checked while they work: a query gives exactly its rows, in order if it asks for one, or an error that names
+//! scratch. Of these no statement has one while the disk is well: the driver of the run says when that is.
 
 use crate::client::{Action, Answer, Script};
 use std::fmt::Write;
@@ -9,12 +9,14 @@ use stdx::Prng;
 use types::NodeId;
 
 const ROW_COUNT: u64 = 900;
+/// Different values of the sort column.
+const KEY_COUNT: u64 = 401;
 /// Rows of one INSERT.
 const INSERTED: u64 = 150;
 
 /// The sort column of a row. Two rows and more have each value.
 fn key(id: u64) -> u64 {
-    id * 7_919 % 401
+    id * 7_919 % KEY_COUNT
 }
 
 /// The text of a row.
@@ -23,17 +25,30 @@ fn text(id: u64) -> String {
     letter.to_string().repeat(usize::try_from(60 + id * 13 % 240).unwrap_or(60))
 }
 
-/// A query that sorts, and the numbers of the rows that it gives.
+/// A query that needs memory, and the rows that it gives.
 #[derive(Clone, Copy, Debug)]
 enum Query {
     ByKey,
     ByText,
     First,
     Distinct,
+    Grouped,
+    Different,
+    Joined,
+    Missing,
 }
 
 impl Query {
-    const ALL: [Self; 4] = [Self::ByKey, Self::ByText, Self::First, Self::Distinct];
+    const ALL: [Self; 8] = [
+        Self::ByKey,
+        Self::ByText,
+        Self::First,
+        Self::Distinct,
+        Self::Grouped,
+        Self::Different,
+        Self::Joined,
+        Self::Missing,
+    ];
 
     fn text(self) -> &'static str {
         match self {
@@ -41,10 +56,22 @@ impl Query {
             Self::ByText => "SELECT id, v FROM sim.wide ORDER BY v DESC, id",
             Self::First => "SELECT id, v FROM sim.wide ORDER BY k DESC, id LIMIT 500 OFFSET 200",
             Self::Distinct => "SELECT DISTINCT k, REPEAT('x', 200 + k) FROM sim.wide ORDER BY k DESC, 2",
+            Self::Grouped => "SELECT id DIV 2, MIN(v) FROM sim.wide GROUP BY id DIV 2",
+            Self::Different => "SELECT DISTINCT MOD(id, 700), REPEAT('y', 100 + MOD(id, 700)) FROM sim.wide",
+            Self::Joined => "SELECT a.id, b.v FROM sim.wide a JOIN sim.wide b ON a.k = b.k AND a.id > b.id",
+            Self::Missing => {
+                "SELECT a.id, a.v FROM sim.wide a LEFT JOIN sim.wide b ON a.k = b.k AND b.id > a.id AND b.v <> a.v \
+                 WHERE b.id IS NULL"
+            }
         }
     }
 
-    /// The first two values of its rows.
+    /// It says the order of its rows.
+    fn is_ordered(self) -> bool {
+        matches!(self, Self::ByKey | Self::ByText | Self::First | Self::Distinct)
+    }
+
+    /// The first two values of its rows, in order.
     fn expected(self) -> Vec<(u64, String)> {
         let mut ids: Vec<u64> = (0..ROW_COUNT).collect();
         match self {
@@ -61,12 +88,29 @@ impl Query {
                 let text = |key: u64| "x".repeat(usize::try_from(200 + key).unwrap_or(0));
                 return keys.into_iter().map(|key| (key, text(key))).collect();
             }
+            Self::Grouped => {
+                let pair = |half: u64| (half, text(2 * half).min(text(2 * half + 1)));
+                return (0..ROW_COUNT / 2).map(pair).collect();
+            }
+            Self::Different => {
+                let text = |number: u64| "y".repeat(usize::try_from(100 + number).unwrap_or(0));
+                return (0..700).map(|number| (number, text(number))).collect();
+            }
+            Self::Joined => {
+                // Keys are equal where the numbers are by the modulus.
+                let others =
+                    |id: u64| (1..=id / KEY_COUNT).map(move |step| (id, text(id - step * KEY_COUNT)));
+                let mut pairs: Vec<(u64, String)> = ids.into_iter().flat_map(others).collect();
+                pairs.sort_unstable();
+                return pairs;
+            }
+            Self::Missing => ids.retain(|id| id + KEY_COUNT >= ROW_COUNT),
         }
         ids.into_iter().map(|id| (id, text(id))).collect()
     }
 }
 
-/// A client that sorts.
+/// A client that asks for them.
 pub struct Sorts {
     node: NodeId,
     left: u32,
@@ -114,9 +158,14 @@ impl Sorts {
         Action::Query(query.text().to_owned())
     }
 
-    fn on_rows(&mut self, rows: &[Vec<Option<String>>]) {
+    fn on_rows(&mut self, mut rows: Vec<Vec<Option<String>>>) {
         let Some(query) = self.query.take() else { return };
         let expected = query.expected();
+        if !query.is_ordered() {
+            let number =
+                |row: &Vec<Option<String>>| row[0].as_ref().and_then(|text| text.parse::<u64>().ok());
+            rows.sort_by_cached_key(|row| (number(row), row.get(1).cloned()));
+        }
         let is_equal = |(row, (number, text)): (&Vec<Option<String>>, &(u64, String))| {
             row[0].as_deref() == Some(number.to_string().as_str()) && row[1].as_ref() == Some(text)
         };
@@ -135,7 +184,7 @@ impl Script for Sorts {
             Answer::Ready => return Action::Connect(self.node),
             Answer::Connected | Answer::Done(_) => {}
             Answer::Lost => return Action::Wait(5_000_000),
-            Answer::Rows(rows) => self.on_rows(&rows),
+            Answer::Rows(rows) => self.on_rows(rows),
             Answer::Error(3 | 1021 | 1024, _) => self.refused += 1,
             Answer::Error(code, _) if super::is_certain_failure(code) => {}
             Answer::Error(code, message) => {

@@ -45,3 +45,31 @@ fn has_a_bucket_for_each_hash() {
     }
     assert!(index.size() >= 20_000 * size_of::<super::Entry>());
 }
+
+#[test]
+fn is_walked_in_the_order_of_its_hashes() {
+    for count in [0, 1, 15, 16, 17, 31, 32, 33, 100, 1_000, 5_001] {
+        let mut prng = Prng::new(count);
+        let mut index = HashIndex::default();
+        let mut expected = Vec::new();
+        for _ in 0..count {
+            // Half of the hashes come again.
+            let hash = hashed(prng.next_u64() % (count / 2 + 1));
+            let number = index.push(hash);
+            assert_eq!(index.hash(number), HashIndex::kept(hash));
+            expected.push((HashIndex::kept(hash).reverse_bits(), number));
+        }
+        expected.sort_unstable();
+        let (mut walked, mut numbers, mut step) = (Vec::new(), Vec::new(), 0);
+        while index.walk(step, &mut numbers) {
+            assert!(numbers.len() < 40);
+            walked.append(&mut numbers);
+            step += 1;
+        }
+        assert_eq!(walked, expected);
+    }
+}
+
+fn hashed(number: u64) -> u64 {
+    crate::hash64(&number.to_le_bytes())
+}

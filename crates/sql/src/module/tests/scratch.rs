@@ -134,6 +134,49 @@ fn a_statement_that_ends_early_frees_its_scratch() {
     assert!(harness.is_idle());
 }
 
+/// Queries that use scratch in each other way.
+fn others() -> [String; 3] {
+    let groups = made(6_000, "i MOD 2501 AS k, GROUP_CONCAT(i)", "GROUP BY k");
+    let join = joins(20_000, "i * 7 MOD 20011").swap_remove(1);
+    [groups, made(6_000, "DISTINCT i", ""), join]
+}
+
+#[test]
+fn groups_and_joins_that_end_early_free_their_scratch() {
+    let (mut harness, room, client) = harness(LITTLE, 1 << 30);
+    let other = harness.connect();
+    let id = harness.client(client).connection_id();
+    for query in others() {
+        let writes = harness.disk.writes;
+        harness.let_disk_work();
+        harness.ask_much(client, &query);
+        let writes = u32::try_from(harness.disk.writes - writes).unwrap();
+        // Writes are followed by as many reads.
+        for share in [0, 2, 5, 8, 11, 15] {
+            harness.let_disk_do(writes * share / 8);
+            harness.query(client, &query);
+            assert!(room.used() > 0 && harness.no_response(client), "{share} {query}");
+            harness.ask(other, &format!("KILL QUERY {id}"));
+            assert_eq!(errno(harness.response(client)), 1317);
+            assert!(room.used() == 0 && harness.query_memory() <= KEPT);
+            harness.let_disk_work();
+            assert_eq!(harness.disk.files(), []);
+        }
+    }
+    assert!(harness.is_idle());
+}
+
+#[test]
+fn a_disk_that_lies_gives_no_wrong_groups() {
+    let (mut harness, room, client) = harness(LITTLE, 1 << 30);
+    for query in others() {
+        harness.disk.next_read_is_wrong = true;
+        assert_eq!(errno(harness.ask_much(client, &query)), 1024, "{query}");
+        assert_eq!((room.used(), harness.disk.files()), (0, vec![]));
+        assert!(harness.query_memory() <= KEPT);
+    }
+}
+
 #[test]
 fn a_disk_that_is_full_or_fails_ends_one_statement() {
     let (mut harness, room, client) = harness(LITTLE, 1 << 30);
@@ -172,4 +215,161 @@ fn scratch_has_a_bound_and_may_be_missing() {
     without.ask(client, "SET cte_max_recursion_depth = 1000000");
     assert_eq!(texts(without.ask_much(client, &long_rows(3_000))).len(), 3_000);
     assert_eq!(without.disk.writes, 0);
+}
+
+/// Asks with little memory and with much: the rows are the same, in any order. With little memory so many of the
+/// queries or more use the disk.
+fn assert_same_bags(queries: &[String], spilled_min: usize) {
+    let (mut plenty, _, client) = harness(1 << 30, 1 << 30);
+    let (mut little, room, poor) = harness(LITTLE, 1 << 30);
+    let mut spilled = 0;
+    for query in queries {
+        let mut expected = texts(plenty.ask_much(client, query));
+        let before = little.disk.writes;
+        let mut rows = texts(little.ask_much(poor, query));
+        expected.sort_unstable();
+        rows.sort_unstable();
+        let wrong = rows.iter().zip(&expected).position(|(row, wanted)| row != wanted);
+        let shown = wrong.map(|wrong| (&rows[wrong], &expected[wrong]));
+        assert!(wrong.is_none() && rows.len() == expected.len(), "{query}\n{} rows, {shown:?}", rows.len());
+        spilled += usize::from(little.disk.writes > before + 3);
+        assert_eq!((little.disk.files(), room.used()), (vec![], 0), "{query}");
+        assert!(little.query_memory() <= KEPT, "{query}");
+    }
+    assert!(plenty.disk.writes == 0 && spilled >= spilled_min, "{spilled} queries used the disk");
+}
+
+#[test]
+fn groups_with_little_memory_are_the_same() {
+    let queries = [
+        made(
+            6_000,
+            "i MOD 2501 AS k, COUNT(*), SUM(i), AVG(i / 3), MIN(i), MAX(REPEAT(CHAR(65 + i MOD 26), 30)), \
+             ROUND(STDDEV(i), 6), BIT_XOR(i), ANY_VALUE(i)",
+            "GROUP BY k",
+        ),
+        // The first of equal values is shown, and rows of a group keep their order.
+        made(
+            5_000,
+            "CONCAT(IF(i MOD 2, 'a', 'A'), i MOD 1500) AS k, GROUP_CONCAT(i), \
+             GROUP_CONCAT(i MOD 3 ORDER BY i MOD 3 DESC SEPARATOR ''), COUNT(DISTINCT i MOD 2), SUM(DISTINCT i)",
+            "GROUP BY k",
+        ),
+        // Without aggregates; NULL; several columns.
+        made(6_000, "NULLIF(i MOD 40, 7) AS a, i MOD 97 AS b", "GROUP BY a, b"),
+        // A state is larger than a statement may be.
+        made(
+            4_000,
+            "i MOD 3 AS k, COUNT(DISTINCT REPEAT(CHAR(65 + i MOD 26), 40), i), LENGTH(GROUP_CONCAT(i ORDER BY i DESC))",
+            "GROUP BY k",
+        ),
+        made(6_000, "i MOD 2500 AS k, COUNT(*) AS c", "GROUP BY k HAVING c > 2 ORDER BY c, k LIMIT 400"),
+        made(3_000, "i MOD 50 AS a, i MOD 1001 AS b, COUNT(*), MAX(i)", "GROUP BY a, b WITH ROLLUP"),
+        // Many runs.
+        made(30_000, "i AS k, COUNT(*)", "GROUP BY k"),
+        // One in another.
+        "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 4000) \
+         SELECT COUNT(*), SUM(c) FROM (SELECT i * 1 AS j, COUNT(*) AS c FROM n GROUP BY j) m \
+         JOIN (SELECT DISTINCT i AS k FROM n) d ON j = k"
+            .to_owned(),
+    ];
+    assert_same_bags(&queries, queries.len());
+}
+
+#[test]
+fn distinct_rows_with_little_memory_are_the_same() {
+    let queries = [
+        made(6_000, "DISTINCT i MOD 2500, REPEAT('x', 20)", ""),
+        made(4_000, "DISTINCT CONCAT(IF(i MOD 2, 'a', 'A'), i MOD 1500), NULLIF(i MOD 2, 0)", ""),
+        made(4_000, "DISTINCT i MOD 1800 AS k", "ORDER BY i MOD 1800 + 0"),
+        made(30_000, "DISTINCT i", ""),
+        made(
+            3_000,
+            "i MOD 2000",
+            "UNION SELECT i FROM n WHERE i > 1000 UNION ALL SELECT 7 FROM n WHERE i < 4",
+        ),
+        "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 3000) \
+         SELECT COUNT(*), SUM(k) FROM (SELECT DISTINCT i MOD 2200 AS k FROM n) d"
+            .to_owned(),
+    ];
+    assert_same_bags(&queries, queries.len());
+    // It ends early, before rows are held back and after.
+    let (mut harness, room, client) = harness(LITTLE, 1 << 30);
+    for limit in [3, 2_000] {
+        let query = made(6_000, "DISTINCT i MOD 2500", &format!("LIMIT {limit}"));
+        let mut rows = texts(harness.ask_much(client, &query));
+        rows.sort_unstable();
+        rows.dedup();
+        assert_eq!((rows.len(), room.used(), harness.disk.files()), (limit, 0, vec![]));
+    }
+}
+
+/// Queries that join: the right side has `count` rows, and `key` says which value each of them has.
+fn joins(count: u32, key: &str) -> Vec<String> {
+    let with = |query: &str| {
+        made(count.max(3_000), "", "").replace(
+            "SELECT  FROM n ",
+            &format!(
+                ", l AS (SELECT i, NULLIF(i, 77) AS a, REPEAT('l', i MOD 20) AS t FROM n WHERE i <= 3000), \
+                 r AS (SELECT i, NULLIF({key}, 13) AS b, REPEAT('r', i MOD 30) AS t FROM n WHERE i <= {count}) {query}"
+            ),
+        )
+    };
+    [
+        "SELECT l.i, l.t, r.i, r.t FROM l JOIN r ON a = b AND (l.i + r.i) MOD 5 < 2",
+        "SELECT l.i, r.i FROM l LEFT JOIN r ON a = b AND r.i MOD 7 = 3",
+        "SELECT i, t FROM l WHERE a IN (SELECT b FROM r)",
+        "SELECT i, t FROM l WHERE NOT EXISTS (SELECT 1 FROM r WHERE b = a AND r.i MOD 3 = 0)",
+        "SELECT i FROM l WHERE a NOT IN (SELECT b FROM r)",
+        "SELECT i FROM l WHERE a NOT IN (SELECT b FROM r WHERE b IS NOT NULL)",
+        "SELECT i, a IN (SELECT b FROM r), a NOT IN (SELECT b FROM r WHERE b IS NOT NULL AND i MOD 2) FROM l",
+        "SELECT i FROM l WHERE EXISTS (SELECT 1 FROM r WHERE b = a AND (r.i + l.i) MOD 5 = 0)",
+        "SELECT i, a + 0 IN (SELECT b FROM r WHERE (r.i + l.i) MOD 7 = 0) FROM l WHERE i < 300",
+        "SELECT COUNT(*), SUM(l.i), SUM(r.i) FROM l JOIN r ON CONCAT(a, 'x') = CONCAT(b, 'X') WHERE r.i < 2900",
+    ]
+    .map(with)
+    .into()
+}
+
+#[test]
+fn joins_with_little_memory_give_the_same_rows() {
+    assert_same_bags(&joins(3_000, "i * 7 MOD 3001"), 9);
+    // Parts are divided again.
+    assert_same_bags(&joins(20_000, "i * 7 MOD 20011"), 9);
+    // Keys that have many rows each are joined block by block.
+    assert_same_bags(&joins(3_000, "i MOD 2 * 2500 + 100"), 5);
+}
+
+/// Rows in scratch come back, even if other sessions have taken all of QueryMemory meanwhile.
+#[test]
+fn statements_end_where_others_have_all_memory() {
+    let (mut harness, room, client) = harness(1 << 30, 1 << 30);
+    for table in ["b", "c"] {
+        harness.ask(client, &format!("CREATE TEMPORARY TABLE test.{table} (id INT PRIMARY KEY, k INT)"));
+        let rows = made(20_000, "i, i * 7919 MOD 10007", "");
+        harness.ask_much(client, &format!("INSERT INTO test.{table} {rows}"));
+    }
+    let queries = [
+        "SELECT id FROM test.b ORDER BY k, id",
+        "SELECT k, COUNT(*), MIN(id) FROM test.b GROUP BY k ORDER BY k",
+        "SELECT DISTINCT k FROM test.b ORDER BY k + 0",
+        "SELECT b.id, c.id FROM test.b JOIN test.c ON b.k = c.k ORDER BY 1, 2",
+    ];
+    let expected = queries.map(|query| texts(harness.ask_much(client, query)));
+    assert!(expected.iter().all(|rows| rows.len() > 9_000) && harness.disk.writes == 0);
+    let other = harness.connect();
+    harness
+        .ask(other, "CREATE TEMPORARY TABLE test.a (id INT AUTO_INCREMENT PRIMARY KEY, v VARBINARY(30000))");
+    for size in [30_000, 1_000, 1] {
+        let insert = format!("INSERT INTO test.a (v) VALUES (REPEAT('y', {size}))");
+        let answers = std::iter::repeat_with(|| harness.ask(other, &insert));
+        let errno = |answer| if let Response::Error(error) = answer { Some(error.errno) } else { None };
+        let error = answers.take(4_000).find_map(errno);
+        assert_eq!(error, Some(1114));
+    }
+    for (query, expected) in queries.iter().zip(expected) {
+        let before = harness.disk.writes;
+        assert!(texts(harness.ask_much(client, query)) == expected, "{query}");
+        assert!(harness.disk.writes > before && room.used() == 0, "{query}");
+    }
 }
