@@ -32,7 +32,7 @@ pub use management::{
 pub use membership::{ClusterTerms, FullStop, FullStopStep, JoinRequest, LeaveStep};
 pub use schema::TableUsers;
 pub use session::{
-    Probe, ReadBatch, ReadDone, ReadRequest, ReturnedRequest, WriteDone, WriteFailure, WriteRequest,
+    Granted, Probe, ReadBatch, ReadDone, ReadRequest, ReturnedRequest, WriteDone, WriteFailure, WriteRequest,
     WriteSummary,
 };
 pub use takeover::{

@@ -132,6 +132,7 @@ fn reads() -> Vec<Signal> {
             access,
             known: 6,
             under: None,
+            grant_only: false,
         }))
     };
     let scan = Access::Scan {
@@ -149,6 +150,7 @@ fn reads() -> Vec<Signal> {
         progress,
         operations: 3,
         raised: None,
+        granted: None,
     };
     let more = ReadProgress::More { after: Some([4].into()), position: 5 };
     let undecided = ReadProgress::Undecided { primary_key: [6].into(), after: [7].into(), position: 8 };

@@ -18,6 +18,8 @@ pub enum Mutant {
     CommitOnPartialPrepare,
     /// A locking read does not keep its lock.
     LockForgotten,
+    /// A session reads rows that other transactions still hold locks of.
+    GrantReadBeforeLock,
     /// A writer does not wait for the owner of a staged version.
     StagedOwnerIgnored,
     /// A rollback to a savepoint leaves the last operation in place.
@@ -172,13 +174,14 @@ pub enum Mutant {
 }
 
 /// All of them.
-pub const ALL: [Mutant; 81] = [
+pub const ALL: [Mutant; 82] = [
     Mutant::OwnerByOwnLayout,
     Mutant::TableLeavesSlot,
     Mutant::AckBeforeBackup,
     Mutant::BackupFallsBack,
     Mutant::CommitOnPartialPrepare,
     Mutant::LockForgotten,
+    Mutant::GrantReadBeforeLock,
     Mutant::StagedOwnerIgnored,
     Mutant::SavepointKeepsLast,
     Mutant::PublishSkipsLast,
@@ -263,7 +266,7 @@ pub const BY_OWN_TEST: [Mutant; 2] = [Mutant::SameEpochOutOfOrder, Mutant::Entry
 pub const BY_FULL_LOG: [Mutant; 1] = [Mutant::SpaceAfterStamp];
 
 /// Those that no seed catches soon, and a schedule that is written down does: `tests/protocol/directed.rs`.
-pub const DIRECTED: [Mutant; 29] = [
+pub const DIRECTED: [Mutant; 30] = [
     Mutant::LocksOnlySurvive,
     Mutant::StagedElsewhereAccepted,
     Mutant::LocksBeforeSettled,
@@ -293,6 +296,7 @@ pub const DIRECTED: [Mutant; 29] = [
     Mutant::WaiterOutlivesRestart,
     Mutant::DifferenceNotExact,
     Mutant::EmptyTableSkipped,
+    Mutant::GrantReadBeforeLock,
 ];
 
 stdx::plantable!(Mutant);

@@ -32,6 +32,8 @@ mod directed;
 mod epochs;
 #[path = "protocol/essence.rs"]
 mod essence;
+#[path = "protocol/grants.rs"]
+mod grants;
 #[path = "protocol/handover.rs"]
 mod handover;
 #[path = "protocol/lag.rs"]
@@ -298,6 +300,7 @@ impl Cluster {
             access: Access::Keys(vec![self.key(id)]),
             known: 0,
             under: None,
+            grant_only: false,
         }
     }
 

@@ -719,6 +719,7 @@ impl ReplicaWorld {
                 access: Access::Keys(vec![row.key]),
                 known,
                 under: None,
+                grant_only: false,
             })),
         };
         let to = self.view.primary(row.slot);

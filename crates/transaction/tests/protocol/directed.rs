@@ -579,11 +579,13 @@ fn a_backup_has_an_epoch_whole_when_it_has_heard_the_outcomes() {
 #[cfg(feature = "mutants")]
 mod bugs {
     use super::super::transcripts::play;
-    use super::super::{a_participant_that_does_not_hold_the_operations_aborts_all, epochs, handover};
+    use super::super::{
+        a_participant_that_does_not_hold_the_operations_aborts_all, epochs, grants, handover,
+    };
     use stdx::planted::survivors;
     use transaction::mutants::{DIRECTED, Mutant, activate};
 
-    const TESTS: [(Mutant, fn()); 29] = [
+    const TESTS: [(Mutant, fn()); 30] = [
         (Mutant::LocksOnlySurvive, super::locks_of_a_lost_primary_are_missed),
         (Mutant::StagedElsewhereAccepted, super::rows_of_a_lost_primary_are_missed),
         (Mutant::LocksBeforeSettled, || play("takeover/no_lock_before_all_know")),
@@ -622,6 +624,7 @@ mod bugs {
         (Mutant::WaiterOutlivesRestart, epochs::what_is_durable_after_a_restart_answers_nobody_from_before),
         (Mutant::DifferenceNotExact, || play("copy/difference")),
         (Mutant::EmptyTableSkipped, || play("copy/difference_of_nothing")),
+        (Mutant::GrantReadBeforeLock, grants::a_row_is_granted_when_its_lock_is_free),
     ];
 
     #[test]
