@@ -23,7 +23,7 @@ pub use commit::{
     CommitDone, CommitOneRequest, CommitOutcome, CoordinateRequest, Decider, Outcome, Participant, Prepared,
     Replicate, ReplicateAhead, ReplicatedWrite, Sealed,
 };
-pub use copy::{CopiedEntries, CopiedOutcome, CopiedRange, CopiedRow, CopyBounds, CopyPiece};
+pub use copy::{CopiedEntries, CopiedOutcome, CopiedRange, CopiedRow, CopyBounds, CopyPiece, CopyPosition};
 pub use fence::{Fence, SignalEntry, Verdict};
 pub use management::{
     ChecksumDone, ChecksumRequest, CommonTable, DriverTable, INFO_ROWS_MAX, InfoSource, InfoTable, LdmTable,

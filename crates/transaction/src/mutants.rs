@@ -50,6 +50,10 @@ pub enum Mutant {
     CopyOvertakesWrite,
     /// A joining member does not remember what was deleted while it is copied to.
     CopyWithoutTombstones,
+    /// A joining member reports pieces that it has got, and not applied.
+    CursorAheadOfApplied,
+    /// A joining member does not remember in a newer view what was deleted before.
+    CursorForgetsDeleted,
     /// The writes of a view do not wait for a joining member.
     JoiningNotNeeded,
     /// A joining member refuses what it has no room for, as members in sync do.
@@ -174,7 +178,7 @@ pub enum Mutant {
 }
 
 /// All of them.
-pub const ALL: [Mutant; 82] = [
+pub const ALL: [Mutant; 84] = [
     Mutant::OwnerByOwnLayout,
     Mutant::TableLeavesSlot,
     Mutant::AckBeforeBackup,
@@ -197,6 +201,8 @@ pub const ALL: [Mutant; 82] = [
     Mutant::NotAskedAgain,
     Mutant::CopyOvertakesWrite,
     Mutant::CopyWithoutTombstones,
+    Mutant::CursorAheadOfApplied,
+    Mutant::CursorForgetsDeleted,
     Mutant::JoiningNotNeeded,
     Mutant::JoinerRefuses,
     Mutant::CopyHalfPublished,
@@ -266,7 +272,7 @@ pub const BY_OWN_TEST: [Mutant; 2] = [Mutant::SameEpochOutOfOrder, Mutant::Entry
 pub const BY_FULL_LOG: [Mutant; 1] = [Mutant::SpaceAfterStamp];
 
 /// Those that no seed catches soon, and a schedule that is written down does: `tests/protocol/directed.rs`.
-pub const DIRECTED: [Mutant; 30] = [
+pub const DIRECTED: [Mutant; 32] = [
     Mutant::LocksOnlySurvive,
     Mutant::StagedElsewhereAccepted,
     Mutant::LocksBeforeSettled,
@@ -297,6 +303,8 @@ pub const DIRECTED: [Mutant; 30] = [
     Mutant::DifferenceNotExact,
     Mutant::EmptyTableSkipped,
     Mutant::GrantReadBeforeLock,
+    Mutant::CursorAheadOfApplied,
+    Mutant::CursorForgetsDeleted,
 ];
 
 stdx::plantable!(Mutant);
