@@ -2,6 +2,7 @@
 
 use crate::client::Client;
 use crate::inbox::{Reply, RequestKind};
+use crate::mutants::{self, Mutant};
 use crate::outcome::{Failure, failure_of};
 use crate::site::{Environment, Retry};
 use crate::statement::Statement;
@@ -16,7 +17,8 @@ use protocol::{Address, Signal, SqlError};
 use query::TableAccessInfo;
 use std::sync::Arc;
 use stdx::Duration;
-use types::{SlotId, TableDefinition, TransactionId};
+use storage::Reader;
+use types::{SlotId, TableDefinition, TransactionId, ViewNumber};
 
 /// How often an operator asks again after a lost node or an old view, and how long it waits in between.
 const RETRIES_MAX: u32 = 500;
@@ -30,6 +32,15 @@ pub struct Cx<'a> {
     pub client: &'a mut Client,
     /// The statement.
     pub statement: &'a Statement,
+}
+
+/// Where a client reads rows that it locks at a primary of its own node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LockedRows {
+    /// The client reads them itself when they are locked.
+    ReadHere,
+    /// Their primary sends them with the lock.
+    Sent,
 }
 
 /// Where a slot can be read.
@@ -143,8 +154,9 @@ impl Cx<'_> {
         let request = self.client.inbox.register(to, RequestKind::Read);
         let program = Arc::clone(program);
         let known = self.client.transaction.known(slot);
+        let (lock, under, grant_only) = (None, None, false);
         let read =
-            ReadRequest { request, transaction, lock: None, slot, program, access, known, under: None };
+            ReadRequest { request, transaction, lock, slot, program, access, known, under, grant_only };
         self.env.send(to, Signal::Read(Box::new(read)));
         Ok(request)
     }
@@ -155,13 +167,14 @@ impl Cx<'_> {
         client.transaction.id_or_new(|| site.begin_transaction(client.id, &mut client.last_transaction))
     }
 
-    /// Sends a locking read of keys.
+    /// Sends a locking read of keys. `rows`: where this client wants to have the rows from.
     pub(crate) fn locked_read(
         &mut self,
         slot: SlotId,
         program: &Arc<ReadProgram>,
         keys: Vec<Box<[u8]>>,
         lock: (LockMode, LockWait),
+        rows: LockedRows,
     ) -> Result<RequestId, Failure> {
         if slot == SlotId::SESSION {
             return Ok(self.read_own(program, Access::Keys(keys)));
@@ -182,9 +195,28 @@ impl Cx<'_> {
             access,
             known,
             under: self.client.transaction.tables(),
+            grant_only: rows == LockedRows::ReadHere && to.node == self.env.site.node(),
         };
         self.env.send(to, Signal::Read(Box::new(read)));
         Ok(request)
+    }
+
+    /// The reader and the access info for rows here that the slot's primary has locked for this client in `view`.
+    /// None: the primary has to send them. In another view the primary may be another node, which has what the
+    /// transaction has staged. Without a lease the locks may be void, and others may have changed the rows.
+    pub(crate) fn reader_of_locked(
+        &self,
+        table: TableRef,
+        slot: SlotId,
+        view: ViewNumber,
+    ) -> Option<(&Reader, &TableAccessInfo)> {
+        let map = &self.env.site.map;
+        let is_current = map.view.number == view || mutants::is(Mutant::GrantReadAtBackup);
+        if !is_current || !map.may_read(self.env.now.monotonic) {
+            return None;
+        }
+        let info = map.table(table.id).filter(|info| info.definition.version == table.version)?;
+        Some((map.reader(table.id, slot)?, info))
     }
 
     /// Sends changes of one table in one slot; with `is_alone` they carry the commit.

@@ -4,23 +4,30 @@
 //! the condition is tested again on the newest version. Rows that do not match any more, or are passed over by SKIP
 //! LOCKED, are omitted; with a LIMIT the next candidates take their place.
 //!
-//! Invariant: rows come in the order of their candidates.
+//! A primary on this node only grants the locks, if reads go where the client is. The client reads the rows itself, in
+//! the call that brings the grant, and encodes nothing. It does so in the grant's view and under a good lease: then the
+//! newest version of each row is committed or its own. Else it asks again, and gets rows.
+//!
+//! Invariants: rows come in the order of their candidates. A row is read after its lock was granted, at its primary.
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
 
-use crate::cx::Cx;
+use crate::cx::{Cx, LockedRows};
 use crate::inbox::Reply;
 use crate::outcome::{Failure, Pull, failure_of};
-use crate::row::Row;
+use crate::row::{Row, row_size};
 use crate::sort::Sorter;
 use crate::table_reader::{KeyedRow, Pump, TableReader, by_slot, malformed};
 use expression::context::Warnings;
+use memory::Guard;
 use planner::plan::{Equals, SortColumn};
-use protocol::program::{LockMode, LockWait, ReadProgram, ReadProgress};
-use protocol::signal::RequestId;
-use query::{BatchShape, RowBatchReader, RowSink, TableAccessInfo};
+use protocol::placement::ReadPlacement;
+use protocol::program::{BATCH_BYTES_MAX, LockMode, LockWait, ReadProgram, ReadProgress};
+use protocol::signal::{Granted, RequestId};
+use query::{BatchShape, RowBatchReader, RowSink, TableAccessInfo, give_locked_row};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use stdx::FixedMap;
+use storage::Lookup;
 use types::{SlotId, ValueRef};
 
 /// Keys locked at once.
@@ -58,8 +65,12 @@ impl LockBatch {
     ) -> Result<Self, Failure> {
         let groups = by_slot(keys.clone(), |key| info.slot_of_key(key));
         let mut open = Vec::with_capacity(groups.len());
+        let rows = match cx.env.site.read_placement {
+            ReadPlacement::Adaptive | ReadPlacement::Local => LockedRows::ReadHere,
+            ReadPlacement::Owner => LockedRows::Sent,
+        };
         for (slot, keys) in groups {
-            let request = cx.locked_read(slot, program, keys.clone(), lock)?;
+            let request = cx.locked_read(slot, program, keys.clone(), lock, rows)?;
             open.push(OpenLocks { request, slot, keys });
         }
         let table = info.definition.name.clone();
@@ -127,14 +138,74 @@ impl LockBatch {
             let row = row.map_err(|_| malformed())?;
             self.rows.insert(row.primary_key.into(), row.values);
         }
-        let ReadProgress::More { position, .. } = batch.progress else { return Ok(None) };
-        let position = position as usize;
-        if position == 0 || position >= open.keys.len() {
+        let end = match batch.progress {
+            ReadProgress::More { position, .. } => position as usize,
+            _ => open.keys.len(),
+        };
+        if end == 0 || end > open.keys.len() {
             return Err(malformed());
         }
+        let (position, rows) = match batch.granted {
+            Some(granted) => self.read_granted(&open, &granted, end, cx)?,
+            None => (end, LockedRows::ReadHere),
+        };
+        if position == open.keys.len() {
+            return Ok(None);
+        }
         open.keys.drain(..position);
-        open.request = cx.locked_read(open.slot, &self.program, open.keys.clone(), self.lock)?;
+        open.request = cx.locked_read(open.slot, &self.program, open.keys.clone(), self.lock, rows)?;
         Ok(Some(open))
+    }
+
+    /// Reads the rows of the first `end` keys, which are locked. Gives the first key that is to be asked for again, and
+    /// how.
+    fn read_granted(
+        &mut self,
+        open: &OpenLocks,
+        granted: &Granted,
+        end: usize,
+        cx: &Cx<'_>,
+    ) -> Result<(usize, LockedRows), Failure> {
+        let program = &self.program;
+        let found = cx.reader_of_locked(program.table, open.slot, granted.view);
+        let (Some((reader, info)), Some(transaction)) = (found, cx.client.transaction.id()) else {
+            return Ok((0, LockedRows::Sent));
+        };
+        let guard = Guard::enter();
+        let mut omitted = granted.omitted.iter().peekable();
+        let mut sink = LockedSink { rows: &mut self.rows, size: 0 };
+        for (position, key) in (0..).zip(&open.keys[..end]) {
+            if omitted.next_if_eq(&&position).is_some() {
+                continue;
+            }
+            let Lookup::Found(row) = reader.get_locked(&guard, key, transaction) else {
+                return Ok((position as usize, LockedRows::Sent));
+            };
+            if sink.is_full() {
+                return Ok((position as usize, LockedRows::ReadHere));
+            }
+            give_locked_row(program, info, key, row, &self.warnings, &mut sink).map_err(Failure::Error)?;
+        }
+        Ok((end, LockedRows::ReadHere))
+    }
+}
+
+/// Rows of primary keys that are locked.
+struct LockedSink<'a> {
+    rows: &'a mut FixedMap<Box<[u8]>, Row>,
+    /// Bytes of this call.
+    size: usize,
+}
+
+impl RowSink for LockedSink<'_> {
+    fn row(&mut self, primary_key: &[u8], _: &[u8], values: &[ValueRef<'_>]) {
+        let row: Row = values.iter().map(|value| value.to_value()).collect();
+        self.size += row_size(&row);
+        self.rows.insert(primary_key.into(), row);
+    }
+
+    fn is_full(&self) -> bool {
+        self.size >= BATCH_BYTES_MAX
     }
 }
 
@@ -316,3 +387,6 @@ impl LockedReader {
         }
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

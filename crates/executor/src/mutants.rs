@@ -12,13 +12,21 @@ pub enum Mutant {
     OldRowsKept,
     /// A piece of scratch is taken as it comes from the disk.
     DamagedPiecesTaken,
+    /// Rows that were locked at this node are read here though another node is their primary by then.
+    GrantReadAtBackup,
 }
 
 /// All of them.
-pub const ALL: [Mutant; 4] =
-    [Mutant::StaleRowsTaken, Mutant::OneTableLocked, Mutant::OldRowsKept, Mutant::DamagedPiecesTaken];
+pub const ALL: [Mutant; 5] = [
+    Mutant::StaleRowsTaken,
+    Mutant::OneTableLocked,
+    Mutant::OldRowsKept,
+    Mutant::DamagedPiecesTaken,
+    Mutant::GrantReadAtBackup,
+];
 
-/// The bugs that show on disks only, and that a test catches: `bugs`.
-pub const DIRECTED: [Mutant; 1] = [Mutant::DamagedPiecesTaken];
+/// The bugs that show on disks only, or by a view that changes between two signals of a node. A test catches them:
+/// `bugs`.
+pub const DIRECTED: [Mutant; 2] = [Mutant::DamagedPiecesTaken, Mutant::GrantReadAtBackup];
 
 stdx::plantable!(Mutant);

@@ -217,7 +217,7 @@ impl TemporaryTables {
         let step: ReadStep = step.map_err(Refusal::Error)?;
         run.emit_groups(&mut writer);
         let (progress, raised) = (run.progress(step), run.take_raised());
-        Ok(ReadBatch { rows: writer.finish(), progress, operations: 0, raised })
+        Ok(ReadBatch { rows: writer.finish(), progress, operations: 0, raised, granted: None })
     }
 
     // ---- transactions -----------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ pub use commit::{
     CommitDone, CommitOneRequest, CommitOutcome, CoordinateRequest, Decider, Outcome, Participant,
     Participants, Prepared, Replicate, ReplicateAhead, ReplicatedWrite, Sealed, Writes,
 };
-pub use copy::{CopiedEntries, CopiedOutcome, CopiedRange, CopiedRow, CopyBounds, CopyPiece};
+pub use copy::{CopiedEntries, CopiedOutcome, CopiedRange, CopiedRow, CopyBounds, CopyPiece, CopyPosition};
 pub use fence::{Fence, SignalEntry, Verdict};
 pub use management::{
     ChecksumDone, ChecksumRequest, CommonTable, DriverTable, INFO_ROWS_MAX, InfoSource, InfoTable, LdmTable,
@@ -32,8 +32,8 @@ pub use management::{
 pub use membership::{ClusterTerms, FullStop, FullStopStep, JoinRequest, LeaveStep};
 pub use schema::TableUsers;
 pub use session::{
-    Probe, ReadBatch, ReadDone, ReadRequest, ReturnedRequest, Spent, WriteDone, WriteFailure, WriteRequest,
-    WriteSummary,
+    Granted, Probe, ReadBatch, ReadDone, ReadRequest, ReturnedRequest, Spent, WriteDone, WriteFailure,
+    WriteRequest, WriteSummary,
 };
 pub use takeover::{
     Claim, GatherReport, HandOver, HandedOperation, HandedTransaction, HandedWait, RecoveredState,

@@ -132,6 +132,7 @@ fn reads() -> Vec<Signal> {
             access,
             known: 6,
             under: None,
+            grant_only: false,
         }))
     };
     let scan = Access::Scan {
@@ -149,6 +150,7 @@ fn reads() -> Vec<Signal> {
         progress,
         operations: 3,
         raised: None,
+        granted: None,
     };
     let more = ReadProgress::More { after: Some([4].into()), position: 5 };
     let undecided = ReadProgress::Undecided { primary_key: [6].into(), after: [7].into(), position: 8 };
@@ -299,6 +301,7 @@ fn takeover() -> Vec<Signal> {
         outcomes: vec![(TRANSACTION, Some(EPOCH)), (TransactionId(6), None)],
         is_copied: true,
         base: Epoch(6),
+        copied_until: Some(copied_until()),
         claim: Some(Claim { since: ViewNumber(2), acquired: ViewNumber(3) }),
     };
     let copied = CopiedRow { table: TABLE.id, key: [1].into(), row: [2, 2].into(), epoch: EPOCH };
@@ -328,6 +331,7 @@ fn takeover() -> Vec<Signal> {
             entries: vec![CopiedEntries { table: TABLE.id, index: IndexId(2), keys: vec![[1].into()] }],
             with_entries: true,
             ranges: vec![CopiedRange { bounds: bounds(), count: 3, hash: 4, is_exact: false }],
+            until: Some(copied_until()),
         })),
         Signal::CopyApplied { slot: PARTITION, differing: vec![bounds()] },
         Signal::SlotCopied { slot: PARTITION },
@@ -573,6 +577,10 @@ fn full_stop() -> Vec<Signal> {
         Signal::FullStopRequest { step, exit_code: Some(0) },
         Signal::FullStopDone { step, open: EPOCH },
     ]
+}
+
+fn copied_until() -> CopyPosition {
+    CopyPosition { table: TABLE.id, index: Some(IndexId(2)), key: [3].into() }
 }
 
 fn bounds() -> CopyBounds {

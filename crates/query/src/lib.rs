@@ -33,7 +33,7 @@ pub use node_map::{
 };
 pub use piece_scan::{PieceScan, PieceStep};
 pub use range_share::{are_wide, sampled_share};
-pub use read::{ReadRun, ReadStep, RowSink, bounds_of, read_row, remaining};
+pub use read::{ReadRun, ReadStep, RowSink, bounds_of, give_locked_row, passes_filter, read_row, remaining};
 pub use readers::Readers;
 pub use write::{
     Evaluated, RowChange, evaluate_insert_conflict, evaluate_operation, evaluate_update, generated_value,

@@ -135,7 +135,8 @@ impl Query {
         pending.run.emit_groups(&mut pending.writer);
         let progress = pending.run.progress(step);
         let raised = pending.run.take_raised();
-        let batch = ReadBatch { rows: pending.writer.finish(), progress, operations: 0, raised };
+        let batch =
+            ReadBatch { rows: pending.writer.finish(), progress, operations: 0, raised, granted: None };
         let done = ReadDone { request: pending.request.request, result: Ok(batch) };
         outputs.send(self.address, pending.from, Signal::ReadDone(Box::new(done)));
     }

@@ -417,6 +417,19 @@ impl RowEvaluator<'_> {
         {
             return Ok(false);
         }
+        self.output((primary_key, index_key), row, &stored, groups, sink)?;
+        Ok(true)
+    }
+
+    /// Outputs one row, which has passed the filter.
+    fn output(
+        &self,
+        (primary_key, index_key): (&[u8], &[u8]),
+        row: &[u8],
+        stored: &StoredRow<'_>,
+        groups: &mut Option<Box<Groups>>,
+        sink: &mut dyn RowSink,
+    ) -> Result<(), SqlError> {
         match &self.program.output {
             ReadOutput::Columns(columns) => {
                 let layout = &self.info.layout;
@@ -424,16 +437,16 @@ impl RowEvaluator<'_> {
                 give_row(sink, (primary_key, index_key), columns.len(), values);
             }
             ReadOutput::Expressions(expressions) => {
-                let values = self.evaluate_all(expressions, &stored)?;
+                let values = self.evaluate_all(expressions, stored)?;
                 let values: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
                 sink.row(primary_key, index_key, &values);
             }
             ReadOutput::StoredRow => sink.row(primary_key, index_key, &[ValueRef::Bytes(row)]),
             ReadOutput::Aggregate { group_by, calls } => {
-                self.aggregate(group_by, calls, row, &stored, groups)?;
+                self.aggregate(group_by, calls, row, stored, groups)?;
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     fn passes(&self, filter: &Expression, row: &[u8], stored: &StoredRow<'_>) -> Result<bool, SqlError> {
@@ -519,6 +532,42 @@ pub fn read_row(
         groups.emit(&mut writer);
     }
     Ok(writer.finish())
+}
+
+/// Whether a row passes a program's filter: the part of a locking read that its lock depends on. The session does the
+/// rest ([`give_locked_row`]).
+pub fn passes_filter(
+    program: &ReadProgram,
+    info: &TableAccessInfo,
+    row: &[u8],
+    warnings: &Warnings,
+) -> Result<bool, SqlError> {
+    let Some(filter) = &program.filter else { return Ok(true) };
+    let context = program.context.evaluation();
+    let evaluator = RowEvaluator { program, context: &context, info, kernel: &Kernel::default() };
+    let passes = evaluator.passes(filter, row, &StoredRow::new(&info.layout, row))?;
+    absorb(warnings, &context);
+    Ok(passes)
+}
+
+/// Gives what a program outputs of a row that has passed its filter.
+pub fn give_locked_row(
+    program: &ReadProgram,
+    info: &TableAccessInfo,
+    key: &[u8],
+    row: &[u8],
+    warnings: &Warnings,
+    sink: &mut dyn RowSink,
+) -> Result<(), SqlError> {
+    let context = program.context.evaluation();
+    let evaluator = RowEvaluator { program, context: &context, info, kernel: &Kernel::default() };
+    let mut groups = None;
+    evaluator.output((key, key), row, &StoredRow::new(&info.layout, row), &mut groups, sink)?;
+    absorb(warnings, &context);
+    if let Some(groups) = groups {
+        groups.emit(sink);
+    }
+    Ok(())
 }
 
 /// Keeps what an evaluation raised.

@@ -216,6 +216,11 @@ pub const WORLDS: &[Named] = &[
         run: |states| explore(|| replicas::ReplicaWorld::new(&replicas::Plan::rejoin_cut()), states),
     },
     Named {
+        name: "rejoin-two",
+        about: "the same with a commit over two slots",
+        run: |states| explore(|| replicas::ReplicaWorld::new(&replicas::Plan::rejoin_two()), states),
+    },
+    Named {
         name: "return",
         about: "a node with the rows of its disk is compared with, while a row is changed, one deleted and one added",
         run: |states| explore(|| replicas::ReplicaWorld::new(&replicas::Plan::return_with_rows()), states),

@@ -367,6 +367,7 @@ impl DdlRun {
             access: Access::Keys(vec![self.system.ddl_lock_key()]),
             known: 0,
             under: None,
+            grant_only: false,
         };
         cx.env.send(primary, Signal::Read(Box::new(read)));
         self.lock = Some(transaction);

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The version this build writes to peers of its own age.
-pub const WIRE_VERSION: u16 = 8;
+pub const WIRE_VERSION: u16 = 9;
 /// How deep recursive values (expressions, plans) may nest.
 pub const DEPTH_MAX: u32 = 512;
 

@@ -331,12 +331,15 @@ impl Locks {
         holders.iter().find(|(holder, _)| *holder == transaction).map(|(_, mode)| *mode)
     }
 
-    /// Gives an explicit lock back; the caller then serves the key's waiters.
-    pub fn release(&mut self, key: &LockKey, transaction: TransactionId) {
-        if let Some(entry) = self.entries.get_mut(key) {
-            entry.holders.retain(|(holder, _)| *holder != transaction);
-            self.drop_if_empty(key);
+    /// Gives an explicit lock back; true if somebody waits for the key, whom the caller then serves.
+    pub fn release(&mut self, key: &LockKey, transaction: TransactionId) -> bool {
+        let Some(entry) = self.entries.get_mut(key) else { return false };
+        entry.holders.retain(|(holder, _)| *holder != transaction);
+        let has_waiters = !entry.waiters.is_empty();
+        if entry.holders.is_empty() && !has_waiters {
+            self.remove(key);
         }
+        has_waiters
     }
 
     /// Queues a wait.
@@ -391,10 +394,14 @@ impl Locks {
 
     fn drop_if_empty(&mut self, key: &LockKey) {
         if self.entries.get(key).is_some_and(|entry| entry.holders.is_empty() && entry.waiters.is_empty()) {
-            self.entries.remove(key);
-            if key.is_whole() {
-                self.tables.remove(&(key.slot, key.table));
-            }
+            self.remove(key);
+        }
+    }
+
+    fn remove(&mut self, key: &LockKey) {
+        self.entries.remove(key);
+        if key.is_whole() {
+            self.tables.remove(&(key.slot, key.table));
         }
     }
 }

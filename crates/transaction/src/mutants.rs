@@ -18,6 +18,8 @@ pub enum Mutant {
     CommitOnPartialPrepare,
     /// A locking read does not keep its lock.
     LockForgotten,
+    /// A session reads rows that other transactions still hold locks of.
+    GrantReadBeforeLock,
     /// A writer does not wait for the owner of a staged version.
     StagedOwnerIgnored,
     /// A rollback to a savepoint leaves the last operation in place.
@@ -48,6 +50,10 @@ pub enum Mutant {
     CopyOvertakesWrite,
     /// A joining member does not remember what was deleted while it is copied to.
     CopyWithoutTombstones,
+    /// A joining member reports pieces that it has got, and not applied.
+    CursorAheadOfApplied,
+    /// A joining member does not remember in a newer view what was deleted before.
+    CursorForgetsDeleted,
     /// The writes of a view do not wait for a joining member.
     JoiningNotNeeded,
     /// A joining member refuses what it has no room for, as members in sync do.
@@ -172,13 +178,14 @@ pub enum Mutant {
 }
 
 /// All of them.
-pub const ALL: [Mutant; 81] = [
+pub const ALL: [Mutant; 84] = [
     Mutant::OwnerByOwnLayout,
     Mutant::TableLeavesSlot,
     Mutant::AckBeforeBackup,
     Mutant::BackupFallsBack,
     Mutant::CommitOnPartialPrepare,
     Mutant::LockForgotten,
+    Mutant::GrantReadBeforeLock,
     Mutant::StagedOwnerIgnored,
     Mutant::SavepointKeepsLast,
     Mutant::PublishSkipsLast,
@@ -194,6 +201,8 @@ pub const ALL: [Mutant; 81] = [
     Mutant::NotAskedAgain,
     Mutant::CopyOvertakesWrite,
     Mutant::CopyWithoutTombstones,
+    Mutant::CursorAheadOfApplied,
+    Mutant::CursorForgetsDeleted,
     Mutant::JoiningNotNeeded,
     Mutant::JoinerRefuses,
     Mutant::CopyHalfPublished,
@@ -263,7 +272,7 @@ pub const BY_OWN_TEST: [Mutant; 2] = [Mutant::SameEpochOutOfOrder, Mutant::Entry
 pub const BY_FULL_LOG: [Mutant; 1] = [Mutant::SpaceAfterStamp];
 
 /// Those that no seed catches soon, and a schedule that is written down does: `tests/protocol/directed.rs`.
-pub const DIRECTED: [Mutant; 29] = [
+pub const DIRECTED: [Mutant; 32] = [
     Mutant::LocksOnlySurvive,
     Mutant::StagedElsewhereAccepted,
     Mutant::LocksBeforeSettled,
@@ -293,6 +302,9 @@ pub const DIRECTED: [Mutant; 29] = [
     Mutant::WaiterOutlivesRestart,
     Mutant::DifferenceNotExact,
     Mutant::EmptyTableSkipped,
+    Mutant::GrantReadBeforeLock,
+    Mutant::CursorAheadOfApplied,
+    Mutant::CursorForgetsDeleted,
 ];
 
 stdx::plantable!(Mutant);

@@ -33,6 +33,8 @@ mod directed;
 mod epochs;
 #[path = "protocol/essence.rs"]
 mod essence;
+#[path = "protocol/grants.rs"]
+mod grants;
 #[path = "protocol/handover.rs"]
 mod handover;
 #[path = "protocol/lag.rs"]
@@ -299,6 +301,7 @@ impl Cluster {
             access: Access::Keys(vec![self.key(id)]),
             known: 0,
             under: None,
+            grant_only: false,
         }
     }
 

@@ -104,6 +104,7 @@ impl MainModule {
             access: Access::Keys(vec![system.sequence_key(table)]),
             known: 0,
             under: None,
+            grant_only: false,
         };
         self.sequences.running.insert(request, Reservation { table, transaction, wanted, first: 0 });
         outputs.send(self.me(), primary, Signal::Read(Box::new(read)));

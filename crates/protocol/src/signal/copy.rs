@@ -28,6 +28,17 @@ pub struct CopyBounds {
     pub to: Option<Box<[u8]>>,
 }
 
+/// How far a copy of a slot is: behind a row, or behind an entry of an index.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct CopyPosition {
+    /// The table.
+    pub table: types::TableId,
+    /// None: its primary key.
+    pub index: Option<types::IndexId>,
+    /// The key there.
+    pub key: Box<[u8]>,
+}
+
 /// Rows that a member has, and the number of those that the primary does not send.
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
 pub struct CopiedRange {
@@ -85,4 +96,7 @@ pub struct CopyPiece {
     pub with_entries: bool,
     /// The parts of the slot that the rows are of, for a member that came back with rows.
     pub ranges: Vec<CopiedRange>,
+    /// The next piece begins behind this. None: there is none, or this one is of a range that was asked for.
+    #[wire(since = 9)]
+    pub until: Option<CopyPosition>,
 }

@@ -9,7 +9,7 @@ use crate::program::{
 use expression::context::Raised;
 use std::fmt;
 use std::sync::Arc;
-use types::{Epoch, NodeId, SlotId, TransactionId};
+use types::{Epoch, NodeId, SlotId, TransactionId, ViewNumber};
 use wire_derive::Wire;
 
 /// A read of one slot. With a transaction it runs at the primary and sees that transaction's staged rows.
@@ -33,6 +33,10 @@ pub struct ReadRequest {
     /// The transaction that holds what LOCK TABLES locked for the same session: that does not keep this one out.
     #[wire(since = 5)]
     pub under: Option<TransactionId>,
+    /// A locking read within a node: the session reads rows itself, so the answer may be [`Granted`]. Another node's
+    /// primary does not see this, and answers with rows.
+    #[wire(unsent)]
+    pub grant_only: bool,
 }
 
 /// The answer to a read.
@@ -56,6 +60,20 @@ pub struct ReadBatch {
     /// Warnings of the evaluation, if there were any.
     #[wire(since = 2)]
     pub raised: Option<Box<Raised>>,
+    /// In the place of rows: which of them are locked.
+    #[wire(unsent)]
+    pub granted: Option<Granted>,
+}
+
+/// The keys of a locking read, up to where its progress is, are locked, and their rows match. Only the primary's own
+/// node hears so.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Granted {
+    /// The view in which this module was the primary.
+    pub view: ViewNumber,
+    /// The positions in `Access::Keys` of which there is nothing to read, ascending: no row has the key, its row does
+    /// not match, or its lock was passed over.
+    pub omitted: Vec<u32>,
 }
 
 /// Changes of rows of one table in one slot, done in order up to the first that fails. After a failure the session

@@ -1,6 +1,7 @@
 //! A new view: what its members tell the primary of a slot, and how coordinators that are lost are replaced.
 
 use super::commit::{Participants, Replicate, ReplicatedWrite};
+use super::copy::CopyPosition;
 use super::session::{ReadRequest, WriteRequest};
 use crate::Address;
 use crate::program::{LockMode, Results, RowBatch};
@@ -38,6 +39,9 @@ pub struct GatherReport {
     pub is_copied: bool,
     /// A joining member has all rows as they were at the end of this epoch; 0: it began with nothing.
     pub base: Epoch,
+    /// A joining member has all rows and entries up to here.
+    #[wire(since = 9)]
+    pub copied_until: Option<CopyPosition>,
     /// The member was primary, and has what was open then: it came in `HandOver` pieces before this report.
     pub claim: Option<Claim>,
 }

@@ -171,6 +171,14 @@ impl Plan {
         Self { nodes: 3, crashes: 1, joins: Some(NodeId(3)), ..Self::rejoin() }
     }
 
+    /// One row is changed and one of another slot deleted, by a commit with a coordinator, while they are copied. A
+    /// node may die: one that goes on with the copy may not know yet that the row is deleted.
+    #[must_use]
+    pub fn rejoin_two() -> Self {
+        let writes = vec![Write::Change(1), Write::Delete(2)];
+        Self { nodes: 3, writes, crashes: 1, joins: Some(NodeId(3)), ..Self::default() }
+    }
+
     /// A node comes back with the rows of its disk. While they are compared, a row is changed, one is deleted, and one
     /// is added again that was deleted meanwhile.
     #[must_use]
@@ -719,6 +727,7 @@ impl ReplicaWorld {
                 access: Access::Keys(vec![row.key]),
                 known,
                 under: None,
+                grant_only: false,
             })),
         };
         let to = self.view.primary(row.slot);

@@ -66,6 +66,7 @@ impl LockRequest {
             access: Access::Keys(vec![key]),
             known,
             under: None,
+            grant_only: false,
         };
         cx.env.send(to, Signal::Read(Box::new(read)));
         Ok(Self { slot, request })

@@ -85,6 +85,18 @@ impl Context<'_> {
             self.stamps.whole
         );
         *self.stamps.undecided.get_or_insert(epoch, 0) += 1;
+        self.want(epoch);
+    }
+
+    /// Stamps a transaction that ends at this moment, with nothing that could be undecided.
+    pub(super) fn stamp_of_locks(&mut self, epoch_seen: Epoch) -> Epoch {
+        self.stamps.adopt(epoch_seen);
+        self.want(self.stamps.current);
+        self.stamps.current
+    }
+
+    /// Something is stamped in this epoch: it has to be closed.
+    fn want(&mut self, epoch: Epoch) {
         if epoch > self.stamps.wanted {
             self.stamps.wanted = epoch;
             self.stamps.wanted_at = self.now.monotonic;

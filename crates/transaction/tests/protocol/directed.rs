@@ -409,6 +409,92 @@ fn what_is_being_published_when_a_copy_begins_is_copied() {
     assert_eq!(all.committed(3, &ids), ids);
 }
 
+/// The position of what node 3 has applied holds in the next view, whoever leads then. Pieces that were on their way
+/// are sent once more.
+#[test]
+fn a_copy_goes_on_behind_what_was_applied() {
+    let mut all = Nodes::new(3);
+    let ids = all.ids[..3 * LARGE].to_vec();
+    all.stage(1, &ids);
+    let commit = all.commit(1, u32::try_from(ids.len()).expect("few"));
+    assert!(is_committed(&all.ask(1, commit), 1));
+    all.leave_out(3, 1);
+    all.install_at(&[1, 2]);
+    all.settle();
+    all.run();
+    all.let_join(3);
+    all.begin_again(3);
+    all.install_at(&[1, 2, 3]);
+    all.settle();
+    let is_applied = |envelope: &Envelope, slot| match envelope.signal {
+        Signal::CopyApplied { slot: of, .. } => of == slot && envelope.to == ldm(1),
+        _ => false,
+    };
+    let mut applied = 0;
+    while applied < 3 {
+        let envelope = all.queue.pop_front().expect("a copy is under way");
+        applied += u32::from(is_applied(&envelope, all.slot));
+        let _ = all.deliver(envelope);
+    }
+    let there = all.committed(3, &ids).len();
+    assert!(0 < there && there < ids.len(), "{there} rows are there");
+    all.hand_over_to(2);
+    all.install_at(&[1, 2, 3]);
+    all.settle();
+    let mut sent = 0;
+    while let Some(envelope) = all.queue.pop_front() {
+        if let Signal::CopyPiece(piece) = &envelope.signal
+            && (envelope.from, piece.slot) == (ldm(2), all.slot)
+        {
+            sent += piece.rows.len();
+        }
+        let _ = all.deliver(envelope);
+    }
+    assert_eq!(all.committed(3, &ids), ids);
+    assert_eq!(sent, ids.len() - there);
+}
+
+/// Node 3 has heard that a row is deleted, and node 2, which leads then, has not.
+#[test]
+fn what_a_joiner_knows_to_be_deleted_is_not_copied_in_the_next_view() {
+    let mut all = Nodes::new(3);
+    let [row] = all.row_ids();
+    all.stage(2, &[row]);
+    let commit = all.commit(2, 1);
+    assert!(is_committed(&all.ask(1, commit), 2));
+    all.leave_out(3, 1);
+    all.install_at(&[1, 2]);
+    all.settle();
+    all.run();
+    all.let_join(3);
+    all.begin_again(3);
+    all.install_at(&[1, 2, 3]);
+    all.settle();
+    let is_piece = |envelope: &Envelope| matches!(envelope.signal, Signal::CopyPiece(_));
+    all.run_but(is_piece);
+    let delete = WriteOperation::Delete { key: all.key(row), filter: None };
+    let delete = WriteRequest { operations: vec![delete], ..all.write(1, &[]) };
+    all.send(SESSION, ldm(1), Signal::Write(Box::new(delete)));
+    assert!(is_written(&all.run_but(is_piece), 1));
+    let there = all.slot_of_second();
+    let other = all.ids_in(there, 1);
+    let put = WriteRequest { slot: there, ..all.write(1, &other) };
+    all.send(SESSION, ldm(2), Signal::Write(Box::new(put)));
+    assert!(is_written(&all.run_but(is_piece), 1));
+    let participants = vec![all.participant(1), Participant { slot: there, ..all.participant(1) }];
+    let request = all.coordinate(1, participants);
+    all.send(SESSION, tc(2), request);
+    all.run_but(|envelope| is_piece(envelope) || is_outcome_to(1)(envelope) || is_outcome_to(2)(envelope));
+    all.lose(|envelope| is_piece(envelope) || envelope.to == ldm(1));
+    all.leave_out(1, 2);
+    all.install_at(&[2, 3]);
+    all.settle();
+    all.run_but(is_outcome_to(2));
+    assert_eq!((all.committed(2, &[row]), all.committed(3, &[row])), (vec![row], vec![]));
+    all.run();
+    assert_eq!((all.committed(2, &[row]), all.committed(3, &[row])), (vec![], vec![]));
+}
+
 /// A copy rests after each piece only where rounds without a piece are long: the thread has other work.
 #[test]
 fn a_copy_gives_way_to_a_thread_that_has_work() {
@@ -579,11 +665,13 @@ fn a_backup_has_an_epoch_whole_when_it_has_heard_the_outcomes() {
 #[cfg(feature = "mutants")]
 mod bugs {
     use super::super::transcripts::play;
-    use super::super::{a_participant_that_does_not_hold_the_operations_aborts_all, epochs, handover};
+    use super::super::{
+        a_participant_that_does_not_hold_the_operations_aborts_all, epochs, grants, handover,
+    };
     use stdx::planted::survivors;
     use transaction::mutants::{DIRECTED, Mutant, activate};
 
-    const TESTS: [(Mutant, fn()); 29] = [
+    const TESTS: [(Mutant, fn()); 32] = [
         (Mutant::LocksOnlySurvive, super::locks_of_a_lost_primary_are_missed),
         (Mutant::StagedElsewhereAccepted, super::rows_of_a_lost_primary_are_missed),
         (Mutant::LocksBeforeSettled, || play("takeover/no_lock_before_all_know")),
@@ -622,6 +710,12 @@ mod bugs {
         (Mutant::WaiterOutlivesRestart, epochs::what_is_durable_after_a_restart_answers_nobody_from_before),
         (Mutant::DifferenceNotExact, || play("copy/difference")),
         (Mutant::EmptyTableSkipped, || play("copy/difference_of_nothing")),
+        (Mutant::GrantReadBeforeLock, grants::a_row_is_granted_when_its_lock_is_free),
+        (Mutant::CursorAheadOfApplied, super::a_copy_goes_on_behind_what_was_applied),
+        (
+            Mutant::CursorForgetsDeleted,
+            super::what_a_joiner_knows_to_be_deleted_is_not_copied_in_the_next_view,
+        ),
     ];
 
     #[test]

@@ -518,6 +518,7 @@ impl Nodes {
             access: Access::Keys(vec![self.key(id)]),
             known: 0,
             under: None,
+            grant_only: false,
         }
     }
 

@@ -35,7 +35,13 @@ fn lock(harness: &mut Harness, rows: &[Vec<u8>]) {
         writer.push(key, b"", &[ValueRef::Bytes(row)]);
     }
     let operations = u32::try_from(rows.len()).expect("few rows");
-    let batch = ReadBatch { rows: writer.finish(), progress: ReadProgress::End, operations, raised: None };
+    let batch = ReadBatch {
+        rows: writer.finish(),
+        progress: ReadProgress::End,
+        operations,
+        raised: None,
+        granted: None,
+    };
     let done = ReadDone { request: read.request, result: Ok(batch) };
     harness.signal(super::LDM, Signal::ReadDone(Box::new(done)));
 }
@@ -144,7 +150,13 @@ fn lock_some(harness: &mut Harness, read: &ReadRequest, rows: &[(usize, Vec<u8>)
     let mut writer = RowBatchWriter::new(BatchShape::of(&read.program));
     rows.iter().for_each(|(key, row)| writer.push(&keys[*key], b"", &[ValueRef::Bytes(row)]));
     let operations = u32::try_from(rows.len()).expect("few rows");
-    let batch = ReadBatch { rows: writer.finish(), progress: ReadProgress::End, operations, raised: None };
+    let batch = ReadBatch {
+        rows: writer.finish(),
+        progress: ReadProgress::End,
+        operations,
+        raised: None,
+        granted: None,
+    };
     let done = ReadDone { request: read.request, result: Ok(batch) };
     harness.signal(super::LDM, Signal::ReadDone(Box::new(done)));
 }

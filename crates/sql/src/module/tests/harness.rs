@@ -580,7 +580,7 @@ impl Harness {
             let values: Vec<ValueRef<'_>> = row.iter().map(Value::as_ref).collect();
             writer.push(b"key", b"key", &values);
         }
-        let batch = ReadBatch { rows: writer.finish(), progress, operations: 0, raised: None };
+        let batch = ReadBatch { rows: writer.finish(), progress, operations: 0, raised: None, granted: None };
         let done = ReadDone { request: read.request, result: Ok(batch) };
         self.signal(reader, Signal::ReadDone(Box::new(done)));
     }
@@ -597,7 +597,7 @@ impl Harness {
         for (key, value) in rows {
             writer.push(key, b"", &[ValueRef::Int(*value)]);
         }
-        let batch = ReadBatch { rows: writer.finish(), progress, operations, raised: None };
+        let batch = ReadBatch { rows: writer.finish(), progress, operations, raised: None, granted: None };
         self.signal(LDM, Signal::ReadDone(Box::new(ReadDone { request: read.request, result: Ok(batch) })));
     }
 

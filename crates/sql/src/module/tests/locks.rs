@@ -10,7 +10,7 @@ use types::TransactionId;
 
 fn grant(harness: &mut Harness, request: RequestId) {
     let (rows, progress) = (RowBatch::default(), ReadProgress::End);
-    let batch = ReadBatch { rows, progress, operations: 1, raised: None };
+    let batch = ReadBatch { rows, progress, operations: 1, raised: None, granted: None };
     harness.signal(LDM, Signal::ReadDone(Box::new(ReadDone { request, result: Ok(batch) })));
 }
 

@@ -4,6 +4,7 @@
 //! Open --CommitOne / Write{commit}--> Ending --all backups Applied--> Publishing --> gone     (published, then answered)
 //!   |                                    +--- a backup refused --> abort recorded by all backups --> undone, then answered (I8)
 //!   +--Prepare--> Ending (prepared) --Outcome--> Publishing --> gone                          (marker stays until Forget)
+//!   +--CommitOne, only locks--> gone
 //! ```
 //! `ship` sends the rows of large transactions ahead, `seal` gives a transaction its epoch and its place in the stream,
 //! and `publish` carries out its outcome. The coordinator is answered after the last row is prepared, the client of a
@@ -14,7 +15,7 @@ pub(in crate::ldm) mod seal;
 pub(in crate::ldm) mod ship;
 
 use super::Slot;
-use super::transaction::{Held, HeldStage};
+use super::transaction::{Held, HeldStage, Operation};
 use crate::ldm::Context;
 use crate::mutants::{self, Mutant};
 use protocol::program::{Refusal, Results};
@@ -119,9 +120,46 @@ impl Slot {
     ) {
         let reply = Reply::Commit { to: from, request: request.request };
         match self.check_held(request.transaction, &request.participant, context) {
+            Ok(()) if self.has_few_locks(request.transaction, &reply, context) => {
+                self.end_locks(request.transaction, reply, request.epoch_seen, context);
+            }
             Ok(()) => self.begin(request.transaction, Ending::One(reply), request.epoch_seen, context),
             Err(refusal) => self.undo_then(request.transaction, reply.answer(Err(refusal)), context),
         }
+    }
+
+    /// Whether a transaction has only locks here, which are given back at once, and a session that gets the answer.
+    fn has_few_locks(&self, transaction: TransactionId, reply: &Reply, context: &Context<'_>) -> bool {
+        let is_marked = || reply.marker(context.address.node).is_some();
+        self.held.get(&transaction).is_some_and(|held| {
+            let is_charged = !held.is_taken_over && !held.is_confirmed;
+            let at_once = context.sizes.at_once as usize;
+            held.rows == 0 && is_charged && held.operations.len() <= at_once && !is_marked()
+        })
+    }
+
+    /// Ends a transaction that has only locks: nothing is replicated or published, and nobody asks for its outcome.
+    fn end_locks(
+        &mut self,
+        transaction: TransactionId,
+        reply: Reply,
+        epoch_seen: Epoch,
+        context: &mut Context<'_>,
+    ) {
+        let epoch = context.stamp_of_locks(epoch_seen);
+        let Some(held) = self.held.remove(&transaction) else { return };
+        for operation in held.operations.into_iter().rev() {
+            context.release_operation();
+            if let Operation::Locked(key) = operation
+                && context.locks.release(&key, transaction)
+            {
+                context.waits.to_serve.push_back(key);
+            }
+        }
+        self.serve_tables(context);
+        context.resume_backfills();
+        reply.tell(Ok(epoch), context);
+        self.after_decided(transaction, Some(epoch), context);
     }
 
     /// An autocommit statement that carried its commit was staged: this is its only participant.

@@ -31,7 +31,11 @@
 //!   whenever a row had to wait, X makes them with the row. Let a row at X lack an entry of its newest decided version,
 //!   one that was copied then. The primary has had that entry since it read the row, and has it until a write is
 //!   committed that X has, too. So the primary meets it when it reads the index, which it does behind the rows.
-//! - A view change begins the copy again from its first row, unless X has it whole: what is there is only passed over.
+//! - In the next view in which X joins, any primary goes on behind the last piece that X has *applied*: X says in its
+//!   report which. The rows up to there stay right. They were committed when a primary read them, and what was
+//!   undecided then, or began later, came to X by the stream or is replicated again. The primary may be slower than the
+//!   one before: it waits until what was decided is published. X keeps the keys that were deleted, because this primary
+//!   may not have heard of that yet. Ranges that X has asked for, and not got, it asks for again.
 //! - X answers no reads and is no primary until a view has it in sync: its fragments are not published
 //!   (`query::NodeMap`).
 //!
@@ -55,9 +59,9 @@ use crate::ldm::slot::lock_wait::WaitAlarm;
 use crate::ldm::{Job, Work};
 use crate::mutants::{self, Mutant};
 use memory::{MIB, RegionFull};
-use piece::{Plan, Position, Share};
+use piece::{Plan, Share};
 use protocol::module::{Counts, EXIT_CANNOT_JOIN};
-use protocol::signal::{CopiedOutcome, CopiedRow, CopyBounds, CopyPiece, Outcome};
+use protocol::signal::{CopiedOutcome, CopiedRow, CopyBounds, CopyPiece, CopyPosition, Outcome};
 use protocol::{Address, Budget, RequestToRuntime, Severity, Signal};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use stdx::{Duration, Instant};
@@ -86,6 +90,17 @@ const OVERHEAD: usize = 20;
 const COPIER: TransactionId = TransactionId(0);
 
 type RowKey = (TableId, Box<[u8]>);
+/// Where a range begins or ends, as in [`CopyBounds`].
+type Edge = Option<Box<[u8]>>;
+
+/// The part of a slot that a joining member has.
+#[derive(Clone, Debug, Default)]
+pub(in crate::ldm) struct Has {
+    /// All rows as they were at the end of this epoch; 0: it began with nothing.
+    pub(super) base: Epoch,
+    /// All rows and entries up to here.
+    pub(super) until: Option<CopyPosition>,
+}
 
 /// How far the primary has copied a slot to a member.
 #[derive(Debug)]
@@ -96,7 +111,7 @@ pub(in crate::ldm) struct CopyOut {
     /// The transactions whose outcomes are still to be sent; None: it has not begun.
     outcomes: Option<Vec<TransactionId>>,
     /// Behind this row or entry; None: from the first.
-    after: Option<Position>,
+    after: Option<CopyPosition>,
     /// The rows of which the member has asked for all.
     exact: VecDeque<CopyBounds>,
     in_flight: u32,
@@ -115,14 +130,18 @@ pub(in crate::ldm) struct CopyIn {
     has_last: bool,
     /// Every row is here.
     is_whole: bool,
+    /// Every row and entry up to here is, by pieces of any view.
+    until: Option<CopyPosition>,
     /// Copied rows lack entries that were to come later.
     lacks_entries: bool,
     /// Keys whose deletion was committed here: what is copied of them is older.
     deleted: BTreeSet<RowKey>,
     /// Copied rows under prepared versions; None: the row that is there is to be removed.
     waiting: BTreeMap<RowKey, Option<CopiedRow>>,
-    /// The ends of the ranges that this member has asked for.
-    awaited: BTreeSet<(TableId, Option<Box<[u8]>>)>,
+    /// The ranges that this member has asked for: where each begins, by its end.
+    awaited: BTreeMap<(TableId, Edge), Edge>,
+    /// It has asked for them in this view.
+    has_asked: bool,
     /// Commits that came before the place of their transaction, and their coordinators.
     early: BTreeMap<TransactionId, (Address, Epoch)>,
 }
@@ -131,6 +150,11 @@ impl CopyIn {
     /// Every row is here.
     pub(in crate::ldm) fn is_whole(&self) -> bool {
         self.is_whole
+    }
+
+    /// Every row and entry up to here is, whatever comes.
+    pub(in crate::ldm) fn until(&self) -> Option<&CopyPosition> {
+        self.until.as_ref()
     }
 
     /// Whether a newer version of a copied row was deleted here.
@@ -159,6 +183,13 @@ impl CopyIn {
         is_newer && !is_open
     }
 
+    /// A piece is applied. One of a range that was asked for says nothing of what follows.
+    fn note_until(&mut self, piece: &CopyPiece) {
+        if piece.until.is_some() {
+            self.until.clone_from(&piece.until);
+        }
+    }
+
     /// No copied row waits below a prepared version.
     fn has_placed_all(&self) -> bool {
         if mutants::is(Mutant::CopyLeavesWaiting) {
@@ -167,12 +198,15 @@ impl CopyIn {
         self.waiting.is_empty()
     }
 
-    /// A newer view: the copy begins again, if it was not over.
+    /// A newer view: the copy goes on behind what is here, if it was not over.
     pub(in crate::ldm) fn begin_view(&mut self) {
         self.has_begun = false;
         self.has_last = false;
+        self.has_asked = false;
         self.early.clear();
-        self.awaited.clear();
+        if mutants::is(Mutant::CursorForgetsDeleted) {
+            self.deleted.clear();
+        }
     }
 }
 
@@ -435,26 +469,21 @@ fn pieces_in_flight(slots: &Slots, node: NodeId) -> u32 {
 // ---- the primary -------------------------------------------------------------------------------------------------
 
 impl Slot {
-    /// The takeover is over: members that join and do not have the slot whole are copied to. `bases`: what they have;
+    /// The takeover is over: members that join and do not have the slot whole are copied to. `there`: what they have;
     /// `None` for all rows.
-    pub(super) fn begin_copies(
-        &mut self,
-        bases: &BTreeMap<NodeId, Option<Epoch>>,
-        context: &mut Context<'_>,
-    ) {
+    pub(super) fn begin_copies(&mut self, there: &BTreeMap<NodeId, Option<Has>>, context: &mut Context<'_>) {
         let view = &context.map.view;
         let publishing = self.publishing(context);
         for node in view.joining(self.id) {
-            let (Some(to), Some(base)) =
-                (view.ldm(self.id, *node), bases.get(node).copied().unwrap_or(Some(Epoch(0))))
-            else {
+            let has = there.get(node).cloned().unwrap_or_else(|| Some(Has::default()));
+            let (Some(to), Some(Has { base, until })) = (view.ldm(self.id, *node), has) else {
                 continue;
             };
             let copy = CopyOut {
                 to,
                 base,
                 outcomes: None,
-                after: None,
+                after: until,
                 exact: VecDeque::new(),
                 in_flight: 0,
                 is_over: false,
@@ -480,7 +509,7 @@ impl Slot {
             let (share, left) = piece::exact_share(&plan, bounds, context.fragments);
             out.exact.extend(left);
             let goes_on = !(out.is_over && out.exact.is_empty());
-            self.send_share(node, share, (Vec::new(), false), budget, context);
+            self.send_share(node, share, (Vec::new(), false, None), budget, context);
             return goes_on;
         }
         if out.is_over {
@@ -496,9 +525,9 @@ impl Slot {
         };
         let is_last = left.is_empty() && after.is_none();
         let Some(out) = self.members.copies.get_mut(&node) else { return false };
-        (out.outcomes, out.after, out.is_over) = (Some(left), after, is_last);
+        (out.outcomes, out.after, out.is_over) = (Some(left), after.clone(), is_last);
         let goes_on = !is_last || !out.exact.is_empty();
-        self.send_share(node, share, (outcomes, is_last), budget, context);
+        self.send_share(node, share, (outcomes, is_last, after), budget, context);
         goes_on
     }
 
@@ -506,7 +535,7 @@ impl Slot {
         &mut self,
         node: NodeId,
         share: Share,
-        (outcomes, is_last): (Vec<CopiedOutcome>, bool),
+        (outcomes, is_last, until): (Vec<CopiedOutcome>, bool, Option<CopyPosition>),
         budget: &mut Budget,
         context: &mut Context<'_>,
     ) {
@@ -515,7 +544,8 @@ impl Slot {
         budget.spend(u32::try_from(share.cost() + outcomes.len()).unwrap_or(u32::MAX));
         let Share { rows, later, entries, ranges, .. } = share;
         let slot = self.id;
-        let piece = CopyPiece { slot, rows, outcomes, is_last, later, entries, with_entries: true, ranges };
+        let with_entries = true;
+        let piece = CopyPiece { slot, rows, outcomes, is_last, later, entries, with_entries, ranges, until };
         context.send(out.to, Signal::CopyPiece(Box::new(piece)));
     }
 
@@ -584,6 +614,11 @@ impl Slot {
                 self.outcomes.keep(transaction, Marker { outcome, results });
             }
         }
+        if mutants::is(Mutant::CursorAheadOfApplied)
+            && let Some(copy) = &mut self.copy_in
+        {
+            copy.note_until(&piece);
+        }
         context.copying.turns.push_back(Turn::Apply { from, piece, until: None });
         context.go_on_copying();
     }
@@ -595,7 +630,7 @@ impl Slot {
         context: &mut Context<'_>,
     ) -> Result<Applied, RegionFull> {
         // Before the rows: what they replace is no difference.
-        let differing = self.differing(piece, context);
+        let mut differing = self.differing(piece, context);
         if self.remove_unnamed(piece, context)? == Applied::Partly {
             return Ok(Applied::Partly);
         }
@@ -611,7 +646,8 @@ impl Slot {
         }
         context.copying.tally.note(piece, differing.len());
         let Some(copy) = &mut self.copy_in else { return Ok(Applied::Wholly) };
-        copy.note_asked(piece, &differing);
+        copy.note_asked(piece, &mut differing);
+        copy.note_until(piece);
         copy.has_last |= piece.is_last;
         if piece.is_last && copy.lacks_entries && !piece.with_entries {
             let why = "who began to copy rows to it has a newer version than who ended it, and left the indexes to its end";
@@ -624,7 +660,7 @@ impl Slot {
     }
 
     /// The first piece of a view: commits that came early and whose transactions were not replicated are in the rows
-    /// to come.
+    /// that are here, or to come.
     fn begin_copy_in(&mut self, context: &mut Context<'_>) {
         let Some(copy) = self.copy_in.as_mut().filter(|copy| !copy.has_begun) else { return };
         copy.has_begun = true;

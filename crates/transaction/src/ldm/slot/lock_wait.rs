@@ -10,7 +10,7 @@ use super::stage::WriteRun;
 use super::transaction::HeldStage;
 use crate::ldm::slot::deadlock::probe_pause;
 use crate::ldm::{Context, Fragments};
-use crate::locks::{self, LockKey, WaitId};
+use crate::locks::{LockKey, WaitId};
 use crate::mutants::{self, Mutant};
 use protocol::Address;
 use protocol::program::{LockMode, LockWait, Refusal};
@@ -186,17 +186,6 @@ impl Context<'_> {
         implicit_owner(self.fragments, key)
     }
 
-    /// Whether anybody keeps `transaction` from locking `key`.
-    pub(in crate::ldm) fn is_blocked(
-        &self,
-        key: &LockKey,
-        transaction: TransactionId,
-        mode: LockMode,
-        place: locks::Place,
-    ) -> bool {
-        self.locks.is_blocked(key, transaction, mode, self.implicit_owner(key), place)
-    }
-
     pub(in crate::ldm) fn stop_waiting(&mut self, wait: WaitId) -> Option<Waiting> {
         let waiting = self.waits.by_id.remove(&wait)?;
         self.locks.stop_waiting(wait);
@@ -337,7 +326,12 @@ impl Slot {
 
 /// The transaction that owns the newest version of a row while it is not committed.
 pub(in crate::ldm) fn implicit_owner(fragments: &Fragments, key: &LockKey) -> Option<TransactionId> {
-    match fragments.get(&(key.table, key.slot))?.newest(&key.key).state? {
+    implicit_owner_of(fragments.get(&(key.table, key.slot))?.newest(&key.key).state?)
+}
+
+/// The transaction that owns a version that is not committed.
+pub(in crate::ldm) fn implicit_owner_of(state: VersionState) -> Option<TransactionId> {
+    match state {
         VersionState::Staged(owner) | VersionState::Prepared(owner) => Some(owner),
         VersionState::Committed(_) => None,
     }

@@ -5,8 +5,13 @@
 //! at its primary, so the primary answers what it has published. A locking read locks first and reads the newest
 //! version then. A committed read begins only while this node may read (`protocol::lease`); the session tries again
 //! else.
+//!
+//! A session on the primary's node that offers to (`ReadRequest::grant_only`) reads the rows it has locked itself. It
+//! hears which keys it holds. The filter runs here, because a row that does not match keeps no lock. The offer ends
+//! where the wait of a request moves to another primary: that one begins again at the first key, and answers with
+//! rows.
 
-use super::lock_wait::{Run, timeout_of};
+use super::lock_wait::{Run, implicit_owner_of, timeout_of};
 use super::transaction::Operation;
 use super::{Slot, Slots};
 use crate::ldm::Context;
@@ -16,13 +21,13 @@ use crate::mutants::{self, Mutant};
 use protocol::program::{
     Access, BATCH_BYTES_MAX, BATCH_ROWS_MAX, LockMode, LockWait, ReadProgress, Refusal, RowBatch,
 };
-use protocol::signal::{HandedWait, ReadBatch, ReadDone, ReadRequest, RequestId};
+use protocol::signal::{Granted, HandedWait, ReadBatch, ReadDone, ReadRequest, RequestId};
 use protocol::{Address, Budget, Signal};
 use query::batch::BatchShape;
-use query::{Raised, ReadRun, ReadStep, RowBatchWriter, Warnings, read_row};
+use query::{Raised, ReadRun, ReadStep, RowBatchWriter, Warnings, passes_filter, read_row};
 use std::sync::Arc;
 use storage::{VersionState, Visibility};
-use types::TransactionId;
+use types::{NodeId, TransactionId};
 
 /// A read in progress.
 pub(in crate::ldm) struct PendingRead {
@@ -37,12 +42,32 @@ pub(in crate::ldm) struct LockedRead {
     pub(in crate::ldm) from: Address,
     pub(in crate::ldm) request: Box<ReadRequest>,
     next: usize,
-    batch: RowBatch,
+    answer: LockedAnswer,
     warnings: Warnings,
     /// It waited for the next key's lock, and its turn has come.
     pub(in crate::ldm) is_first: bool,
     /// It waited in front of the table, or for it as a whole, and its turn has come.
     pub(in crate::ldm) is_let_in: bool,
+}
+
+/// The keys of a locking read up to now, for its session.
+enum LockedAnswer {
+    /// Their rows.
+    Rows(RowBatch),
+    /// The session reads their rows, but for those at these positions.
+    Grants(Vec<u32>),
+}
+
+/// The next key of a locking read.
+enum Met {
+    /// This lock keeps the read from it.
+    InTheWay(LockKey),
+    /// No row has it.
+    Absent,
+    /// Its row does not match.
+    Passed,
+    /// Its row matches, and here it is unless the session reads it.
+    Row(Option<RowBatch>),
 }
 
 impl PendingRead {
@@ -61,16 +86,45 @@ impl PendingRead {
 }
 
 impl LockedRead {
-    fn new(from: Address, request: Box<ReadRequest>) -> Self {
-        let (batch, warnings) = (RowBatch::default(), Warnings::default());
-        Self { from, request, next: 0, batch, warnings, is_first: false, is_let_in: false }
+    /// It came to this node's primary.
+    fn new(from: Address, request: Box<ReadRequest>, node: NodeId) -> Self {
+        let answer = if request.grant_only && from.node == node {
+            LockedAnswer::Grants(Vec::new())
+        } else {
+            LockedAnswer::Rows(RowBatch::default())
+        };
+        Self::at(from, request, 0, answer)
+    }
+
+    fn at(from: Address, request: Box<ReadRequest>, next: usize, answer: LockedAnswer) -> Self {
+        let warnings = Warnings::default();
+        Self { from, request, next, answer, warnings, is_first: false, is_let_in: false }
     }
 
     /// Whether its answer has no room for another row, or it took long enough.
     fn is_full(&self) -> bool {
-        self.batch.count as usize >= BATCH_ROWS_MAX
-            || self.batch.bytes.len() >= BATCH_BYTES_MAX
-            || self.warnings.is_much_text()
+        let is_full = match &self.answer {
+            LockedAnswer::Rows(batch) => {
+                batch.count as usize >= BATCH_ROWS_MAX || batch.bytes.len() >= BATCH_BYTES_MAX
+            }
+            LockedAnswer::Grants(_) => self.next >= BATCH_ROWS_MAX,
+        };
+        is_full || self.warnings.is_much_text()
+    }
+
+    /// There is nothing to read of the next key.
+    fn omit(&mut self) {
+        if let LockedAnswer::Grants(omitted) = &mut self.answer {
+            omitted.push(u32::try_from(self.next).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// The row of the next key.
+    fn add(&mut self, row: &RowBatch) {
+        if let LockedAnswer::Rows(batch) = &mut self.answer {
+            batch.count += row.count;
+            batch.bytes.extend_from_slice(&row.bytes);
+        }
     }
 
     /// The key that it locks next: a row, or the table as a whole.
@@ -89,19 +143,28 @@ impl LockedRead {
 
     /// As it travels to another primary.
     pub(in crate::ldm) fn handed(&self) -> HandedWait {
+        let (next, rows, raised) = match &self.answer {
+            LockedAnswer::Rows(batch) => (self.next, batch.clone(), self.warnings.clone().take_raised()),
+            // It reads all keys again: those before the next one are locked already.
+            LockedAnswer::Grants(_) => (0, RowBatch::default(), None),
+        };
         HandedWait::Read {
             from: self.from,
             request: self.request.clone(),
-            next: u32::try_from(self.next).unwrap_or(u32::MAX),
-            rows: self.batch.clone(),
-            raised: self.warnings.clone().take_raised(),
+            next: u32::try_from(next).unwrap_or(u32::MAX),
+            rows,
+            raised,
         }
     }
 
     /// Bytes of that, roughly: what a client can make large is counted.
     pub(in crate::ldm) fn handed_size(&self) -> usize {
         let request = &self.request;
-        request.program.wire_size() + request.access.wire_size() + self.batch.bytes.len()
+        let rows = match &self.answer {
+            LockedAnswer::Rows(batch) => batch.bytes.len(),
+            LockedAnswer::Grants(_) => 0,
+        };
+        request.program.wire_size() + request.access.wire_size() + rows
     }
 
     /// A request that another primary had begun.
@@ -112,11 +175,11 @@ impl LockedRead {
         batch: RowBatch,
         raised: Option<Box<Raised>>,
     ) -> Self {
-        let warnings = Warnings::default();
+        let read = Self::at(from, request, next as usize, LockedAnswer::Rows(batch));
         if let Some(raised) = raised {
-            warnings.absorb(*raised);
+            read.warnings.absorb(*raised);
         }
-        Self { from, request, next: next as usize, batch, warnings, is_first: false, is_let_in: false }
+        read
     }
 }
 
@@ -163,7 +226,7 @@ impl Slot {
             return context.refuse_read(from, &request, refusal);
         }
         if request.lock.is_some() {
-            return self.run_locked_read(LockedRead::new(from, request), context);
+            return self.run_locked_read(LockedRead::new(from, request, context.address.node), context);
         }
         let run = ReadRun::new(Arc::clone(&request.program), request.access.clone());
         let writer = RowBatchWriter::new(BatchShape::of(&request.program));
@@ -231,7 +294,7 @@ impl Slot {
         let operations = transaction.map_or(0, |transaction| self.operation_count(transaction));
         let progress = read.run.progress(step);
         let raised = read.run.take_raised();
-        let batch = ReadBatch { rows: read.writer.finish(), progress, operations, raised };
+        let batch = ReadBatch { rows: read.writer.finish(), progress, operations, raised, granted: None };
         let done = ReadDone { request: read.request.request, result: Ok(batch) };
         context.send(read.from, Signal::ReadDone(Box::new(done)));
     }
@@ -270,23 +333,26 @@ impl Slot {
             return context.refuse_read(read.from, &read.request, refusal);
         }
         while let Some(lock) = read.next_lock().filter(|_| !read.is_full()) {
-            let Some(in_the_way) = self.lock_in_the_way(&mut read, &lock, transaction, mode, context) else {
-                if let Err(refusal) = self.lock_and_read(&mut read, &lock, transaction, mode, context) {
-                    return context.refuse_read(read.from, &read.request, refusal);
+            let met = self.meet(&mut read, &lock, transaction, mode, context);
+            let in_the_way = match met.and_then(|met| self.take(met, &mut read, lock, mode, context)) {
+                Ok(None) => {
+                    read.next += 1;
+                    continue;
                 }
-                read.next += 1;
-                continue;
+                Ok(Some(in_the_way)) => in_the_way,
+                Err(refusal) => return context.refuse_read(read.from, &read.request, refusal),
             };
             match (wait, timeout_of(wait)) {
                 (LockWait::SkipLocked, _) => {
-                    context.count_not_waited(&lock, mode);
+                    context.count_not_waited(&in_the_way, mode);
+                    read.omit();
                     read.next += 1;
                 }
                 (_, Ok(timeout_ms)) => {
                     return self.wait_for_lock(in_the_way, mode, timeout_ms, Run::Read(read), context);
                 }
                 (_, Err(refusal)) => {
-                    context.count_not_waited(&lock, mode);
+                    context.count_not_waited(&in_the_way, mode);
                     return context.refuse_read(read.from, &read.request, refusal);
                 }
             }
@@ -294,29 +360,81 @@ impl Slot {
         self.answer_locked_read(read, transaction, context);
     }
 
-    /// The lock that keeps a read from its next key: on the table, or on the key itself.
-    fn lock_in_the_way(
+    /// Looks at the next key: at what keeps the read from it, on the table or on the key itself, else at its newest
+    /// version.
+    fn meet(
         &self,
         read: &mut LockedRead,
         lock: &LockKey,
         transaction: TransactionId,
         mode: LockMode,
         context: &mut Context<'_>,
-    ) -> Option<LockKey> {
+    ) -> Result<Met, Refusal> {
         let place = locks::Place::taken(&mut read.is_first);
         if place == locks::Place::Last
             && let Some(tally) = context.lock_tally(lock, mode)
         {
             tally.requests += 1;
         }
+        let fragment = context.fragments.get(&(lock.table, lock.slot)).ok_or(Refusal::WrongSchema)?;
         let at_table = locks::Place::taken(&mut read.is_let_in);
         if lock.is_whole() {
             let is_taken = self.is_table_taken(lock, transaction, mode, at_table, context);
-            return is_taken.then(|| lock.clone());
+            return Ok(if is_taken { Met::InTheWay(lock.clone()) } else { Met::Absent });
         }
         let transactions = (transaction, read.request.under);
-        let closed = self.closed_table(lock.table, transactions, mode, at_table, context);
-        closed.or_else(|| context.is_blocked(lock, transaction, mode, place).then(|| lock.clone()))
+        if let Some(closed) = self.closed_table(lock.table, transactions, mode, at_table, context) {
+            return Ok(Met::InTheWay(closed));
+        }
+        let newest = fragment.newest(&lock.key);
+        let owner = newest.state.and_then(implicit_owner_of);
+        if context.locks.is_blocked(lock, transaction, mode, owner, place) {
+            let is_grant = matches!(read.answer, LockedAnswer::Grants(_));
+            if mutants::is(Mutant::GrantReadBeforeLock) && is_grant && newest.row.is_some() {
+                return Ok(Met::Row(None));
+            }
+            return Ok(Met::InTheWay(lock.clone()));
+        }
+        let Some(row) = newest.row else { return Ok(Met::Absent) };
+        let info = context.map.table(lock.table).ok_or(Refusal::WrongSchema)?;
+        let (program, warnings) = (&read.request.program, &read.warnings);
+        let met = match &read.answer {
+            LockedAnswer::Grants(_) => {
+                let matches = passes_filter(program, info, row, warnings);
+                matches.map(|matches| if matches { Met::Row(None) } else { Met::Passed })
+            }
+            LockedAnswer::Rows(_) => {
+                let batch = read_row(program, info, &lock.key, row, warnings);
+                batch.map(|batch| if batch.count > 0 { Met::Row(Some(batch)) } else { Met::Passed })
+            }
+        };
+        met.map_err(Refusal::Error)
+    }
+
+    /// Keeps the lock of a key unless its row does not match. An absent key stays locked too, so that nobody inserts
+    /// it. Gives what is in the way.
+    fn take(
+        &mut self,
+        met: Met,
+        read: &mut LockedRead,
+        lock: LockKey,
+        mode: LockMode,
+        context: &mut Context<'_>,
+    ) -> Result<Option<LockKey>, Refusal> {
+        let transaction = read.request.transaction.unwrap_or_default();
+        match met {
+            Met::InTheWay(in_the_way) => return Ok(Some(in_the_way)),
+            Met::Passed => read.omit(),
+            Met::Absent => {
+                self.keep_lock(lock, transaction, mode, read.from, context)?;
+                read.omit();
+            }
+            Met::Row(row) => {
+                self.keep_lock(lock, transaction, mode, read.from, context)?;
+                row.iter().for_each(|row| read.add(row));
+            }
+        }
+        Ok(None)
     }
 
     fn answer_locked_read(&self, read: LockedRead, transaction: TransactionId, context: &mut Context<'_>) {
@@ -325,58 +443,36 @@ impl Slot {
         let progress = if is_end { ReadProgress::End } else { ReadProgress::More { after: None, position } };
         let operations = self.operation_count(transaction);
         let raised = read.warnings.take_raised();
-        let batch = ReadBatch { rows: read.batch, progress, operations, raised };
+        let (rows, granted) = match read.answer {
+            LockedAnswer::Rows(batch) => (batch, None),
+            LockedAnswer::Grants(omitted) => {
+                (RowBatch::default(), Some(Granted { view: context.map.view.number, omitted }))
+            }
+        };
+        let batch = ReadBatch { rows, progress, operations, raised, granted };
         let done = ReadDone { request: read.request.request, result: Ok(batch) };
         context.send(read.from, Signal::ReadDone(Box::new(done)));
-    }
-
-    /// Reads one key's newest version and keeps the lock if the row matches. An absent key stays locked too, so that
-    /// nobody inserts it.
-    fn lock_and_read(
-        &mut self,
-        read: &mut LockedRead,
-        lock: &LockKey,
-        transaction: TransactionId,
-        mode: LockMode,
-        context: &mut Context<'_>,
-    ) -> Result<(), Refusal> {
-        let fragment = context.fragments.get(&(lock.table, lock.slot)).ok_or(Refusal::WrongSchema)?;
-        let info = context.map.table(lock.table).ok_or(Refusal::WrongSchema)?;
-        let row = match fragment.newest(&lock.key).row {
-            Some(row) => {
-                let batch = read_row(&read.request.program, info, &lock.key, row, &read.warnings);
-                Some(batch.map_err(Refusal::Error)?)
-            }
-            None => None,
-        };
-        if row.as_ref().is_some_and(|batch| batch.count == 0) {
-            return Ok(());
-        }
-        self.keep_lock(lock, transaction, mode, read.from, context)?;
-        if let Some(batch) = row {
-            read.batch.count += batch.count;
-            read.batch.bytes.extend_from_slice(&batch.bytes);
-        }
-        Ok(())
     }
 
     /// The transaction holds an explicit lock until its end, or until the statement is undone.
     pub(super) fn keep_lock(
         &mut self,
-        lock: &LockKey,
+        lock: LockKey,
         transaction: TransactionId,
         mode: LockMode,
         session: Address,
         context: &mut Context<'_>,
     ) -> Result<(), Refusal> {
-        if !context.locks.is_held(lock, transaction) {
+        let is_held = context.locks.is_held(&lock, transaction);
+        if !is_held {
             context.charge_operation()?;
-            self.held_mut(transaction, session).operations.push(Operation::Locked(lock.clone()));
         }
-        if mutants::is(Mutant::LockForgotten) {
-            return Ok(());
+        if !mutants::is(Mutant::LockForgotten) {
+            context.locks.hold(&lock, transaction, mode);
         }
-        context.locks.hold(lock, transaction, mode);
+        if !is_held {
+            self.held_mut(transaction, session).operations.push(Operation::Locked(lock));
+        }
         Ok(())
     }
 }

@@ -314,7 +314,7 @@ impl Slot {
                 let is_locked = result == OperationResult::Unchanged && request.commit.is_none();
                 if is_locked && owner.is_none() {
                     let lock = LockKey { slot, table, key: key.into() };
-                    self.keep_lock(&lock, request.transaction, exclusive, run.from, context)
+                    self.keep_lock(lock, request.transaction, exclusive, run.from, context)
                         .map_err(Stop::Refused)?;
                 }
                 Ok(result)

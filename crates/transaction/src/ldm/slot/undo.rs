@@ -158,8 +158,9 @@ impl Slot {
                 fragment.unstage(row, transaction);
             }
             Operation::Locked(key) => {
-                context.locks.release(&key, transaction);
-                context.waits.to_serve.push_back(key);
+                if context.locks.release(&key, transaction) {
+                    context.waits.to_serve.push_back(key);
+                }
             }
         }
     }
@@ -195,7 +196,9 @@ impl Slot {
                 }
             }
             Operation::Staged { is_first: false, .. } => {}
-            Operation::Locked(key) => context.locks.release(&key, transaction),
+            Operation::Locked(key) => {
+                context.locks.release(&key, transaction);
+            }
         }
     }
 }

@@ -174,8 +174,9 @@ impl Slot {
                             self.publish_row(transaction, table, row, outcome, context);
                         }
                         Some(Operation::Locked(key)) => {
-                            context.locks.release(&key, transaction);
-                            context.waits.to_serve.push_back(key);
+                            if context.locks.release(&key, transaction) {
+                                context.waits.to_serve.push_back(key);
+                            }
                         }
                         Some(Operation::Staged { is_first: false, .. }) | None => {}
                     }
@@ -276,7 +277,7 @@ impl Slot {
     }
 
     /// The outcome of a transaction is carried out here: what waited for it goes on.
-    fn after_decided(
+    pub(super) fn after_decided(
         &mut self,
         transaction: TransactionId,
         outcome: Option<Epoch>,

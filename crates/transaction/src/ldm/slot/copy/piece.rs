@@ -29,7 +29,7 @@ use super::difference::{Unsent, is_within};
 use crate::ldm::Fragments;
 use crate::mutants::{self, Mutant};
 use memory::Guard;
-use protocol::signal::{CopiedEntries, CopiedRange, CopiedRow, CopyBounds};
+use protocol::signal::{CopiedEntries, CopiedRange, CopiedRow, CopyBounds, CopyPosition};
 use std::ops::{Bound, ControlFlow};
 use storage::{CommittedRow, Direction, Fragment, KeyBounds, ScanItem, Visibility};
 use types::{Epoch, IndexId, IndexKind, IndexState, SlotId, TableDefinition, TableId, ViewNumber};
@@ -59,15 +59,6 @@ impl Plan {
     fn is_difference(&self) -> bool {
         self.base > Epoch(0)
     }
-}
-
-/// How far a copy is: behind a row, or behind an entry of an index.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(in crate::ldm) struct Position {
-    table: TableId,
-    /// None: the primary key.
-    index: Option<IndexId>,
-    key: Box<[u8]>,
 }
 
 /// The rows and entries of one piece.
@@ -102,9 +93,9 @@ impl Share {
 /// The share behind a position, and where the next piece goes on: nowhere if there is no more.
 pub(super) fn next_share(
     plan: &Plan,
-    after: Option<Position>,
+    after: Option<CopyPosition>,
     fragments: &Fragments,
-) -> (Share, Option<Position>) {
+) -> (Share, Option<CopyPosition>) {
     let slot = plan.slot;
     let mut tables: Vec<TableId> =
         fragments.keys().filter(|(_, of)| *of == slot).map(|(table, _)| *table).collect();
@@ -130,7 +121,7 @@ pub(super) fn next_share(
                 Some(index) => take_entries(fragment, index, behind, plan.rows_max, &mut share),
             };
             if let ControlFlow::Break(key) = taken {
-                return (share, Some(Position { table, index, key }));
+                return (share, Some(CopyPosition { table, index, key }));
             }
         }
     }

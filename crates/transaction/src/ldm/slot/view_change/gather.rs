@@ -132,6 +132,7 @@ impl Slot {
             outcomes: outcomes.map(|(transaction, marker)| (transaction, marker.outcome)).collect(),
             is_copied: self.copy_in.as_ref().is_none_or(CopyIn::is_whole),
             base: context.redo.base,
+            copied_until: self.copy_in.as_ref().and_then(CopyIn::until).cloned(),
             claim: self.claim(context),
         };
         context.send(primary, Signal::Gather(Box::new(report)));

@@ -9,6 +9,7 @@ use crate::ldm::slot::commit::publish::After;
 use crate::ldm::slot::commit::seal::{PendingCommit, Share};
 use crate::ldm::slot::commit::ship::{AHEAD_BYTES, Ship};
 use crate::ldm::slot::commit::{Ending, Reply};
+use crate::ldm::slot::copy::Has;
 use crate::ldm::slot::markers::Marker;
 use crate::ldm::slot::transaction::{Held, HeldStage, Operation};
 use crate::mutants::{self, Mutant};
@@ -25,9 +26,9 @@ pub(in crate::ldm) struct Resending {
     again: VecDeque<TransactionId>,
     /// Members that hold it.
     holders: BTreeMap<TransactionId, Vec<NodeId>>,
-    /// Members that lack rows are copied to when everything is replicated again: each has those of an epoch. None: the
-    /// member has all rows.
-    bases: BTreeMap<NodeId, Option<Epoch>>,
+    /// Members that lack rows are copied to when everything is replicated again: the rows that each has. None: the
+    /// member has all.
+    there: BTreeMap<NodeId, Option<Has>>,
 }
 
 /// A transaction that aborts because this primary lacked or refused it.
@@ -100,9 +101,11 @@ impl Slot {
             }
         }
         self.drop_again(context);
-        let reports = gathering.reports.iter();
-        let bases =
-            reports.map(|(node, report)| (*node, (!report.is_copied).then_some(report.base))).collect();
+        let there = gathering.reports.iter().map(|(node, report)| {
+            let has = || Has { base: report.base, until: report.copied_until.clone() };
+            (*node, (!report.is_copied).then(has))
+        });
+        let there = there.collect();
         let mut holders: BTreeMap<TransactionId, Vec<NodeId>> = BTreeMap::new();
         for (node, report) in &gathering.reports {
             for place in &report.undecided {
@@ -110,7 +113,7 @@ impl Slot {
             }
         }
         let again = self.take_over(context).into();
-        self.takeover.resending = Some(Resending { again, holders, bases });
+        self.takeover.resending = Some(Resending { again, holders, there });
         self.replicate_rest(context);
         self.begin_line(claimant, gathering, context);
         self.open_if_ready(context);
@@ -287,7 +290,7 @@ impl Slot {
             self.replicate_again(transaction, 0, context);
         }
         if let Some(resending) = self.takeover.resending.take() {
-            self.begin_copies(&resending.bases, context);
+            self.begin_copies(&resending.there, context);
         }
     }
 

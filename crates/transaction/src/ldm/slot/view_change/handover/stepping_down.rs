@@ -281,7 +281,9 @@ impl Slot {
                     rows.push((table, row));
                 }
                 Operation::Staged { is_first: false, .. } => {}
-                Operation::Locked(key) => context.locks.release(&key, transaction),
+                Operation::Locked(key) => {
+                    context.locks.release(&key, transaction);
+                }
             }
         }
         let applied = Applied {
