@@ -86,8 +86,8 @@ pub struct Sorter {
     limit: usize,
     buffer: RowBuffer,
     entries: Vec<Entry>,
-    /// The prefix of the last row within the limit, once so many rows are known: rows above it are of no use.
-    bound: Option<u64>,
+    /// The last row within the limit, once so many rows are known: rows behind it are of no use.
+    bound: Option<Entry>,
     /// While it goes on, the entries are there.
     sorting: Option<Sorting>,
     charged: usize,
@@ -117,14 +117,20 @@ impl Sorter {
 
     /// Pays for the rows that came, after dropping those that are behind the limit. False if that takes another slice.
     pub fn pay(&mut self, cx: &mut Cx<'_>) -> Result<bool, Failure> {
-        // Twice the limit, so that each row is sorted a bounded number of times.
-        let is_due = self.sorting.is_some() || self.entries.len() >= self.limit.saturating_mul(2).max(1024);
+        let is_due = self.sorting.is_some() || self.is_due();
         let is_cut = !is_due || self.cut(cx.env.budget);
         if is_due && is_cut {
             self.keep_the_first();
         }
         self.charge(cx)?;
+        cx.env.budget.spend(self.text_work.take_rows());
         Ok(is_cut)
+    }
+
+    /// Enough rows have come to find the first ones among them. Twice the limit, so that each row is sorted a bounded
+    /// number of times.
+    fn is_due(&self) -> bool {
+        self.entries.len() >= self.limit.saturating_mul(2).max(RUN)
     }
 
     fn charge(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
@@ -148,9 +154,14 @@ impl Sorter {
 
     #[inline(never)]
     fn compare_columns(&self, left: &Entry, right: &Entry) -> Ordering {
+        self.compare_values(|position| self.buffer.value(left.at, position), right)
+    }
+
+    /// Compares a row with one that is kept.
+    #[inline]
+    fn compare_values<'v>(&self, left: impl Fn(usize) -> ValueRef<'v>, right: &Entry) -> Ordering {
         for column in &self.columns {
-            let value = |entry: &Entry| self.buffer.value(entry.at, column.position);
-            let (left, right) = (value(left), value(right));
+            let (left, right) = (left(column.position), self.buffer.value(right.at, column.position));
             if let (ValueRef::Bytes(left), ValueRef::Bytes(right)) = (left, right) {
                 self.text_work.add(left.len().min(right.len()));
             }
@@ -160,6 +171,19 @@ impl Sorter {
             }
         }
         Ordering::Equal
+    }
+
+    /// A row that comes now, and begins with this prefix, is behind all rows of use.
+    #[inline]
+    fn is_behind(&self, prefix: Option<u64>, values: &[ValueRef<'_>]) -> bool {
+        let Some(bound) = &self.bound else { return false };
+        match (prefix, bound.prefix) {
+            (Some(prefix), Some(bound)) if prefix != bound => prefix > bound,
+            _ => {
+                let value = |position: usize| values.get(position).copied().unwrap_or(ValueRef::Null);
+                self.compare_values(value, bound).is_ge()
+            }
+        }
     }
 
     #[inline]
@@ -263,7 +287,7 @@ impl Sorter {
         }
         self.buffer = kept;
         let last = self.limit.checked_sub(1).and_then(|last| self.entries.get(last));
-        self.bound = last.and_then(|last| last.prefix);
+        self.bound = last.copied();
     }
 
     /// All rows have come: they are given in order, or none are if that takes another slice.
@@ -285,9 +309,7 @@ impl RowSink for Sorter {
             let prefix = order_prefix(values.get(column.position)?, &column.sql_type)?;
             Some(if column.descending { !prefix } else { prefix })
         });
-        if let (Some(prefix), Some(bound)) = (prefix, self.bound)
-            && prefix > bound
-        {
+        if self.is_behind(prefix, values) {
             return;
         }
         let at = self.buffer.push(values.iter().copied());
@@ -295,7 +317,7 @@ impl RowSink for Sorter {
     }
 
     fn is_full(&self) -> bool {
-        self.size() > self.charged + UNCHARGED_MAX
+        self.is_due() || self.text_work.is_much() || self.size() > self.charged + UNCHARGED_MAX
     }
 }
 
