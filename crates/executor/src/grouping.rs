@@ -9,8 +9,7 @@
 use crate::cx::Cx;
 use crate::distinct::{equal_rows, hash_row, pass_texts};
 use crate::outcome::Failure;
-use crate::row::borrowed;
-use crate::row::{Row, UNCHARGED_MAX};
+use crate::row::UNCHARGED_MAX;
 use crate::row_buffer::{RowAt, RowBuffer};
 use crate::table_reader::malformed;
 use expression::aggregate::{AggregateCall, AggregateState};
@@ -18,28 +17,92 @@ use expression::context::{TEXT_WORK_PER_ROW, TextWork};
 use expression::{Context, Expression};
 use planner::plan::Grouping;
 use protocol::Budget;
-use query::RowSink;
+use query::{GroupTable, RowSink, give_row, with_evaluated};
 use stdx::{HashIndex, Pages};
 use types::{SqlType, Value, ValueRef};
 
 /// Rows of GROUP_CONCAT that are put in order for what one row costs.
 const SETTLED_AT_ONCE: usize = 4;
 
+/// States of a page, unless a group has more.
+const PAGE_STATES: usize = 4_096;
+
 /// Groups so far, by position.
 pub struct Groups {
     types: Vec<SqlType>,
     calls: Vec<AggregateCall>,
+    /// One of the calls does.
+    keeps_rows: bool,
     count: usize,
     /// With GROUP BY: the values of each group, and where they are.
     values: RowBuffer,
     places: Pages<RowAt>,
     positions: HashIndex,
-    /// For each group the states of all calls.
-    states: Pages<AggregateState>,
+    states: States,
+    /// Bytes that states hold beyond their own size.
+    heap: usize,
     /// Bytes of all of this. Counted when a group begins or a state grows, because each row asks for it.
     size: usize,
     charged: usize,
     text_work: TextWork,
+}
+
+/// The states of groups, those of a group side by side, in pages of bounded size.
+#[derive(Debug)]
+struct States {
+    /// States of a group, and the groups of a page as a power of two.
+    width: usize,
+    page_bits: u32,
+    pages: Vec<Vec<AggregateState>>,
+    count: usize,
+}
+
+impl States {
+    /// States of groups with so many calls.
+    fn new(width: usize) -> Self {
+        Self { width, page_bits: (PAGE_STATES / width.max(1)).max(1).ilog2(), pages: Vec::new(), count: 0 }
+    }
+
+    /// The memory that they take, but for what they hold beyond their own size.
+    fn size(&self) -> usize {
+        let last = self.pages.last().map_or(0, Vec::capacity);
+        let full = self.pages.len().saturating_sub(1) * (self.width << self.page_bits);
+        (full + last) * size_of::<AggregateState>()
+    }
+
+    /// Begins the states of the next group; gives the bytes that they hold.
+    fn push(&mut self, calls: &[AggregateCall]) -> usize {
+        let page = self.count >> self.page_bits;
+        if page == self.pages.len() {
+            // Few groups have a short first page.
+            let capacity = if page == 0 { 0 } else { self.width << self.page_bits };
+            self.pages.push(Vec::with_capacity(capacity));
+        }
+        self.count += 1;
+        let (page, mut heap) = (&mut self.pages[page], 0);
+        for call in calls {
+            let state = call.initial_state();
+            heap += state.memory_size();
+            page.push(state);
+        }
+        heap
+    }
+
+    /// Where the states of a group are.
+    fn place(&self, group: usize) -> (usize, std::ops::Range<usize>) {
+        let first = (group & ((1 << self.page_bits) - 1)) * self.width;
+        (group >> self.page_bits, first..first + self.width)
+    }
+
+    fn get(&self, group: usize) -> &[AggregateState] {
+        let (page, places) = self.place(group);
+        &self.pages[page][places]
+    }
+
+    fn get_mut(&mut self, group: usize) -> &mut [AggregateState] {
+        let (page, places) = self.place(group);
+        &mut self.pages[page][places]
+    }
 }
 
 impl Groups {
@@ -47,11 +110,13 @@ impl Groups {
         Self {
             types: grouping.group_by.iter().map(|expression| expression.sql_type.clone()).collect(),
             calls: grouping.calls.clone(),
+            keeps_rows: grouping.calls.iter().any(AggregateCall::keeps_rows),
             count: 0,
             values: RowBuffer::default(),
             places: Pages::default(),
             positions: HashIndex::default(),
-            states: Pages::default(),
+            states: States::new(grouping.calls.len()),
+            heap: 0,
             size: 0,
             charged: 0,
             text_work: TextWork::default(),
@@ -87,24 +152,19 @@ impl Groups {
 
     /// Begins a group, with GROUP BY one of these values.
     fn begin(&mut self, values: Option<(u64, &[ValueRef<'_>])>) {
-        let before = self.groups_size();
         if let Some((hash, values)) = values {
             self.positions.push(hash);
             self.places.push(self.values.push(values.iter().copied()));
         }
-        for call in &self.calls {
-            let state = call.initial_state();
-            self.size += state.memory_size();
-            self.states.push(state);
-        }
+        self.heap += self.states.push(&self.calls);
         self.count += 1;
-        self.size += self.groups_size() - before;
+        self.size = self.groups_size() + self.heap;
     }
 
-    /// The values of a group.
-    fn values_of(&self, position: usize) -> impl Iterator<Item = ValueRef<'_>> {
-        let place = (!self.types.is_empty()).then(|| *self.places.get(position));
-        place.into_iter().flat_map(|place| self.values.values(place))
+    /// States have grown by so many bytes.
+    fn grow(&mut self, bytes: usize) {
+        self.heap += bytes;
+        self.size += bytes;
     }
 
     /// Pays for what came.
@@ -119,42 +179,56 @@ impl Groups {
         self.text_work.is_much() || self.size > self.charged + UNCHARGED_MAX
     }
 
-    /// Takes a partial aggregate: a group's values, then one encoded state per call.
+    /// Takes a partial aggregate as a message has it: a group's values, then one encoded state per call.
     fn merge_row(&mut self, row: &[ValueRef<'_>]) -> Result<(), Failure> {
         let (values, partials) = row.split_at(self.types.len().min(row.len()));
-        let position = self.group(values);
-        for (number, (call, partial)) in self.calls.iter().zip(partials).enumerate() {
+        let decode = |partial: &ValueRef<'_>| {
             let ValueRef::Bytes(bytes) = partial else { return Err(malformed()) };
-            let partial: AggregateState = stdx::wire::from_bytes(bytes).map_err(|_| malformed())?;
+            stdx::wire::from_bytes(bytes).map_err(|_| malformed())
+        };
+        self.merge_states(values, partials.iter().map(decode))
+    }
+
+    /// Takes a partial aggregate.
+    fn merge_states(
+        &mut self,
+        values: &[ValueRef<'_>],
+        partials: impl Iterator<Item = Result<AggregateState, Failure>>,
+    ) -> Result<(), Failure> {
+        let position = self.group(values);
+        let mut grown = 0;
+        let states = self.states.get_mut(position);
+        for ((call, state), partial) in self.calls.iter().zip(states).zip(partials) {
+            let partial = partial?;
             // A state of many rows is work for as many.
             if let Ok(rows) = usize::try_from(TEXT_WORK_PER_ROW) {
                 self.text_work.add(rows.saturating_mul(partial.row_count(call).saturating_sub(1)));
             }
-            let state = self.states.get_mut(position * self.calls.len() + number);
             let before = state.memory_size();
             state.merge(call, partial)?;
-            self.size += state.memory_size().saturating_sub(before);
+            grown += state.memory_size().saturating_sub(before);
         }
+        self.grow(grown);
         Ok(())
     }
 
     /// Takes a row of the source space.
-    fn add_row(
+    fn add_row<'e>(
         &mut self,
-        row: &[ValueRef<'_>],
-        group_by: &[Expression],
-        context: &Context<'_>,
+        row: &'e &[ValueRef<'_>],
+        group_by: &'e [Expression],
+        context: &'e Context<'_>,
     ) -> Result<(), Failure> {
-        let values = group_by.iter().map(|expression| expression.evaluate(&row, context));
-        let values: Vec<Value> = values.collect::<Result<_, _>>()?;
-        let values: Vec<ValueRef<'_>> = borrowed(&values).collect();
-        let position = self.group(&values);
-        for (number, call) in self.calls.iter().enumerate() {
-            let state = self.states.get_mut(position * self.calls.len() + number);
+        let value = |expression: &'e Expression| Ok::<_, Failure>(expression.evaluate_ref(row, context)?);
+        let values = group_by.iter().map(value);
+        let position = with_evaluated(group_by.len(), values, |values| Ok(self.group(values)))?;
+        let mut grown = 0;
+        for (call, state) in self.calls.iter().zip(self.states.get_mut(position)) {
             let before = state.memory_size();
-            state.update(call, &row, context)?;
-            self.size += state.memory_size().saturating_sub(before);
+            state.update(call, row, context)?;
+            grown += state.memory_size().saturating_sub(before);
         }
+        self.grow(grown);
         Ok(())
     }
 
@@ -163,7 +237,7 @@ impl Groups {
         if self.types.is_empty() && self.count == 0 && rows == GroupRows::Results {
             self.group(&[]);
         }
-        FinishedGroups { groups: Some(self), next: 0, rows }
+        FinishedGroups { groups: Some(self), next: 0, rows, results: Vec::new() }
     }
 }
 
@@ -182,12 +256,14 @@ pub struct FinishedGroups {
     /// The position of the next row's group.
     next: usize,
     rows: GroupRows,
+    /// The results of the calls for the row that is given.
+    results: Vec<Value>,
 }
 
 impl FinishedGroups {
     /// No groups.
     pub fn none() -> Self {
-        Self { groups: None, next: 0, rows: GroupRows::Results }
+        Self { groups: None, next: 0, rows: GroupRows::Results, results: Vec::new() }
     }
 
     /// Prepares the next row, a portion at a time; true if that is done.
@@ -195,11 +271,11 @@ impl FinishedGroups {
         if self.rows == GroupRows::Partials {
             return Ok(true);
         }
-        let Some(groups) = self.groups.as_mut().filter(|groups| self.next < groups.count) else {
+        let has_work = |groups: &&mut Groups| groups.keeps_rows && self.next < groups.count;
+        let Some(groups) = self.groups.as_mut().filter(has_work) else {
             return Ok(true);
         };
-        for (number, call) in groups.calls.iter().enumerate() {
-            let state = groups.states.get_mut(self.next * groups.calls.len() + number);
+        for (call, state) in groups.calls.iter().zip(groups.states.get_mut(self.next)) {
             while !state.settle(call, SETTLED_AT_ONCE)? {
                 if !budget.spend(1) {
                     return Ok(false);
@@ -209,21 +285,27 @@ impl FinishedGroups {
         Ok(true)
     }
 
-    /// The next row.
-    pub fn next_row(&mut self, context: &Context<'_>) -> Result<Option<Row>, Failure> {
+    /// Gives the next row to a sink; false if there is none.
+    pub fn give_next(&mut self, context: &Context<'_>, sink: &mut dyn RowSink) -> Result<bool, Failure> {
         let Some(groups) = self.groups.as_ref().filter(|groups| self.next < groups.count) else {
-            return Ok(None);
+            return Ok(false);
         };
-        let mut row: Row = groups.values_of(self.next).map(ValueRef::to_value).collect();
-        for (number, call) in groups.calls.iter().enumerate() {
-            let state = groups.states.get(self.next * groups.calls.len() + number);
-            row.push(match self.rows {
+        self.results.clear();
+        for (call, state) in groups.calls.iter().zip(groups.states.get(self.next)) {
+            self.results.push(match self.rows {
                 GroupRows::Results => state.finish(call, context)?,
                 GroupRows::Partials => Value::Bytes(stdx::wire::to_bytes(state)),
             });
         }
+        let width = groups.types.len();
+        let value = |number: usize| match number.checked_sub(width) {
+            None => groups.values.value(*groups.places.get(self.next), number),
+            Some(number) => self.results[number].as_ref(),
+        };
+        let count = width + self.results.len();
+        give_row(sink, (&[], &[]), count, (0..count).map(value));
         self.next += 1;
-        Ok(Some(row))
+        Ok(true)
     }
 }
 
@@ -249,7 +331,7 @@ impl RowSink for GroupSink<'_> {
         }
         let taken = match self.incoming {
             Incoming::Partial => self.groups.merge_row(values),
-            Incoming::Rows { group_by, context } => self.groups.add_row(values, group_by, context),
+            Incoming::Rows { group_by, context } => self.groups.add_row(&values, group_by, context),
         };
         self.failure = taken.err();
     }
@@ -261,12 +343,37 @@ impl RowSink for GroupSink<'_> {
         };
         self.failure.is_some() || is_much_text || self.groups.is_full()
     }
+
+    fn groups(&mut self) -> Option<&mut dyn GroupTable> {
+        match self.incoming {
+            Incoming::Partial => Some(self),
+            Incoming::Rows { .. } => None,
+        }
+    }
+}
+
+impl GroupTable for GroupSink<'_> {
+    fn states(&mut self, values: &[ValueRef<'_>]) -> &mut [AggregateState] {
+        let position = self.groups.group(values);
+        self.groups.states.get_mut(position)
+    }
+
+    fn add_size(&mut self, bytes: usize) {
+        self.groups.grow(bytes);
+    }
+
+    fn merge(&mut self, values: &[ValueRef<'_>], partials: &mut dyn Iterator<Item = AggregateState>) {
+        if self.failure.is_none() {
+            self.failure = self.groups.merge_states(values, partials.map(Ok)).err();
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{GroupRows, Groups};
     use crate::row::borrowed;
+    use crate::table_reader::Collector;
     use expression::aggregate::{AggregateCall, AggregateState};
     use expression::{ColumnSlot, Context, Expression};
     use planner::plan::Grouping;
@@ -274,8 +381,9 @@ mod tests {
 
     fn results(groups: Groups) -> Vec<Vec<Value>> {
         let mut finished = groups.finish(GroupRows::Results);
-        let mut next = || finished.next_row(&Context::default()).expect("counting does not fail");
-        std::iter::from_fn(&mut next).collect()
+        let mut rows = Collector::new(usize::MAX, false);
+        while finished.give_next(&Context::default(), &mut rows).expect("counting does not fail") {}
+        rows.rows.into_iter().map(|row| row.values).collect()
     }
 
     fn partial(group: &str, count: u64) -> Vec<Value> {
@@ -312,8 +420,11 @@ mod tests {
             let mut sizes = Vec::new();
             for number in 0..5_000 {
                 let row = [ValueRef::Int(number / 1_000), ValueRef::Int(number)];
-                groups.add_row(&row, &grouping.group_by, &Context::default()).expect("integers are counted");
-                let states = (0..groups.states.len()).map(|at| groups.states.get(at).memory_size());
+                groups
+                    .add_row(&&row[..], &grouping.group_by, &Context::default())
+                    .expect("integers are counted");
+                let states = (0..groups.count).flat_map(|group| groups.states.get(group));
+                let states = states.map(AggregateState::memory_size);
                 assert_eq!(groups.size, groups.groups_size() + states.sum::<usize>());
                 sizes.push(groups.size);
             }

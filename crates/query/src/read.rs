@@ -19,13 +19,14 @@ mod kernel;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use self::groups::Groups;
+use self::groups::Aggregation;
+pub use self::groups::GroupTable;
 use self::kernel::Kernel;
 use crate::TableAccessInfo;
 use crate::batch::{BatchShape, RowBatchWriter};
-use expression::aggregate::AggregateCall;
+use expression::aggregate::{AggregateCall, AggregateState};
 use expression::context::{Raised, Warnings};
-use expression::{Columns, Context, Expression, StoredRow};
+use expression::{Context, Evaluated, Expression, StoredRow};
 use memory::Guard;
 use protocol::program::{
     Access, BATCH_BYTES_MAX, BATCH_ROWS_MAX, KeyRange, ROW_SIZE_MAX, ReadOutput, ReadProgram, ReadProgress,
@@ -36,7 +37,10 @@ use std::ops::Bound;
 use std::sync::Arc;
 use stdx::hash64;
 use storage::{Direction, KeyBounds, Lookup, MANY_MAX, Reader, ScanItem, Visibility, Wanted, get_many};
-use types::{Value, ValueRef};
+use types::ValueRef;
+
+/// Values of a row that need no memory on their way.
+const INLINE: usize = 16;
 
 /// Rows a read produced.
 pub trait RowSink {
@@ -44,6 +48,10 @@ pub trait RowSink {
     fn row(&mut self, primary_key: &[u8], index_key: &[u8], values: &[ValueRef<'_>]);
     /// No more rows now: the step ends with `Full`.
     fn is_full(&self) -> bool;
+    /// The groups into which it takes partial aggregates, if it has some: they need not become rows.
+    fn groups(&mut self) -> Option<&mut dyn GroupTable> {
+        None
+    }
 }
 
 impl RowSink for RowBatchWriter {
@@ -111,8 +119,8 @@ pub struct ReadRun {
     /// Where the current range goes on, once it was begun.
     resume: Option<Resume>,
     rows_left: u64,
-    /// None before the first row of an aggregate.
-    groups: Option<Box<Groups>>,
+    /// The groups of an aggregate.
+    aggregation: Aggregation,
     /// The kernel of the scan; none before its first step.
     kernel: Option<Kernel>,
     /// Warnings that nobody has taken yet.
@@ -134,7 +142,7 @@ impl ReadRun {
             position: 0,
             resume: None,
             rows_left,
-            groups: None,
+            aggregation: Aggregation::default(),
             kernel: None,
             warnings: Warnings::default(),
             is_done: false,
@@ -164,10 +172,11 @@ impl ReadRun {
         let program = Arc::clone(&self.program);
         let context = program.context.evaluation();
         let kernel = match (self.kernel.take(), &self.access) {
-            (None, Access::Scan { .. }) => Kernel::of(&program, &info.layout),
+            (None, Access::Scan { index, .. }) => Kernel::of(&program, info, *index),
             (kernel, _) => kernel.unwrap_or_default(),
         };
         let mut evaluator = RowEvaluator { program: &program, context: &context, info, kernel: &kernel };
+        self.aggregation.begin_step(sink);
         let step = match &self.access {
             Access::Keys(_) => self.step_keys(&mut evaluator, reader, visibility, budget, sink)?,
             Access::Scan { .. } => self.step_scan(&mut evaluator, reader, visibility, budget, sink)?,
@@ -175,7 +184,7 @@ impl ReadRun {
         self.kernel = Some(kernel);
         absorb(&self.warnings, &context);
         self.is_done = step == ReadStep::End;
-        if self.is_done || self.are_groups_full() {
+        if self.is_done || self.aggregation.is_full() {
             self.emit_groups(sink);
         }
         Ok(step)
@@ -196,7 +205,7 @@ impl ReadRun {
             let batch = &rest[..rest.len().min(MANY_MAX).min(budget.rows.max(1) as usize)];
             look_up(batch, reader, &guard, visibility, &mut found);
             for (key, found) in batch.iter().zip(&found) {
-                if sink.is_full() || self.are_groups_full() {
+                if sink.is_full() || self.aggregation.is_full() {
                     return Ok(ReadStep::Full);
                 }
                 if !budget.spend(1) {
@@ -206,7 +215,7 @@ impl ReadRun {
                 match found {
                     Lookup::Absent => {}
                     Lookup::Found(row) => {
-                        evaluator.row(key, key, row, &mut self.groups, sink)?;
+                        evaluator.row(key, key, row, &mut self.aggregation, sink)?;
                         // The rest of the budget is seen at the next key.
                         budget.spend(evaluator.context.warnings.take_text_work());
                     }
@@ -247,7 +256,7 @@ impl ReadRun {
                 let Some(item) = cursor.next() else { break };
                 let index_key = match item {
                     ScanItem::Row { index_key, key, row } => {
-                        let passed = evaluator.row(key, index_key, row, &mut self.groups, sink)?;
+                        let passed = evaluator.row(key, index_key, row, &mut self.aggregation, sink)?;
                         self.rows_left -= u64::from(passed);
                         index_key
                     }
@@ -259,7 +268,7 @@ impl ReadRun {
                         });
                     }
                 };
-                let is_full = sink.is_full() || self.are_groups_full();
+                let is_full = sink.is_full() || self.aggregation.is_full();
                 let goes_on = budget.spend(1u32.saturating_add(evaluator.context.warnings.take_text_work()));
                 if is_full || !goes_on {
                     self.resume = Some(Resume::Behind(index_key.into()));
@@ -296,13 +305,9 @@ impl ReadRun {
 
     /// Gives the partial aggregates so far to the sink; the run may go on with empty groups.
     pub fn emit_groups(&mut self, sink: &mut dyn RowSink) {
-        if let Some(groups) = self.groups.take() {
-            groups.emit(sink);
+        if let ReadOutput::Aggregate { calls, .. } = &self.program.output {
+            self.aggregation.emit(calls, sink);
         }
-    }
-
-    fn are_groups_full(&self) -> bool {
-        self.groups.as_ref().is_some_and(|groups| groups.is_full())
     }
 
     /// The progress that a reply tells after a step.
@@ -374,23 +379,67 @@ pub fn remaining(access: &Access, progress: &ReadProgress, rows_received: u64) -
     })
 }
 
-/// Gives a row of so many values; few ones need no memory.
+/// Lends so many values side by side; few ones need no memory.
 #[inline]
-fn give_row<'v>(
+pub fn with_values<'v, T>(
+    count: usize,
+    values: impl Iterator<Item = ValueRef<'v>>,
+    take: impl FnOnce(&[ValueRef<'v>]) -> T,
+) -> T {
+    if count <= INLINE {
+        let mut few = [ValueRef::Null; INLINE];
+        few.iter_mut().zip(values).for_each(|(place, value)| *place = value);
+        take(&few[..count])
+    } else {
+        let all: Vec<ValueRef<'_>> = values.collect();
+        take(&all)
+    }
+}
+
+/// The same for values that are made now. Each may be as large as a function makes it, so they are weighed meanwhile.
+#[inline]
+pub fn with_evaluated<'v, T, E: From<SqlError>>(
+    count: usize,
+    values: impl Iterator<Item = Result<Evaluated<'v>, E>>,
+    take: impl FnOnce(&[ValueRef<'_>]) -> Result<T, E>,
+) -> Result<T, E> {
+    let (mut few, mut many) = ([ValueRef::Null; INLINE], Vec::new());
+    let places = match few.get_mut(..count) {
+        Some(places) => places,
+        None => {
+            many.resize(count, ValueRef::Null);
+            &mut many[..]
+        }
+    };
+    let (mut made, mut size) = (Vec::new(), 0);
+    for (number, value) in values.enumerate() {
+        let value = value?;
+        if let ValueRef::Bytes(bytes) = value.as_ref() {
+            size += bytes.len();
+            if size > ROW_SIZE_MAX {
+                return Err(SqlError::packet_too_large().into());
+            }
+        }
+        match value {
+            Evaluated::Borrowed(value) => places[number] = value,
+            Evaluated::Owned(value) => made.push((number, value)),
+        }
+    }
+    for (number, value) in &made {
+        places[*number] = value.as_ref();
+    }
+    take(places)
+}
+
+/// Gives a row of so many values to a sink.
+#[inline]
+pub fn give_row<'v>(
     sink: &mut dyn RowSink,
     (primary_key, index_key): (&[u8], &[u8]),
     count: usize,
     values: impl Iterator<Item = ValueRef<'v>>,
 ) {
-    const INLINE: usize = 16;
-    if count <= INLINE {
-        let mut few = [ValueRef::Null; INLINE];
-        few.iter_mut().zip(values).for_each(|(place, value)| *place = value);
-        sink.row(primary_key, index_key, &few[..count]);
-    } else {
-        let all: Vec<ValueRef<'_>> = values.collect();
-        sink.row(primary_key, index_key, &all);
-    }
+    with_values(count, values, |values| sink.row(primary_key, index_key, values));
 }
 
 /// Does with one stored row what a program says.
@@ -408,7 +457,7 @@ impl RowEvaluator<'_> {
         primary_key: &[u8],
         index_key: &[u8],
         row: &[u8],
-        groups: &mut Option<Box<Groups>>,
+        aggregation: &mut Aggregation,
         sink: &mut dyn RowSink,
     ) -> Result<bool, SqlError> {
         let stored = StoredRow::new(&self.info.layout, row);
@@ -424,13 +473,15 @@ impl RowEvaluator<'_> {
                 give_row(sink, (primary_key, index_key), columns.len(), values);
             }
             ReadOutput::Expressions(expressions) => {
-                let values = self.evaluate_all(expressions, &stored)?;
-                let values: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
-                sink.row(primary_key, index_key, &values);
+                let values = expressions.iter().map(|expression| self.value(expression, &stored));
+                with_evaluated(expressions.len(), values, |values| {
+                    sink.row(primary_key, index_key, values);
+                    Ok::<_, SqlError>(())
+                })?;
             }
             ReadOutput::StoredRow => sink.row(primary_key, index_key, &[ValueRef::Bytes(row)]),
             ReadOutput::Aggregate { group_by, calls } => {
-                self.aggregate(group_by, calls, row, &stored, groups)?;
+                self.aggregate((group_by, calls), row, &stored, aggregation, sink)?;
             }
         }
         Ok(true)
@@ -446,58 +497,81 @@ impl RowEvaluator<'_> {
         Ok(true)
     }
 
+    fn value<'e>(
+        &'e self,
+        expression: &'e Expression,
+        stored: &'e StoredRow<'_>,
+    ) -> Result<Evaluated<'e>, SqlError> {
+        expression.evaluate_ref(stored, self.context).map_err(evaluation_error)
+    }
+
     /// Takes a row into account in its group.
     fn aggregate(
         &self,
-        group_by: &[Expression],
-        calls: &[AggregateCall],
+        (group_by, calls): (&[Expression], &[AggregateCall]),
         row: &[u8],
         stored: &StoredRow<'_>,
-        groups: &mut Option<Box<Groups>>,
+        aggregation: &mut Aggregation,
+        sink: &mut dyn RowSink,
     ) -> Result<(), SqlError> {
         let (kernel, context) = (self.kernel, self.context);
-        let groups = groups.get_or_insert_default();
-        groups.begin_key();
-        for (number, expression) in group_by.iter().enumerate() {
-            match kernel.key(number, row) {
-                Some(value) => groups.add_to_key(value)?,
-                None => {
-                    let value = expression.evaluate_ref(stored, context).map_err(evaluation_error)?;
-                    groups.add_to_key(value.as_ref())?;
+        let states = match aggregation.direct(sink) {
+            Some(table) => self.states_of(group_by, row, stored, table)?,
+            None => {
+                let groups = aggregation.groups();
+                groups.begin_key();
+                for (number, expression) in group_by.iter().enumerate() {
+                    match kernel.key(number, row) {
+                        Some(value) => groups.add_to_key(value)?,
+                        None => groups.add_to_key(self.value(expression, stored)?.as_ref())?,
+                    }
                 }
+                groups.states(calls, kernel.is_ordered)
             }
-        }
+        };
         let mut added = 0;
-        for (number, (state, call)) in groups.states(calls).iter_mut().zip(calls).enumerate() {
+        for (number, (state, call)) in states.iter_mut().zip(calls).enumerate() {
             if let Some(value) = kernel.argument(number, row) {
                 state.take(call, value, context).map_err(evaluation_error)?;
                 continue;
             }
             let before = state.memory_size();
-            state.update(call, stored, context).map_err(evaluation_error)?;
+            match kernel.kept(number, row) {
+                Some(value) => state.take(call, value, context),
+                None => state.update(call, stored, context),
+            }
+            .map_err(evaluation_error)?;
             added += state.memory_size().saturating_sub(before);
             if added > ROW_SIZE_MAX {
                 return Err(SqlError::packet_too_large());
             }
         }
-        groups.add_size(added);
+        if added > 0 {
+            match aggregation.direct(sink) {
+                Some(table) => table.add_size(added),
+                None => aggregation.groups().add_size(added),
+            }
+        }
         Ok(())
     }
 
-    fn evaluate_all(&self, expressions: &[Expression], row: &impl Columns) -> Result<Vec<Value>, SqlError> {
-        let mut values = Vec::with_capacity(expressions.len());
-        let mut size = 0;
-        for expression in expressions {
-            let value = expression.evaluate(row, self.context).map_err(evaluation_error)?;
-            if let Value::Bytes(bytes) = &value {
-                size += bytes.len();
-                if size > ROW_SIZE_MAX {
-                    return Err(SqlError::packet_too_large());
-                }
-            }
-            values.push(value);
+    /// The states of a row's group among those of the sink.
+    fn states_of<'e, 't>(
+        &'e self,
+        group_by: &'e [Expression],
+        row: &[u8],
+        stored: &'e StoredRow<'_>,
+        table: &'t mut dyn GroupTable,
+    ) -> Result<&'t mut [AggregateState], SqlError> {
+        if let ([_], Some(value)) = (group_by, self.kernel.key(0, row)) {
+            return Ok(table.states(&[value]));
         }
-        Ok(values)
+        let value = |(number, expression): (usize, &'e Expression)| match self.kernel.key(number, row) {
+            Some(value) => Ok(Evaluated::Borrowed(value)),
+            None => self.value(expression, stored),
+        };
+        let values = group_by.iter().enumerate().map(value);
+        with_evaluated(group_by.len(), values, |values| Ok(table.states(values)))
     }
 }
 
@@ -510,13 +584,13 @@ pub fn read_row(
     warnings: &Warnings,
 ) -> Result<RowBatch, SqlError> {
     let context = program.context.evaluation();
-    let mut groups = None;
+    let mut aggregation = Aggregation::default();
     let mut writer = RowBatchWriter::new(BatchShape::of(program));
     let mut evaluator = RowEvaluator { program, context: &context, info, kernel: &Kernel::default() };
-    evaluator.row(key, key, row, &mut groups, &mut writer)?;
+    evaluator.row(key, key, row, &mut aggregation, &mut writer)?;
     absorb(warnings, &context);
-    if let Some(groups) = groups {
-        groups.emit(&mut writer);
+    if let ReadOutput::Aggregate { calls, .. } = &program.output {
+        aggregation.emit(calls, &mut writer);
     }
     Ok(writer.finish())
 }

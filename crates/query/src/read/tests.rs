@@ -2,7 +2,7 @@
 //! in order. Partial aggregates: however much there is to aggregate, it leaves in batches of bounded size, which merge
 //! to the whole.
 
-use super::{ReadRun, ReadStep, RowSink, remaining};
+use super::{GroupTable, ReadRun, ReadStep, RowSink, remaining};
 use crate::TableAccessInfo;
 use crate::batch::{BatchShape, RowBatchReader, RowBatchWriter};
 use expression::aggregate::{AggregateCall, AggregateFunction, AggregateState};
@@ -244,19 +244,19 @@ fn mixed_table() -> Arc<TableDefinition> {
     Arc::new(fixtures::table(TableId(1), columns))
 }
 
-/// The second half of the rows is wide: their integers do not lie where a kernel expects them.
-fn mixed_rows(info: &TableAccessInfo, prng: &mut Prng) -> Fragment {
+/// The second half of so many rows is wide: their integers do not lie where a kernel expects them.
+fn mixed_rows(info: &TableAccessInfo, rows: i64, prng: &mut Prng) -> Fragment {
     let memory = MemoryManager::new(MemoryConfig::with_data_memory(64 << 20));
     let mut fragment = Fragment::new(Arc::new(FragmentDefinition::new(&info.definition)), memory);
     let long = vec![b'x'; 70_000];
-    for id in 0..120 {
+    for id in 0..rows {
         let n = i64::try_from(prng.below(9)).unwrap() - 4;
         let value = |value: ValueRef<'static>, prng: &mut Prng| {
             if prng.chance(1, 6) { ValueRef::Null } else { value }
         };
         let n = value(ValueRef::Int(n), prng);
         let u = value(ValueRef::UInt(prng.below(5)), prng);
-        let text = if id < 60 { ValueRef::Bytes(b"a") } else { ValueRef::Bytes(&long) };
+        let text = if id < rows / 2 { ValueRef::Bytes(b"a") } else { ValueRef::Bytes(&long) };
         let mut row = Vec::new();
         info.layout.encode(&[ValueRef::Int(id), n, u, text], &mut row);
         let handle = fragment.stage(&key(info, id), TransactionId(1), Some(&row)).unwrap();
@@ -270,7 +270,7 @@ fn a_scan_with_a_kernel_gives_what_keys_give_without() {
     let definition = mixed_table();
     let info = TableAccessInfo::new(&definition, types::SlotTerms::default(), Arc::<IdRange>::default());
     let mut prng = Prng::new(5);
-    let fragment = mixed_rows(&info, &mut prng);
+    let fragment = mixed_rows(&info, 120, &mut prng);
     let reader = fragment.reader();
     let columns: Vec<Expression> = definition.columns.iter().zip(0..).map(column_of).collect();
     for trial in 0..300 {
@@ -296,6 +296,137 @@ fn a_scan_with_a_kernel_gives_what_keys_give_without() {
         let slice = 1 + u32::try_from(prng.below(50)).unwrap();
         assert_eq!(everything(scan, slice), everything(keys, 1_000), "trial {trial}: {program:?}");
     }
+}
+
+/// Groups of a sink: by encoded values, in the order in which they came.
+#[derive(Default)]
+struct Table {
+    calls: Vec<AggregateCall>,
+    positions: BTreeMap<Vec<u8>, usize>,
+    groups: Vec<(Vec<Value>, Vec<AggregateState>)>,
+    /// Rows that were not aggregated before.
+    direct: usize,
+    limit: usize,
+}
+
+impl Table {
+    fn group(&mut self, values: &[ValueRef<'_>]) -> &mut Vec<AggregateState> {
+        let values: Vec<Value> = values.iter().map(|value| value.to_value()).collect();
+        let next = self.groups.len();
+        let position = *self.positions.entry(stdx::wire::to_bytes(&values)).or_insert(next);
+        if position == next {
+            self.groups.push((values, self.calls.iter().map(AggregateCall::initial_state).collect()));
+        }
+        &mut self.groups[position].1
+    }
+
+    fn results(&self) -> Vec<Vec<Value>> {
+        let row = |(values, states): &(Vec<Value>, Vec<AggregateState>)| {
+            let results = states.iter().zip(&self.calls);
+            let results = results.map(|(state, call)| state.finish(call, &Context::default()).unwrap());
+            values.iter().cloned().chain(results).collect()
+        };
+        self.groups.iter().map(row).collect()
+    }
+}
+
+impl RowSink for Table {
+    fn row(&mut self, _: &[u8], _: &[u8], _: &[ValueRef<'_>]) {
+        panic!("it takes groups");
+    }
+    fn is_full(&self) -> bool {
+        self.direct >= self.limit
+    }
+    fn groups(&mut self) -> Option<&mut dyn GroupTable> {
+        Some(self)
+    }
+}
+
+impl GroupTable for Table {
+    fn states(&mut self, values: &[ValueRef<'_>]) -> &mut [AggregateState] {
+        self.direct += 1;
+        self.group(values)
+    }
+    fn add_size(&mut self, _: usize) {}
+    fn merge(&mut self, values: &[ValueRef<'_>], partials: &mut dyn Iterator<Item = AggregateState>) {
+        let calls = self.calls.clone();
+        for ((state, call), partial) in self.group(values).iter_mut().zip(&calls).zip(partials) {
+            state.merge(call, partial).unwrap();
+        }
+    }
+}
+
+#[test]
+fn groups_of_the_sink_become_what_groups_in_messages_become() {
+    let definition = mixed_table();
+    let info = TableAccessInfo::new(&definition, types::SlotTerms::default(), Arc::<IdRange>::default());
+    let mut prng = Prng::new(6);
+    let fragment = mixed_rows(&info, 400, &mut prng);
+    let reader = fragment.reader();
+    let columns: Vec<Expression> = definition.columns.iter().zip(0..).map(column_of).collect();
+    let mut direct_runs = 0;
+    for trial in 0..150 {
+        let ReadOutput::Aggregate { mut group_by, calls } = drawn_output(&columns, &mut prng) else {
+            panic!("it aggregates");
+        };
+        match prng.below(3) {
+            0 => group_by.push(columns[0].clone()),
+            1 => group_by.insert(
+                0,
+                Expression::binary(BinaryOperator::Add, columns[0].clone(), Expression::integer(1)).unwrap(),
+            ),
+            _ => {}
+        }
+        let program = Arc::new(ReadProgram {
+            table: TableRef { id: TableId(1), version: 1 },
+            filter: prng.chance(1, 3).then(|| drawn_filter(&columns, &mut prng)),
+            output: ReadOutput::Aggregate { group_by: group_by.clone(), calls: calls.clone() },
+            with_primary_key: false,
+            with_index_key: false,
+            context: StatementContext::default(),
+        });
+        let ranges = Arc::new(vec![KeyRange::all()]);
+        let scan = Access::Scan { index: IndexId(0), ranges, descending: false, limit: None };
+        let slice = 1 + u32::try_from(prng.below(300)).unwrap();
+        let table = || Table { calls: calls.clone(), limit: usize::MAX, ..Table::default() };
+        let step = |run: &mut ReadRun, sink: &mut dyn RowSink| {
+            run.step(&info, &reader, Visibility::Committed, &mut Budget::of(slice), sink)
+        };
+        let (mut own, mut rows) = (table(), All::default());
+        let mut run = ReadRun::new(Arc::clone(&program), scan.clone());
+        let own_end = loop {
+            own.limit = own.direct + 1 + prng.index(50);
+            match step(&mut run, &mut own) {
+                Ok(ReadStep::End) => break Ok(()),
+                Ok(_) => {}
+                Err(error) => break Err(error),
+            }
+        };
+        let mut run = ReadRun::new(Arc::clone(&program), scan);
+        let sent = loop {
+            match step(&mut run, &mut rows) {
+                Ok(ReadStep::End) => break Ok(()),
+                Ok(_) => {}
+                Err(error) => break Err(error),
+            }
+        };
+        assert_eq!(own_end, sent, "trial {trial}: {program:?}");
+        if sent.is_ok() {
+            let mut merged = table();
+            for row in &rows.0 {
+                let (values, states) = row.split_at(group_by.len());
+                let values: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
+                let decode = |state: &Value| {
+                    let Value::Bytes(bytes) = state else { panic!("{state:?}") };
+                    stdx::wire::from_bytes(bytes).unwrap()
+                };
+                merged.merge(&values, &mut states.iter().map(decode));
+            }
+            assert!(own.results() == merged.results(), "trial {trial}: {program:?}");
+        }
+        direct_runs += usize::from(own.direct > 100);
+    }
+    assert!(direct_runs > 20, "{direct_runs}");
 }
 
 fn column_of((column, number): (&ColumnDefinition, u16)) -> Expression {
@@ -401,4 +532,63 @@ fn long_texts_use_up_the_slice_and_those_of_one_row_have_a_limit() {
     assert_eq!(rows_of_a_slice(1, 10), Ok((ReadStep::End, 9)));
     assert_eq!(rows_of_a_slice(1, 16 << 20), Ok((ReadStep::Spent, 1)));
     assert_eq!(rows_of_a_slice(4, 60 << 20).unwrap_err().code, 1041);
+}
+
+#[test]
+fn groups_in_the_order_of_an_index_are_as_by_hash() {
+    let mut definition = fixtures::table(
+        TableId(1),
+        vec![fixtures::column("id", fixtures::integer()), fixtures::column("g", fixtures::integer())],
+    );
+    let part = |column| KeyPart { column: ColumnIndex(column), prefix_length: None, descending: false };
+    definition.indexes[0].parts = vec![part(1), part(0)];
+    let definition = Arc::new(definition);
+    let info = TableAccessInfo::new(&definition, types::SlotTerms::default(), Arc::<IdRange>::default());
+    let memory = MemoryManager::new(MemoryConfig::with_data_memory(64 << 20));
+    let mut fragment = Fragment::new(Arc::new(FragmentDefinition::new(&definition)), memory);
+    let mut prng = Prng::new(7);
+    let mut keys = Vec::new();
+    for id in 0..500 {
+        let group = i64::try_from(prng.below(60)).unwrap() - 30;
+        let (mut key, mut row) = (Vec::new(), Vec::new());
+        info.primary_key.encode_values(&[ValueRef::Int(group), ValueRef::Int(id)], &mut key);
+        info.layout.encode(&[ValueRef::Int(id), ValueRef::Int(group)], &mut row);
+        let handle = fragment.stage(&key, TransactionId(1), Some(&row)).unwrap();
+        fragment.commit(handle, TransactionId(1), Epoch(1));
+        keys.push(key.into_boxed_slice());
+    }
+    let reader = fragment.reader();
+    let columns: Vec<Expression> = definition.columns.iter().zip(0..).map(column_of).collect();
+    for (trial, descending) in [false, true].into_iter().cycle().take(40).enumerate() {
+        let group_by = if prng.chance(3, 4) { vec![columns[1].clone()] } else { columns.clone() };
+        let ReadOutput::Aggregate { calls, .. } =
+            drawn_output(&[&columns[..], &columns[..]].concat(), &mut prng)
+        else {
+            panic!("it aggregates");
+        };
+        let program = Arc::new(ReadProgram {
+            table: TableRef { id: TableId(1), version: 1 },
+            filter: None,
+            output: ReadOutput::Aggregate { group_by, calls },
+            with_primary_key: false,
+            with_index_key: false,
+            context: StatementContext::default(),
+        });
+        let everything = |access: Access, slice: u32| {
+            let mut run = ReadRun::new(Arc::clone(&program), access);
+            let mut rows = All::default();
+            while run.step(&info, &reader, Visibility::Committed, &mut Budget::of(slice), &mut rows).unwrap()
+                != ReadStep::End
+            {}
+            rows.0
+        };
+        let ranges = Arc::new(vec![KeyRange::all()]);
+        let scan = Access::Scan { index: IndexId(0), ranges, descending, limit: None };
+        let slice = 1 + u32::try_from(prng.below(50)).unwrap();
+        keys.sort_unstable();
+        if descending {
+            keys.reverse();
+        }
+        assert_eq!(everything(scan, slice), everything(Access::Keys(keys.clone()), 1_000), "trial {trial}");
+    }
 }

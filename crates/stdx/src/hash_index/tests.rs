@@ -1,4 +1,4 @@
-use super::{FIRST_BUCKETS, HashIndex};
+use super::{HashIndex, SLOTS_MAX};
 use crate::Prng;
 use std::collections::BTreeMap;
 
@@ -35,13 +35,33 @@ fn finds_what_a_map_of_lists_finds() {
 }
 
 #[test]
-fn has_a_bucket_for_each_hash() {
+fn grows_by_segments_that_are_never_full() {
     let mut index = HashIndex::default();
     assert_eq!(index.size(), 0);
-    for number in 0..10_000 {
+    for number in 0..20_000 {
         index.push(number);
         index.push(number);
-        assert_eq!(index.buckets.len() as u64, (number + 1).max(FIRST_BUCKETS as u64));
     }
-    assert!(index.size() >= 20_000 * size_of::<super::Entry>());
+    assert!(index.segments.iter().all(|segment| segment.slots.len() <= SLOTS_MAX && !segment.is_full()));
+    let used: usize = index.segments.iter().map(|segment| segment.used).sum();
+    assert_eq!(used, 20_000);
+    let slots: usize = index.segments.iter().map(|segment| segment.slots.len()).sum();
+    assert!(slots < 6 * used && index.segments.len() <= index.directory.len());
+    let held = slots * size_of::<super::Slot>()
+        + index.segments.capacity() * size_of::<super::Segment>()
+        + index.directory.capacity() * size_of::<u32>();
+    assert_eq!(index.size(), held + index.links.size());
+}
+
+#[test]
+fn hashes_that_begin_alike_are_told_apart() {
+    let mut index = HashIndex::default();
+    let mut alike = (0..u64::from(u32::MAX)).filter(|hash| super::spread(*hash) >> 20 == 7);
+    let hashes: Vec<u64> = alike.by_ref().take(4_000).collect();
+    for hash in &hashes {
+        index.push(*hash);
+    }
+    assert!(hashes.iter().zip(0..).all(|(hash, number)| found(&index, *hash) == [number]));
+    assert!(alike.take(100).all(|hash| index.first(hash).is_none()));
+    assert!(index.depth > 12);
 }
