@@ -18,10 +18,12 @@ mod groups;
 mod kernel;
 #[cfg(test)]
 pub(crate) mod tests;
+mod vectors;
 
 use self::groups::Aggregation;
 pub use self::groups::GroupTable;
-use self::kernel::Kernel;
+use self::kernel::{Kernel, Selection};
+use self::vectors::Vectors;
 use crate::TableAccessInfo;
 use crate::batch::{BatchShape, RowBatchWriter};
 use expression::aggregate::{AggregateCall, AggregateState};
@@ -36,11 +38,16 @@ use protocol::{Budget, SqlError};
 use std::ops::Bound;
 use std::sync::Arc;
 use stdx::hash64;
-use storage::{Direction, KeyBounds, Lookup, MANY_MAX, Reader, ScanItem, Visibility, Wanted, get_many};
+use storage::{
+    BatchEnd, Direction, KeyBounds, Lookup, MANY_MAX, Reader, SCAN_BATCH_MAX, ScanBatch, ScanRow, Visibility,
+    Wanted, get_many,
+};
 use types::ValueRef;
 
 /// Values of a row that need no memory on their way.
 const INLINE: usize = 16;
+/// Rows of a scan's first batch.
+const BATCH_ROWS_FIRST: usize = 16;
 
 /// Rows a read produced.
 pub trait RowSink {
@@ -109,6 +116,20 @@ impl Resume {
     }
 }
 
+/// What the rows so far have left behind.
+#[derive(Debug)]
+struct RunState {
+    /// Where the current range goes on, once it was begun.
+    resume: Option<Resume>,
+    rows_left: u64,
+    /// Rows of a scan's next batch.
+    batch_rows: usize,
+    /// Rows that a scan has visited.
+    visited: u64,
+    /// The groups of an aggregate.
+    aggregation: Aggregation,
+}
+
 /// A read in progress.
 #[derive(Debug)]
 pub struct ReadRun {
@@ -116,11 +137,7 @@ pub struct ReadRun {
     access: Access,
     /// The next position in `Access::Keys`, the current one in the ranges of `Access::Scan`.
     position: usize,
-    /// Where the current range goes on, once it was begun.
-    resume: Option<Resume>,
-    rows_left: u64,
-    /// The groups of an aggregate.
-    aggregation: Aggregation,
+    state: RunState,
     /// The kernel of the scan; none before its first step.
     kernel: Option<Kernel>,
     /// Warnings that nobody has taken yet.
@@ -140,9 +157,13 @@ impl ReadRun {
             program,
             access,
             position: 0,
-            resume: None,
-            rows_left,
-            aggregation: Aggregation::default(),
+            state: RunState {
+                resume: None,
+                rows_left,
+                batch_rows: BATCH_ROWS_FIRST,
+                visited: 0,
+                aggregation: Aggregation::default(),
+            },
             kernel: None,
             warnings: Warnings::default(),
             is_done: false,
@@ -164,7 +185,7 @@ impl ReadRun {
         budget: &mut Budget,
         sink: &mut dyn RowSink,
     ) -> Result<ReadStep, SqlError> {
-        if self.is_done || self.rows_left == 0 {
+        if self.is_done || self.state.rows_left == 0 {
             self.is_done = true;
             self.emit_groups(sink);
             return Ok(ReadStep::End);
@@ -176,7 +197,7 @@ impl ReadRun {
             (kernel, _) => kernel.unwrap_or_default(),
         };
         let mut evaluator = RowEvaluator { program: &program, context: &context, info, kernel: &kernel };
-        self.aggregation.begin_step(sink);
+        self.state.aggregation.begin_step(sink);
         let step = match &self.access {
             Access::Keys(_) => self.step_keys(&mut evaluator, reader, visibility, budget, sink)?,
             Access::Scan { .. } => self.step_scan(&mut evaluator, reader, visibility, budget, sink)?,
@@ -184,7 +205,7 @@ impl ReadRun {
         self.kernel = Some(kernel);
         absorb(&self.warnings, &context);
         self.is_done = step == ReadStep::End;
-        if self.is_done || self.aggregation.is_full() {
+        if self.is_done || self.state.aggregation.is_full() {
             self.emit_groups(sink);
         }
         Ok(step)
@@ -205,7 +226,7 @@ impl ReadRun {
             let batch = &rest[..rest.len().min(MANY_MAX).min(budget.rows.max(1) as usize)];
             look_up(batch, reader, &guard, visibility, &mut found);
             for (key, found) in batch.iter().zip(&found) {
-                if sink.is_full() || self.aggregation.is_full() {
+                if sink.is_full() || self.state.aggregation.is_full() {
                     return Ok(ReadStep::Full);
                 }
                 if !budget.spend(1) {
@@ -215,7 +236,7 @@ impl ReadRun {
                 match found {
                     Lookup::Absent => {}
                     Lookup::Found(row) => {
-                        evaluator.row(key, key, row, &mut self.aggregation, sink)?;
+                        evaluator.row(key, row, &mut self.state.aggregation, sink)?;
                         // The rest of the budget is seen at the next key.
                         budget.spend(evaluator.context.warnings.take_text_work());
                     }
@@ -241,38 +262,34 @@ impl ReadRun {
             return Ok(ReadStep::End);
         };
         let direction = if *descending { Direction::Backward } else { Direction::Forward };
-        let resume = self.resume.take();
+        let resume = self.state.resume.take();
         let mut begun = resume.as_ref();
         let Ok(mut cursor) = reader.cursor(&guard, *index, direction, visibility) else {
             return Err(SqlError::new(1412, "Table definition has changed, please retry transaction"));
         };
+        let mut batch = ScanBatch::default();
         while let Some(range) = ranges.get(self.position) {
             let bounds = bounds_of(range);
             cursor.seek(begun.take().map_or(bounds, |resume| resume.rest(bounds, direction)));
             loop {
-                if self.rows_left == 0 {
+                if self.state.rows_left == 0 {
                     return Ok(ReadStep::End);
                 }
-                let Some(item) = cursor.next() else { break };
-                let index_key = match item {
-                    ScanItem::Row { index_key, key, row } => {
-                        let passed = evaluator.row(key, index_key, row, &mut self.aggregation, sink)?;
-                        self.rows_left -= u64::from(passed);
-                        index_key
-                    }
-                    ScanItem::Undecided { index_key, key } => {
-                        self.resume = Some(Resume::Behind(index_key.into()));
+                let rows_max = self.state.next_batch_rows(evaluator.program, budget);
+                let end = cursor.next_batch(rows_max, &mut batch);
+                if let Some(stop) = self.state.take_batch(evaluator, batch.rows(), budget, sink)? {
+                    return Ok(stop);
+                }
+                match end {
+                    BatchEnd::More => {}
+                    BatchEnd::End => break,
+                    BatchEnd::Undecided { index_key, key } => {
+                        self.state.resume = Some(Resume::Behind(index_key.into()));
                         return Ok(ReadStep::Undecided {
                             primary_key: key.into(),
                             index_key: index_key.into(),
                         });
                     }
-                };
-                let is_full = sink.is_full() || self.aggregation.is_full();
-                let goes_on = budget.spend(1u32.saturating_add(evaluator.context.warnings.take_text_work()));
-                if is_full || !goes_on {
-                    self.resume = Some(Resume::Behind(index_key.into()));
-                    return Ok(if is_full { ReadStep::Full } else { ReadStep::Spent });
                 }
             }
             self.position += 1;
@@ -286,14 +303,14 @@ impl ReadRun {
 
     /// An undecided row turned out to pass the filter at its primary: it counts against the limit.
     pub fn count_resolved(&mut self, rows: u32) {
-        self.rows_left = self.rows_left.saturating_sub(u64::from(rows));
+        self.state.rows_left = self.state.rows_left.saturating_sub(u64::from(rows));
     }
 
     /// The next step visits the undecided row again, instead of going on behind it.
     pub fn look_again(&mut self, index_key: &[u8]) {
         match &self.access {
             Access::Keys(_) => self.position = self.position.saturating_sub(1),
-            Access::Scan { .. } => self.resume = Some(Resume::At(index_key.into())),
+            Access::Scan { .. } => self.state.resume = Some(Resume::At(index_key.into())),
         }
     }
 
@@ -306,7 +323,7 @@ impl ReadRun {
     /// Gives the partial aggregates so far to the sink; the run may go on with empty groups.
     pub fn emit_groups(&mut self, sink: &mut dyn RowSink) {
         if let ReadOutput::Aggregate { calls, .. } = &self.program.output {
-            self.aggregation.emit(calls, sink);
+            self.state.aggregation.emit(calls, sink);
         }
     }
 
@@ -317,9 +334,9 @@ impl ReadRun {
         match step {
             ReadStep::End => ReadProgress::End,
             ReadStep::Spent | ReadStep::Full => {
-                let is_behind = !matches!(self.resume, Some(Resume::At(_)));
+                let is_behind = !matches!(self.state.resume, Some(Resume::At(_)));
                 stdx::require!(is_behind, "no answer before the row that was undecided is looked at again");
-                let after = self.resume.as_ref().map(|resume| resume.key().into());
+                let after = self.state.resume.as_ref().map(|resume| resume.key().into());
                 ReadProgress::More { after, position }
             }
             ReadStep::Undecided { primary_key, index_key } => {
@@ -327,6 +344,99 @@ impl ReadRun {
             }
         }
     }
+}
+
+impl RunState {
+    /// The rows that the next batch of a scan asks for: few at first, because the caller may want no more.
+    #[inline]
+    fn next_batch_rows(&self, program: &ReadProgram, budget: &Budget) -> usize {
+        let left = if program.filter.is_none() { self.rows_left } else { u64::MAX };
+        self.batch_rows.min(budget.rows as usize).min(usize::try_from(left).unwrap_or(usize::MAX))
+    }
+
+    /// Does with the rows of a batch what the program says; gives why the step ends with one of them.
+    fn take_batch(
+        &mut self,
+        evaluator: &mut RowEvaluator<'_>,
+        rows: &[ScanRow<'_>],
+        budget: &mut Budget,
+        sink: &mut dyn RowSink,
+    ) -> Result<Option<ReadStep>, SqlError> {
+        let Some(last) = rows.last() else { return Ok(None) };
+        let is_due = budget.batches_after.is_some_and(|after| self.visited >= u64::from(after));
+        self.visited += rows.len() as u64;
+        let selected = if is_due { evaluator.kernel.select(rows) } else { None };
+        let is_taken = selected.as_ref().is_some_and(|selected| self.take_vectors(evaluator, rows, selected));
+        let mut paid = 0;
+        if !is_taken {
+            let known = selected.is_some().then(|| evaluator.kernel.condition_count());
+            let selected = selected.unwrap_or_else(|| Selection::all(rows.len()));
+            for position in selected.positions() {
+                let position = usize::from(*position);
+                let row = &rows[position];
+                let passed = evaluator.found(row, known, &mut self.aggregation, sink)?;
+                self.rows_left -= u64::from(passed);
+                let visited = row_count(position + 1 - paid);
+                paid = position + 1;
+                let work = evaluator.context.warnings.take_text_work();
+                if let Some(stop) = self.stop_behind(row, visited.saturating_add(work), budget, sink) {
+                    return Ok(Some(stop));
+                }
+                if self.rows_left == 0 {
+                    return Ok(Some(ReadStep::End));
+                }
+            }
+        }
+        let left = row_count(rows.len() - paid);
+        let stop = if left > 0 { self.stop_behind(last, left, budget, sink) } else { None };
+        if stop.is_none() {
+            self.batch_rows = (2 * self.batch_rows).min(SCAN_BATCH_MAX);
+        }
+        Ok(stop)
+    }
+
+    /// Takes the selected rows of a batch into account as vectors; false if that does not go.
+    #[inline]
+    fn take_vectors(
+        &mut self,
+        evaluator: &RowEvaluator<'_>,
+        rows: &[ScanRow<'_>],
+        selected: &Selection,
+    ) -> bool {
+        let RowEvaluator { program, info, kernel, .. } = evaluator;
+        let is_within_limit = self.rows_left >= rows.len() as u64;
+        let is_aggregate = matches!(program.output, ReadOutput::Aggregate { .. });
+        if !kernel.is_whole_filter() || !is_aggregate || !is_within_limit {
+            return false;
+        }
+        let vectors = self.aggregation.vectors(|| Vectors::of(program, info, kernel.is_ordered));
+        let is_taken = vectors.is_some_and(|vectors| vectors.take(rows, selected));
+        self.rows_left -= if is_taken { selected.positions().len() as u64 } else { 0 };
+        is_taken
+    }
+
+    /// Pays for a row and those before it that are not paid for. Why the step ends with it, if it does.
+    #[inline]
+    fn stop_behind(
+        &mut self,
+        row: &ScanRow<'_>,
+        cost: u32,
+        budget: &mut Budget,
+        sink: &dyn RowSink,
+    ) -> Option<ReadStep> {
+        let is_full = sink.is_full() || self.aggregation.is_full();
+        let goes_on = budget.spend(cost);
+        if !is_full && goes_on {
+            return None;
+        }
+        self.resume = Some(Resume::Behind(row.index_key().into()));
+        Some(if is_full { ReadStep::Full } else { ReadStep::Spent })
+    }
+}
+
+/// Rows of a batch.
+fn row_count(rows: usize) -> u32 {
+    u32::try_from(rows).unwrap_or(u32::MAX)
 }
 
 /// The rows of a few keys of one fragment.
@@ -452,20 +562,50 @@ struct RowEvaluator<'a> {
 
 impl RowEvaluator<'_> {
     /// Filters and outputs one row; true if it passed the filter.
+    #[inline]
     fn row(
         &mut self,
-        primary_key: &[u8],
-        index_key: &[u8],
+        key: &[u8],
         row: &[u8],
         aggregation: &mut Aggregation,
         sink: &mut dyn RowSink,
     ) -> Result<bool, SqlError> {
         let stored = StoredRow::new(&self.info.layout, row);
-        if let Some(filter) = &self.program.filter
-            && !self.passes(filter, row, &stored)?
-        {
+        if !self.passes(self.kernel.passed(row), &stored)? {
             return Ok(false);
         }
+        self.output((key, key), row, &stored, aggregation, sink)?;
+        Ok(true)
+    }
+
+    /// The same for a row of a scan; so many of the filter's first conditions may be known to be TRUE.
+    #[inline]
+    fn found(
+        &mut self,
+        found: &ScanRow<'_>,
+        known: Option<usize>,
+        aggregation: &mut Aggregation,
+        sink: &mut dyn RowSink,
+    ) -> Result<bool, SqlError> {
+        let row = found.bytes();
+        let stored = StoredRow::new(&self.info.layout, row);
+        if !self.passes(known.or_else(|| self.kernel.passed(row)), &stored)? {
+            return Ok(false);
+        }
+        self.output((found.key(), found.index_key()), row, &stored, aggregation, sink)?;
+        Ok(true)
+    }
+
+    /// Outputs a row that passed the filter.
+    #[inline]
+    fn output(
+        &mut self,
+        (primary_key, index_key): (&[u8], &[u8]),
+        row: &[u8],
+        stored: &StoredRow<'_>,
+        aggregation: &mut Aggregation,
+        sink: &mut dyn RowSink,
+    ) -> Result<(), SqlError> {
         match &self.program.output {
             ReadOutput::Columns(columns) => {
                 let layout = &self.info.layout;
@@ -473,7 +613,7 @@ impl RowEvaluator<'_> {
                 give_row(sink, (primary_key, index_key), columns.len(), values);
             }
             ReadOutput::Expressions(expressions) => {
-                let values = expressions.iter().map(|expression| self.value(expression, &stored));
+                let values = expressions.iter().map(|expression| self.value(expression, stored));
                 with_evaluated(expressions.len(), values, |values| {
                     sink.row(primary_key, index_key, values);
                     Ok::<_, SqlError>(())
@@ -481,14 +621,18 @@ impl RowEvaluator<'_> {
             }
             ReadOutput::StoredRow => sink.row(primary_key, index_key, &[ValueRef::Bytes(row)]),
             ReadOutput::Aggregate { group_by, calls } => {
-                self.aggregate((group_by, calls), row, &stored, aggregation, sink)?;
+                self.aggregate((group_by, calls), row, stored, aggregation, sink)?;
             }
         }
-        Ok(true)
+        Ok(())
     }
 
-    fn passes(&self, filter: &Expression, row: &[u8], stored: &StoredRow<'_>) -> Result<bool, SqlError> {
-        let Some(passed) = self.kernel.passed(row) else { return Ok(false) };
+    /// Whether a row passes the filter. So many of the first conditions are known to be TRUE; none if one is known not
+    /// to be.
+    #[inline]
+    fn passes(&self, known: Option<usize>, stored: &StoredRow<'_>) -> Result<bool, SqlError> {
+        let Some(filter) = &self.program.filter else { return Ok(true) };
+        let Some(passed) = known else { return Ok(false) };
         for condition in &filter.conjuncts()[passed..] {
             if !condition.is_true(stored, self.context).map_err(evaluation_error)? {
                 return Ok(false);
@@ -587,7 +731,7 @@ pub fn read_row(
     let mut aggregation = Aggregation::default();
     let mut writer = RowBatchWriter::new(BatchShape::of(program));
     let mut evaluator = RowEvaluator { program, context: &context, info, kernel: &Kernel::default() };
-    evaluator.row(key, key, row, &mut aggregation, &mut writer)?;
+    evaluator.row(key, row, &mut aggregation, &mut writer)?;
     absorb(warnings, &context);
     if let ReadOutput::Aggregate { calls, .. } = &program.output {
         aggregation.emit(calls, &mut writer);

@@ -10,18 +10,20 @@
 //!
 //! Invariant: between two rows `keys` ends with the key of the last group.
 
+use super::vectors::Vectors;
 use super::{RowSink, give_row, with_values};
 use crate::batch::{decode_values, encode_value};
 use expression::Evaluated;
 use expression::aggregate::{AggregateCall, AggregateState};
 use protocol::SqlError;
 use protocol::program::{BATCH_BYTES_MAX, ROW_SIZE_MAX};
+use std::ops::Range;
 use stdx::wire::{Encoder, WIRE_VERSION, Wire};
 use stdx::{HashIndex, hash64};
 use types::ValueRef;
 
 /// The bytes of a group besides its key and states.
-const GROUP_COST: usize = 128;
+pub(super) const GROUP_COST: usize = 128;
 /// So many rows show whether rows share groups.
 const PROBED_ROWS: usize = 128;
 
@@ -40,6 +42,9 @@ pub trait GroupTable {
 pub(super) struct Aggregation {
     /// None before the first row.
     groups: Option<Box<Groups>>,
+    /// The groups of batches that needed no evaluation; the outer None before the first batch, the inner one if there
+    /// is none of these.
+    vectors: Option<Option<Box<Vectors>>>,
     /// The sink of this step has groups of its own.
     has_table: bool,
     /// The first groups have shown whether rows go straight there, and they do.
@@ -59,6 +64,15 @@ impl Aggregation {
         if self.is_direct { sink.groups() } else { None }
     }
 
+    /// The vectors, if this read has some and rows do not go straight to the sink.
+    #[inline]
+    pub(super) fn vectors(&mut self, make: impl FnOnce() -> Option<Box<Vectors>>) -> Option<&mut Vectors> {
+        if self.is_direct {
+            return None;
+        }
+        self.vectors.get_or_insert_with(make).as_deref_mut()
+    }
+
     /// The groups so far.
     pub(super) fn groups(&mut self) -> &mut Groups {
         self.groups.get_or_insert_default()
@@ -67,21 +81,35 @@ impl Aggregation {
     /// The groups must leave before the next row.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
-        let Some(groups) = &self.groups else { return false };
+        let vectors = self.vectors.as_ref().and_then(Option::as_ref);
         let is_probe = self.has_table && !self.is_probed;
-        groups.size >= BATCH_BYTES_MAX || (is_probe && groups.rows >= PROBED_ROWS)
+        let rows = self.groups.as_ref().map_or(0, |groups| groups.rows)
+            + vectors.map_or(0, |vectors| vectors.rows());
+        self.groups.as_ref().is_some_and(|groups| groups.size >= BATCH_BYTES_MAX)
+            || vectors.is_some_and(|vectors| vectors.is_full())
+            || (is_probe && rows >= PROBED_ROWS)
     }
 
     /// Gives all groups to the sink; it may go on with none.
     pub(super) fn emit(&mut self, calls: &[AggregateCall], sink: &mut dyn RowSink) {
-        let Some(groups) = self.groups.take() else { return };
-        match sink.groups() {
-            Some(table) => {
-                self.is_direct |= !self.is_probed && groups.hardly_repeat(calls);
-                self.is_probed = true;
-                groups.merge_into(table);
+        let mut vectors = self.vectors.as_mut().and_then(Option::as_mut).filter(|vectors| vectors.rows() > 0);
+        let groups = self.groups.take();
+        if sink.groups().is_some() && (groups.is_some() || vectors.is_some()) {
+            let (kept, rows) = groups.as_ref().map_or((0, 0), |groups| (groups.kept(calls), groups.rows));
+            let kept = kept + vectors.as_ref().map_or(0, |vectors| vectors.group_count());
+            let rows = rows + vectors.as_ref().map_or(0, |vectors| vectors.rows());
+            // Of eight rows, seven began a group or were kept in a state.
+            self.is_direct |= !self.is_probed && kept * 8 >= rows * 7;
+            self.is_probed = true;
+        }
+        if let Some(groups) = groups {
+            match sink.groups() {
+                Some(table) => groups.merge_into(table),
+                None => groups.emit(sink),
             }
-            None => groups.emit(sink),
+        }
+        if let Some(vectors) = &mut vectors {
+            vectors.emit(sink);
         }
     }
 }
@@ -173,13 +201,12 @@ impl Groups {
         self.size += bytes;
     }
 
-    /// Of eight rows, seven began a group or were kept in a state.
-    fn hardly_repeat(&self, calls: &[AggregateCall]) -> bool {
+    /// Rows that began a group or were kept in a state.
+    fn kept(&self, calls: &[AggregateCall]) -> usize {
         let of_call = |(number, call): (usize, &AggregateCall)| -> usize {
             self.states.iter().skip(number).step_by(calls.len()).map(|state| state.row_count(call)).sum()
         };
-        let kept = calls.iter().enumerate().map(of_call).max().unwrap_or(0).max(self.ends.len());
-        kept * 8 >= self.rows * 7
+        calls.iter().enumerate().map(of_call).max().unwrap_or(0).max(self.ends.len())
     }
 
     /// Gives all groups to another table.
@@ -205,19 +232,39 @@ impl Groups {
     /// Gives all groups to the sink: their values, then their encoded states.
     pub(super) fn emit(self, sink: &mut dyn RowSink) {
         let width = self.width();
-        let (mut values, mut states, mut parts) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut values, mut writer) = (Vec::new(), GroupWriter::default());
         for position in 0..self.ends.len() {
             decode_values(self.key(position), &mut values);
-            states.clear();
-            parts.clear();
-            for state in &self.states[position * width..(position + 1) * width] {
-                let start = states.len();
-                state.encode(&mut Encoder { bytes: &mut states, version: WIRE_VERSION });
-                parts.push(start..states.len());
-            }
-            let count = values.len() + parts.len();
-            let states = parts.iter().map(|part| ValueRef::Bytes(&states[part.clone()]));
-            give_row(sink, (&[], &[]), count, values.iter().map(Evaluated::as_ref).chain(states));
+            writer.give(&values, &self.states[position * width..(position + 1) * width], sink);
         }
+    }
+}
+
+/// Makes rows of groups: their values, then their encoded states.
+#[derive(Default)]
+pub(super) struct GroupWriter {
+    states: Vec<u8>,
+    /// Where each state is.
+    parts: Vec<Range<usize>>,
+}
+
+impl GroupWriter {
+    /// Gives a group to a sink.
+    pub(super) fn give(
+        &mut self,
+        values: &[Evaluated<'_>],
+        states: &[AggregateState],
+        sink: &mut dyn RowSink,
+    ) {
+        self.states.clear();
+        self.parts.clear();
+        for state in states {
+            let start = self.states.len();
+            state.encode(&mut Encoder { bytes: &mut self.states, version: WIRE_VERSION });
+            self.parts.push(start..self.states.len());
+        }
+        let count = values.len() + self.parts.len();
+        let states = self.parts.iter().map(|part| ValueRef::Bytes(&self.states[part.clone()]));
+        give_row(sink, (&[], &[]), count, values.iter().map(Evaluated::as_ref).chain(states));
     }
 }

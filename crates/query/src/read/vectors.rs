@@ -1,0 +1,501 @@
+//! Aggregates over columns of numbers, a batch of rows at a time.
+//!
+//! A program that only counts, sums and compares columns of numbers, in groups by such columns, needs no values: its
+//! columns are gathered into vectors, each row gets the number of its group, and then each aggregate runs over its
+//! vector by itself. Groups are found in a table of open addressing by the numbers of their keys. Where an index has
+//! the rows of a group side by side, each row is only compared with the last group.
+//!
+//! Numbers are added in 128 bits, so that nothing overflows: there are fewer than 2⁶⁴ rows, and each number has 64 bits.
+//!
+//! Invariants: the groups and states are those that the evaluation would make of the same rows. A batch with a row that
+//! a column cannot be read from in place is refused as a whole, and changes nothing: it is left to the evaluation.
+
+use super::groups::{GROUP_COST, GroupTable, GroupWriter};
+use super::kernel::{Selection, number_column};
+use super::{INLINE, RowSink};
+use crate::TableAccessInfo;
+use expression::aggregate::{AggregateCall, AggregateFunction, AggregateState, Sum};
+use expression::{ColumnSlot, Evaluated, Expression};
+use protocol::program::{BATCH_BYTES_MAX, ReadOutput, ReadProgram};
+use storage::{SCAN_BATCH_MAX, ScanRow};
+use types::{NumberColumn, NumberKind, Value, ValueRef};
+
+/// Slots of the first table of groups.
+const FIRST_SLOTS: usize = 32;
+/// A slot without a group.
+const FREE: u32 = u32::MAX;
+/// The group of rows without one.
+const NO_GROUP: usize = usize::MAX;
+
+/// The numbers of a column of the rows of a batch.
+#[derive(Debug)]
+struct Numbers {
+    column: NumberColumn,
+    /// 0 for NULL.
+    values: [i64; SCAN_BATCH_MAX],
+    is_null: [bool; SCAN_BATCH_MAX],
+    null_count: usize,
+}
+
+impl Numbers {
+    fn new(column: NumberColumn) -> Self {
+        Self { column, values: [0; SCAN_BATCH_MAX], is_null: [false; SCAN_BATCH_MAX], null_count: 0 }
+    }
+
+    /// Reads the selected rows; false if one cannot be read.
+    fn gather(&mut self, rows: &[ScanRow<'_>], positions: &[u8]) -> bool {
+        let mut null_count = 0;
+        let places = self.values.iter_mut().zip(&mut self.is_null);
+        for (position, (value, is_null)) in positions.iter().zip(places) {
+            let row = rows.get(usize::from(*position));
+            let Some(number) = row.and_then(|row| self.column.read(row.bytes())) else { return false };
+            *value = number.unwrap_or(0);
+            *is_null = number.is_none();
+            null_count += usize::from(number.is_none());
+        }
+        self.null_count = null_count;
+        true
+    }
+}
+
+/// A key of groups.
+#[derive(Clone, Copy, Debug)]
+struct Key {
+    /// By number of the vectors.
+    column: usize,
+    /// The key is the remainder of a division by it.
+    divisor: Option<i64>,
+}
+
+/// What an aggregate does, and by which vector.
+#[derive(Clone, Copy, Debug)]
+enum Fold {
+    CountRows,
+    Count(usize),
+    Total(usize),
+    Least(usize),
+    Greatest(usize),
+}
+
+/// The states of one aggregate, by group.
+#[derive(Debug)]
+struct States {
+    fold: Fold,
+    /// Rows that were counted; those whose number is not NULL if there is a vector.
+    counts: Vec<u64>,
+    /// Of totals the sum, of the others the best number. 0 before the first row.
+    numbers: Vec<i128>,
+}
+
+/// The aggregates of a read and their groups so far.
+#[derive(Debug)]
+pub(super) struct Vectors {
+    columns: Vec<Numbers>,
+    keys: Vec<Key>,
+    states: Vec<States>,
+    /// Rows of a group come one after the other.
+    is_ordered: bool,
+    groups: GroupKeys,
+    /// The group of each row of the batch.
+    group_of: [u32; SCAN_BATCH_MAX],
+    /// Rows that were taken into account.
+    rows: usize,
+}
+
+/// The keys of groups.
+#[derive(Debug, Default)]
+struct GroupKeys {
+    count: usize,
+    /// For each group the numbers of its keys.
+    numbers: Vec<i64>,
+    /// For each group a bit for each key that is NULL.
+    nulls: Vec<u64>,
+    /// Groups by hash; a power of two of them, at most half of them in use.
+    slots: Vec<u32>,
+    /// The key that is looked for.
+    wanted: Vec<i64>,
+}
+
+impl GroupKeys {
+    #[inline]
+    fn is_wanted(&self, group: usize, nulls: u64) -> bool {
+        let width = self.wanted.len();
+        // Few numbers: a loop is quicker than a comparison of memory.
+        let numbers = self.numbers[group * width..(group + 1) * width].iter();
+        self.nulls[group] == nulls && numbers.zip(&self.wanted).all(|(number, wanted)| number == wanted)
+    }
+
+    #[inline]
+    fn hash(numbers: &[i64], nulls: u64) -> u64 {
+        const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+        numbers.iter().fold(nulls.wrapping_mul(FACTOR), |hash, number| {
+            (hash.rotate_left(23) ^ number.cast_unsigned()).wrapping_mul(FACTOR)
+        })
+    }
+
+    /// The first slot of a hash: its upper bits, which depend on all others.
+    #[inline]
+    fn first_slot(&self, hash: u64) -> usize {
+        let bits = self.slots.len().trailing_zeros();
+        #[expect(clippy::cast_possible_truncation, reason = "so many bits as slots need")]
+        let slot = hash.unbounded_shr(u64::BITS - bits) as usize;
+        slot
+    }
+
+    /// The group of the wanted key; a new one if there is none.
+    #[inline]
+    fn find(&mut self, nulls: u64) -> usize {
+        if self.slots.is_empty() {
+            self.slots.resize(FIRST_SLOTS, FREE);
+        }
+        let mask = self.slots.len() - 1;
+        let mut slot = self.first_slot(Self::hash(&self.wanted, nulls));
+        loop {
+            let group = self.slots[slot];
+            if group == FREE {
+                break;
+            }
+            if self.is_wanted(group as usize, nulls) {
+                return group as usize;
+            }
+            slot = (slot + 1) & mask;
+        }
+        let group = self.begin(nulls);
+        self.slots[slot] = number_of(group);
+        if self.count * 2 > self.slots.len() {
+            self.grow();
+        }
+        group
+    }
+
+    /// The last group if it has the wanted key; else a new one.
+    #[inline]
+    fn find_last(&mut self, nulls: u64) -> usize {
+        match self.count.checked_sub(1) {
+            Some(last) if self.is_wanted(last, nulls) => last,
+            _ => self.begin(nulls),
+        }
+    }
+
+    fn begin(&mut self, nulls: u64) -> usize {
+        self.numbers.extend_from_slice(&self.wanted);
+        self.nulls.push(nulls);
+        self.count += 1;
+        self.count - 1
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let count = self.slots.len() * 2;
+        self.slots.clear();
+        self.slots.resize(count, FREE);
+        let (mask, width) = (count - 1, self.wanted.len());
+        for group in 0..self.count {
+            let numbers = &self.numbers[group * width..(group + 1) * width];
+            let mut slot = self.first_slot(Self::hash(numbers, self.nulls[group]));
+            while self.slots[slot] != FREE {
+                slot = (slot + 1) & mask;
+            }
+            self.slots[slot] = number_of(group);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.count = 0;
+        self.numbers.clear();
+        self.nulls.clear();
+        self.slots.fill(FREE);
+    }
+}
+
+fn number_of(group: usize) -> u32 {
+    u32::try_from(group).unwrap_or(FREE)
+}
+
+impl Vectors {
+    /// The vectors of a read program; none if it asks for something else.
+    pub(super) fn of(program: &ReadProgram, info: &TableAccessInfo, is_ordered: bool) -> Option<Box<Self>> {
+        let ReadOutput::Aggregate { group_by, calls } = &program.output else { return None };
+        // A bit for each key.
+        if group_by.len() > INLINE {
+            return None;
+        }
+        let mut columns = Vec::new();
+        let vector = |slot: ColumnSlot, columns: &mut Vec<(ColumnSlot, Numbers)>| {
+            if let Some(known) = columns.iter().position(|(known, _)| *known == slot) {
+                return Some(known);
+            }
+            columns.push((slot, Numbers::new(number_column(info, slot)?)));
+            Some(columns.len() - 1)
+        };
+        let parameters = &program.context.parameters;
+        let key = |expression: &Expression, columns: &mut _| {
+            let plain = expression.as_column().map(|column| (column, None));
+            let of_column = |(column, divisor)| (column, Some(divisor));
+            let (slot, divisor) =
+                plain.or_else(|| expression.as_column_remainder(parameters).map(of_column))?;
+            Some(Key { column: vector(slot, columns)?, divisor })
+        };
+        let keys: Vec<Key> =
+            group_by.iter().map(|expression| key(expression, &mut columns)).collect::<Option<_>>()?;
+        let mut fold = |call: &AggregateCall| {
+            if call.arguments.is_empty() {
+                return (call.function == AggregateFunction::Count).then_some(Fold::CountRows);
+            }
+            let slot = call.plain_argument().filter(|_| !call.keeps_rows())?;
+            let number = vector(slot, &mut columns)?;
+            let fold = fold_of(call.function)?(number);
+            // The sum of dates is one of other numbers.
+            let is_summed = matches!(fold, Fold::Total(_));
+            let kind = columns[number].1.column.kind();
+            let is_date = matches!(kind, NumberKind::Date | NumberKind::DateTime);
+            (!(is_summed && is_date)).then_some(fold)
+        };
+        let states = |fold| States { fold, counts: Vec::new(), numbers: Vec::new() };
+        let states = calls.iter().map(|call| fold(call).map(states)).collect::<Option<Vec<States>>>()?;
+        Some(Box::new(Self {
+            columns: columns.into_iter().map(|(_, numbers)| numbers).collect(),
+            groups: GroupKeys { wanted: vec![0; keys.len()], ..GroupKeys::default() },
+            keys,
+            states,
+            is_ordered,
+            group_of: [0; SCAN_BATCH_MAX],
+            rows: 0,
+        }))
+    }
+
+    /// Takes the selected rows of a batch into account; false if it cannot.
+    pub(super) fn take(&mut self, rows: &[ScanRow<'_>], selection: &Selection) -> bool {
+        let positions = selection.positions();
+        if !self.columns.iter_mut().all(|column| column.gather(rows, positions)) {
+            return false;
+        }
+        let count = positions.len();
+        self.rows += count;
+        if count == 0 {
+            return true;
+        }
+        if self.keys.is_empty() {
+            if self.groups.count == 0 {
+                self.groups.begin(0);
+            }
+        } else {
+            self.find_groups(count);
+        }
+        for states in &mut self.states {
+            states.counts.resize(self.groups.count, 0);
+            states.numbers.resize(self.groups.count, 0);
+            if self.keys.is_empty() {
+                states.take_all(&self.columns, count);
+            } else {
+                states.take(&self.columns, &self.group_of[..count]);
+            }
+        }
+        true
+    }
+
+    /// The group of each row.
+    fn find_groups(&mut self, count: usize) {
+        let (groups, mut last) = (&mut self.groups, NO_GROUP);
+        let mut last_nulls = 0;
+        for row in 0..count {
+            let (mut nulls, mut is_same) = (0, last != NO_GROUP);
+            for (number, key) in self.keys.iter().enumerate() {
+                let column = &self.columns[key.column];
+                let value = column.values[row];
+                let value = key.divisor.map_or(value, |divisor| value % divisor);
+                nulls |= u64::from(column.is_null[row]) << number;
+                is_same &= groups.wanted[number] == value;
+                groups.wanted[number] = value;
+            }
+            if !is_same || nulls != last_nulls {
+                last = if self.is_ordered { groups.find_last(nulls) } else { groups.find(nulls) };
+                last_nulls = nulls;
+            }
+            self.group_of[row] = number_of(last);
+        }
+    }
+
+    /// The bytes of its groups, roughly.
+    fn size(&self) -> usize {
+        let of_group = GROUP_COST
+            + 2 * size_of::<i64>() * self.keys.len()
+            + self.states.len() * size_of::<AggregateState>();
+        self.groups.count * of_group
+    }
+
+    /// The groups must leave before the next rows.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.size() >= BATCH_BYTES_MAX
+    }
+
+    /// Rows that were taken into account since the groups left.
+    #[inline]
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// How many groups.
+    pub(super) fn group_count(&self) -> usize {
+        self.groups.count
+    }
+
+    /// Gives all groups to another table, or as rows to a sink, and goes on with none.
+    pub(super) fn emit(&mut self, sink: &mut dyn RowSink) {
+        let (mut values, mut states, mut writer) = (Vec::new(), Vec::new(), GroupWriter::default());
+        for group in 0..self.groups.count {
+            values.clear();
+            values.extend((0..self.keys.len()).map(|key| self.key(group, key)));
+            states.clear();
+            states.extend(self.states.iter().map(|states| states.state(group, &self.columns)));
+            match sink.groups() {
+                Some(table) => merge_group(table, &values, &mut states),
+                None => writer.give(&values, &states, sink),
+            }
+        }
+        self.groups.clear();
+        for states in &mut self.states {
+            states.counts.clear();
+            states.numbers.clear();
+        }
+        self.rows = 0;
+    }
+
+    fn key(&self, group: usize, key: usize) -> Evaluated<'static> {
+        if self.groups.nulls[group] >> key & 1 != 0 {
+            return Evaluated::Borrowed(ValueRef::Null);
+        }
+        let number = self.groups.numbers[group * self.keys.len() + key];
+        Evaluated::Owned(self.columns[self.keys[key].column].column.kind().value(i128::from(number)))
+    }
+}
+
+fn merge_group(table: &mut dyn GroupTable, values: &[Evaluated<'_>], states: &mut Vec<AggregateState>) {
+    super::with_values(values.len(), values.iter().map(Evaluated::as_ref), |values| {
+        table.merge(values, &mut states.drain(..));
+    });
+}
+
+/// What an aggregate of a vector does.
+fn fold_of(function: AggregateFunction) -> Option<fn(usize) -> Fold> {
+    Some(match function {
+        AggregateFunction::Count => Fold::Count,
+        AggregateFunction::Sum | AggregateFunction::Average => Fold::Total,
+        AggregateFunction::Minimum => Fold::Least,
+        AggregateFunction::Maximum => Fold::Greatest,
+        AggregateFunction::GroupConcat
+        | AggregateFunction::BitAnd
+        | AggregateFunction::BitOr
+        | AggregateFunction::BitXor
+        | AggregateFunction::StandardDeviation
+        | AggregateFunction::SampleStandardDeviation
+        | AggregateFunction::Variance
+        | AggregateFunction::SampleVariance
+        | AggregateFunction::AnyValue => return None,
+    })
+}
+
+impl Fold {
+    fn vector(self) -> Option<usize> {
+        match self {
+            Fold::CountRows => None,
+            Fold::Count(vector) | Fold::Total(vector) | Fold::Least(vector) | Fold::Greatest(vector) => {
+                Some(vector)
+            }
+        }
+    }
+}
+
+/// The numbers of so many rows that are not NULL.
+#[inline]
+fn present(numbers: &Numbers, count: usize) -> impl Iterator<Item = i64> + '_ {
+    let all = numbers.values[..count].iter().zip(&numbers.is_null[..count]);
+    all.filter(|(_, is_null)| !**is_null).map(|(number, _)| *number)
+}
+
+impl States {
+    /// Takes rows into account that are all of the first group.
+    fn take_all(&mut self, columns: &[Numbers], count: usize) {
+        let (state, counted) = (&mut self.numbers[0], &mut self.counts[0]);
+        let Some(numbers) = self.fold.vector().map(|vector| &columns[vector]) else {
+            *counted += count as u64;
+            return;
+        };
+        let is_first = *counted == 0;
+        *counted += (count - numbers.null_count) as u64;
+        let all = &numbers.values[..count];
+        let has_nulls = numbers.null_count > 0;
+        let best = match self.fold {
+            Fold::CountRows | Fold::Count(_) => return,
+            Fold::Total(_) => {
+                // NULL is 0 here.
+                *state += all.iter().map(|number| i128::from(*number)).sum::<i128>();
+                return;
+            }
+            Fold::Least(_) if has_nulls => present(numbers, count).min(),
+            Fold::Least(_) => all.iter().copied().min(),
+            Fold::Greatest(_) if has_nulls => present(numbers, count).max(),
+            Fold::Greatest(_) => all.iter().copied().max(),
+        };
+        if let Some(best) = best.map(i128::from)
+            && (is_first || self.fold.is_better(best, *state))
+        {
+            *state = best;
+        }
+    }
+
+    /// Takes rows into account whose groups are these.
+    fn take(&mut self, columns: &[Numbers], groups: &[u32]) {
+        let Some(numbers) = self.fold.vector().map(|vector| &columns[vector]) else {
+            groups.iter().for_each(|group| self.counts[*group as usize] += 1);
+            return;
+        };
+        let rows = groups.iter().zip(&numbers.values).zip(&numbers.is_null);
+        for ((group, number), is_null) in rows {
+            if *is_null {
+                continue;
+            }
+            let group = *group as usize;
+            let counted = &mut self.counts[group];
+            match self.fold {
+                Fold::CountRows | Fold::Count(_) => {}
+                Fold::Total(_) => self.numbers[group] += i128::from(*number),
+                Fold::Least(_) | Fold::Greatest(_) => {
+                    let (number, best) = (i128::from(*number), &mut self.numbers[group]);
+                    if *counted == 0 || self.fold.is_better(number, *best) {
+                        *best = number;
+                    }
+                }
+            }
+            *counted += 1;
+        }
+    }
+
+    /// The state of a group, as the evaluation makes it.
+    fn state(&self, group: usize, columns: &[Numbers]) -> AggregateState {
+        let (count, number) = (self.counts[group], self.numbers[group]);
+        let kind = self.fold.vector().map_or(NumberKind::Signed, |vector| columns[vector].column.kind());
+        match self.fold {
+            Fold::CountRows | Fold::Count(_) => AggregateState::Count(count),
+            Fold::Total(_) => {
+                let sum = match (count, kind.value(number)) {
+                    (0, _) => Sum::Nothing,
+                    (_, Value::Decimal(sum)) => Sum::Decimal(*sum),
+                    _ => Sum::Integer(number),
+                };
+                AggregateState::Total { sum, count }
+            }
+            Fold::Least(_) | Fold::Greatest(_) => {
+                AggregateState::Extreme(if count == 0 { Value::Null } else { kind.value(number) })
+            }
+        }
+    }
+}
+
+impl Fold {
+    #[inline]
+    fn is_better(self, number: i128, best: i128) -> bool {
+        if matches!(self, Fold::Least(_)) { number < best } else { number > best }
+    }
+}
