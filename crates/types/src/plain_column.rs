@@ -142,12 +142,10 @@ impl NumberColumn {
             Form::Unsigned(width) => (NumberKind::Unsigned, width),
             Form::Date => (NumberKind::Date, 3),
             Form::DateTime => (NumberKind::DateTime, 8),
-            Form::Decimal => match sql_type {
-                SqlType::Decimal { precision, scale, .. } if *precision <= DIGITS_MAX => {
-                    (NumberKind::Decimal { scale: *scale }, 8)
-                }
-                _ => return None,
-            },
+            Form::Decimal => {
+                let SqlType::Decimal { precision: ..=DIGITS_MAX, scale, .. } = sql_type else { return None };
+                (NumberKind::Decimal { scale: *scale }, 8)
+            }
             Form::Nothing | Form::Float | Form::Double | Form::Time | Form::Bytes => return None,
         };
         let unused = u64::BITS - 8 * u32::from(width);
@@ -186,6 +184,30 @@ impl NumberColumn {
             }
             NumberKind::Decimal { scale } => self.digits(row, scale).map(Some),
         }
+    }
+
+    /// Gives the numbers of rows in turn, `None` for NULL; false as soon as [`NumberColumn::read`] cannot tell one.
+    #[inline]
+    pub fn read_each<'r>(
+        &self,
+        mut rows: impl Iterator<Item = &'r [u8]>,
+        mut take: impl FnMut(Option<i64>),
+    ) -> bool {
+        if self.kind != NumberKind::Signed {
+            return rows.all(|row| self.read(row).map(&mut take).is_some());
+        }
+        let (null_byte, null_bit) = self.place.null;
+        let window = self.window..self.window + WINDOW;
+        rows.all(|row| {
+            let bytes = row.get(window.clone()).and_then(|window| window.first_chunk::<WINDOW>());
+            let (Some(nulls), Some(bytes)) = (row.get(null_byte), bytes) else { return false };
+            if row.first_chunk() != Some(&self.place.head) {
+                return false;
+            }
+            let number = i64::from_le_bytes(*bytes).wrapping_shl(self.above).wrapping_shr(self.unused);
+            take((nulls & null_bit == 0).then_some(number));
+            true
+        })
     }
 
     /// The digits of a decimal.

@@ -78,6 +78,26 @@ impl Selection {
         &self.positions[..self.count]
     }
 
+    /// Keeps the rows for whose numbers `holds` says so; false if one cannot be told.
+    #[inline]
+    fn narrow_by(
+        &mut self,
+        rows: &[ScanRow<'_>],
+        column: &NumberColumn,
+        holds: impl Fn(Option<i64>) -> bool,
+    ) -> bool {
+        let before = self.positions;
+        let (mut place, mut kept) = (0_u8, 0);
+        let bytes = before[..self.count].iter().map(|position| rows[usize::from(*position)].bytes());
+        let are_read = column.read_each(bytes, |number| {
+            self.positions[kept % SCAN_BATCH_MAX] = before[usize::from(place)];
+            place = place.wrapping_add(1);
+            kept += usize::from(holds(number));
+        });
+        self.count = kept;
+        are_read
+    }
+
     /// Keeps the rows for which `is_true` says so; false as soon as it says nothing.
     #[inline]
     fn narrow<'r>(&mut self, rows: &[ScanRow<'r>], is_true: impl Fn(&'r [u8]) -> Option<bool>) -> bool {
@@ -137,11 +157,9 @@ impl Condition {
         match self {
             Self::Number(column, ColumnTest::Range { low, high, is_true_inside }) => {
                 let holds = |number: i64| (*low <= number && number <= *high) == *is_true_inside;
-                selection.narrow(rows, |row| column.read(row).map(|number| number.is_some_and(holds)))
+                selection.narrow_by(rows, column, |number| number.is_some_and(holds))
             }
-            Self::Number(column, test) => {
-                selection.narrow(rows, |row| column.read(row).map(|number| test.holds(number)))
-            }
+            Self::Number(column, test) => selection.narrow_by(rows, column, |number| test.holds(number)),
             Self::Text(column, test) => selection.narrow(rows, |row| is_text_true(column, test, row)),
             Self::Null(bit, is_true_for_null) => {
                 selection.narrow(rows, |row| bit.read(row).map(|is_null| is_null == *is_true_for_null))

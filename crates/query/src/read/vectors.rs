@@ -24,8 +24,6 @@ use types::{NumberColumn, NumberKind, Value, ValueRef};
 const FIRST_SLOTS: usize = 32;
 /// A slot without a group.
 const FREE: u32 = u32::MAX;
-/// The group of rows without one.
-const NO_GROUP: usize = usize::MAX;
 
 /// The numbers of a column of the rows of a batch.
 #[derive(Debug)]
@@ -44,17 +42,16 @@ impl Numbers {
 
     /// Reads the selected rows; false if one cannot be read.
     fn gather(&mut self, rows: &[ScanRow<'_>], positions: &[u8]) -> bool {
-        let mut null_count = 0;
-        let places = self.values.iter_mut().zip(&mut self.is_null);
-        for (position, (value, is_null)) in positions.iter().zip(places) {
-            let row = rows.get(usize::from(*position));
-            let Some(number) = row.and_then(|row| self.column.read(row.bytes())) else { return false };
-            *value = number.unwrap_or(0);
-            *is_null = number.is_none();
+        let (mut place, mut null_count) = (0_u8, 0);
+        let bytes = positions.iter().map(|position| rows[usize::from(*position)].bytes());
+        let are_read = self.column.read_each(bytes, |number| {
+            self.values[usize::from(place)] = number.unwrap_or(0);
+            self.is_null[usize::from(place)] = number.is_none();
             null_count += usize::from(number.is_none());
-        }
+            place = place.wrapping_add(1);
+        });
         self.null_count = null_count;
-        true
+        are_read
     }
 }
 
@@ -96,6 +93,9 @@ pub(super) struct Vectors {
     /// Rows of a group come one after the other.
     is_ordered: bool,
     groups: GroupKeys,
+    /// The keys of each row of the batch, and a bit for each key that is NULL.
+    row_keys: Vec<i64>,
+    row_nulls: [u64; SCAN_BATCH_MAX],
     /// The group of each row of the batch.
     group_of: [u32; SCAN_BATCH_MAX],
     /// Rows that were taken into account.
@@ -112,23 +112,23 @@ struct GroupKeys {
     nulls: Vec<u64>,
     /// Groups by hash; a power of two of them, at most half of them in use.
     slots: Vec<u32>,
-    /// The key that is looked for.
-    wanted: Vec<i64>,
 }
 
 impl GroupKeys {
     #[inline]
-    fn is_wanted(&self, group: usize, nulls: u64) -> bool {
-        let width = self.wanted.len();
-        // Few numbers: a loop is quicker than a comparison of memory.
-        let numbers = self.numbers[group * width..(group + 1) * width].iter();
-        self.nulls[group] == nulls && numbers.zip(&self.wanted).all(|(number, wanted)| number == wanted)
+    fn is_of(&self, group: usize, key: &[i64], nulls: u64) -> bool {
+        let first = group * key.len();
+        self.nulls[group] == nulls
+            && match key {
+                [number] => self.numbers[group] == *number,
+                _ => self.numbers[first..first + key.len()] == *key,
+            }
     }
 
     #[inline]
-    fn hash(numbers: &[i64], nulls: u64) -> u64 {
+    fn hash(key: &[i64], nulls: u64) -> u64 {
         const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-        numbers.iter().fold(nulls.wrapping_mul(FACTOR), |hash, number| {
+        key.iter().fold(nulls.wrapping_mul(FACTOR), |hash, number| {
             (hash.rotate_left(23) ^ number.cast_unsigned()).wrapping_mul(FACTOR)
         })
     }
@@ -142,54 +142,57 @@ impl GroupKeys {
         slot
     }
 
-    /// The group of the wanted key; a new one if there is none.
+    /// The group of a key; a new one if there is none.
     #[inline]
-    fn find(&mut self, nulls: u64) -> usize {
+    fn find(&mut self, key: &[i64], nulls: u64) -> usize {
         if self.slots.is_empty() {
             self.slots.resize(FIRST_SLOTS, FREE);
         }
         let mask = self.slots.len() - 1;
-        let mut slot = self.first_slot(Self::hash(&self.wanted, nulls));
+        let mut slot = self.first_slot(Self::hash(key, nulls));
         loop {
             let group = self.slots[slot];
             if group == FREE {
-                break;
+                return self.begin_at(slot, key, nulls);
             }
-            if self.is_wanted(group as usize, nulls) {
+            if self.is_of(group as usize, key, nulls) {
                 return group as usize;
             }
             slot = (slot + 1) & mask;
         }
-        let group = self.begin(nulls);
+    }
+
+    /// The last group if it has the key; else a new one.
+    #[inline]
+    fn find_last(&mut self, key: &[i64], nulls: u64) -> usize {
+        match self.count.checked_sub(1) {
+            Some(last) if self.is_of(last, key, nulls) => last,
+            _ => self.begin(key, nulls),
+        }
+    }
+
+    #[cold]
+    fn begin_at(&mut self, slot: usize, key: &[i64], nulls: u64) -> usize {
+        let group = self.begin(key, nulls);
         self.slots[slot] = number_of(group);
         if self.count * 2 > self.slots.len() {
-            self.grow();
+            self.grow(key.len());
         }
         group
     }
 
-    /// The last group if it has the wanted key; else a new one.
-    #[inline]
-    fn find_last(&mut self, nulls: u64) -> usize {
-        match self.count.checked_sub(1) {
-            Some(last) if self.is_wanted(last, nulls) => last,
-            _ => self.begin(nulls),
-        }
-    }
-
-    fn begin(&mut self, nulls: u64) -> usize {
-        self.numbers.extend_from_slice(&self.wanted);
+    fn begin(&mut self, key: &[i64], nulls: u64) -> usize {
+        self.numbers.extend_from_slice(key);
         self.nulls.push(nulls);
         self.count += 1;
         self.count - 1
     }
 
-    #[cold]
-    fn grow(&mut self) {
+    fn grow(&mut self, width: usize) {
         let count = self.slots.len() * 2;
         self.slots.clear();
         self.slots.resize(count, FREE);
-        let (mask, width) = (count - 1, self.wanted.len());
+        let mask = count - 1;
         for group in 0..self.count {
             let numbers = &self.numbers[group * width..(group + 1) * width];
             let mut slot = self.first_slot(Self::hash(numbers, self.nulls[group]));
@@ -255,7 +258,9 @@ impl Vectors {
         let states = calls.iter().map(|call| fold(call).map(states)).collect::<Option<Vec<States>>>()?;
         Some(Box::new(Self {
             columns: columns.into_iter().map(|(_, numbers)| numbers).collect(),
-            groups: GroupKeys { wanted: vec![0; keys.len()], ..GroupKeys::default() },
+            groups: GroupKeys::default(),
+            row_keys: vec![0; keys.len() * SCAN_BATCH_MAX],
+            row_nulls: [0; SCAN_BATCH_MAX],
             keys,
             states,
             is_ordered,
@@ -277,7 +282,7 @@ impl Vectors {
         }
         if self.keys.is_empty() {
             if self.groups.count == 0 {
-                self.groups.begin(0);
+                self.groups.begin(&[], 0);
             }
         } else {
             self.find_groups(count);
@@ -288,7 +293,7 @@ impl Vectors {
             if self.keys.is_empty() {
                 states.take_all(&self.columns, count);
             } else {
-                states.take(&self.columns, &self.group_of[..count]);
+                states.take(&self.columns, &self.group_of, count);
             }
         }
         true
@@ -296,23 +301,29 @@ impl Vectors {
 
     /// The group of each row.
     fn find_groups(&mut self, count: usize) {
-        let (groups, mut last) = (&mut self.groups, NO_GROUP);
-        let mut last_nulls = 0;
-        for row in 0..count {
-            let (mut nulls, mut is_same) = (0, last != NO_GROUP);
-            for (number, key) in self.keys.iter().enumerate() {
-                let column = &self.columns[key.column];
-                let value = column.values[row];
-                let value = key.divisor.map_or(value, |divisor| value % divisor);
-                nulls |= u64::from(column.is_null[row]) << number;
-                is_same &= groups.wanted[number] == value;
-                groups.wanted[number] = value;
+        let width = self.keys.len();
+        self.row_nulls[..count].fill(0);
+        for (number, key) in self.keys.iter().enumerate() {
+            let column = &self.columns[key.column];
+            let places = self.row_keys[number..].iter_mut().step_by(width);
+            match key.divisor {
+                None => places.zip(&column.values[..count]).for_each(|(place, value)| *place = *value),
+                Some(divisor) => {
+                    places.zip(&column.values[..count]).for_each(|(place, value)| *place = value % divisor);
+                }
             }
-            if !is_same || nulls != last_nulls {
-                last = if self.is_ordered { groups.find_last(nulls) } else { groups.find(nulls) };
-                last_nulls = nulls;
+            if column.null_count > 0 {
+                let nulls = self.row_nulls.iter_mut().zip(&column.is_null[..count]);
+                nulls.for_each(|(nulls, is_null)| *nulls |= u64::from(*is_null) << number);
             }
-            self.group_of[row] = number_of(last);
+        }
+        let keys = self.row_keys.chunks_exact(width).zip(&self.row_nulls);
+        for ((key, nulls), group) in keys.zip(&mut self.group_of[..count]) {
+            *group = number_of(if self.is_ordered {
+                self.groups.find_last(key, *nulls)
+            } else {
+                self.groups.find(key, *nulls)
+            });
         }
     }
 
@@ -414,6 +425,22 @@ fn present(numbers: &Numbers, count: usize) -> impl Iterator<Item = i64> + '_ {
     all.filter(|(_, is_null)| !**is_null).map(|(number, _)| *number)
 }
 
+/// Each of so many rows whose number is not NULL: its group and the number.
+#[inline]
+fn for_each_number(
+    numbers: &Numbers,
+    groups: &[u32; SCAN_BATCH_MAX],
+    count: usize,
+    mut take: impl FnMut(usize, i64),
+) {
+    let has_nulls = numbers.null_count > 0;
+    for (row, group) in groups.iter().enumerate().take(count) {
+        if !has_nulls || !numbers.is_null[row] {
+            take(*group as usize, numbers.values[row]);
+        }
+    }
+}
+
 impl States {
     /// Takes rows into account that are all of the first group.
     fn take_all(&mut self, columns: &[Numbers], count: usize) {
@@ -445,30 +472,32 @@ impl States {
         }
     }
 
-    /// Takes rows into account whose groups are these.
-    fn take(&mut self, columns: &[Numbers], groups: &[u32]) {
+    /// Takes so many rows into account, whose groups are these.
+    fn take(&mut self, columns: &[Numbers], groups: &[u32; SCAN_BATCH_MAX], count: usize) {
         let Some(numbers) = self.fold.vector().map(|vector| &columns[vector]) else {
-            groups.iter().for_each(|group| self.counts[*group as usize] += 1);
+            groups[..count].iter().for_each(|group| self.counts[*group as usize] += 1);
             return;
         };
-        let rows = groups.iter().zip(&numbers.values).zip(&numbers.is_null);
-        for ((group, number), is_null) in rows {
-            if *is_null {
-                continue;
+        let (counts, states) = (&mut self.counts[..], &mut self.numbers[..]);
+        let is_least = matches!(self.fold, Fold::Least(_));
+        match self.fold {
+            Fold::CountRows | Fold::Count(_) => {
+                for_each_number(numbers, groups, count, |group, _| counts[group] += 1);
             }
-            let group = *group as usize;
-            let counted = &mut self.counts[group];
-            match self.fold {
-                Fold::CountRows | Fold::Count(_) => {}
-                Fold::Total(_) => self.numbers[group] += i128::from(*number),
-                Fold::Least(_) | Fold::Greatest(_) => {
-                    let (number, best) = (i128::from(*number), &mut self.numbers[group]);
-                    if *counted == 0 || self.fold.is_better(number, *best) {
+            Fold::Total(_) => for_each_number(numbers, groups, count, |group, number| {
+                counts[group] += 1;
+                states[group] += i128::from(number);
+            }),
+            Fold::Least(_) | Fold::Greatest(_) => {
+                for_each_number(numbers, groups, count, |group, number| {
+                    let (number, best) = (i128::from(number), &mut states[group]);
+                    let is_better = if is_least { number < *best } else { number > *best };
+                    if is_better || counts[group] == 0 {
                         *best = number;
                     }
-                }
+                    counts[group] += 1;
+                });
             }
-            *counted += 1;
         }
     }
 
