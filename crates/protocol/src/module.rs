@@ -273,8 +273,8 @@ pub struct Budget {
     pub batches_after: Option<u16>,
 }
 
-/// Rows of a read that columns of batches are not worth their making for.
-pub const BATCHES_AFTER: u16 = 64;
+/// Rows of a read that columns of batches are not worth their making for: that costs as much as two rows.
+pub const BATCHES_AFTER: u16 = 16;
 
 impl Budget {
     /// So many rows, and nobody to help.

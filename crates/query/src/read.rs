@@ -44,8 +44,9 @@ use storage::{
 };
 use types::ValueRef;
 
-/// Values of a row that need no memory on their way.
+/// Values of a row that need no memory on their way, and of a usual row.
 const INLINE: usize = 16;
+const FEW: usize = 4;
 /// Rows of a scan's first batch.
 const BATCH_ROWS_FIRST: usize = 16;
 
@@ -496,14 +497,27 @@ pub fn with_values<'v, T>(
     values: impl Iterator<Item = ValueRef<'v>>,
     take: impl FnOnce(&[ValueRef<'v>]) -> T,
 ) -> T {
-    if count <= INLINE {
-        let mut few = [ValueRef::Null; INLINE];
-        few.iter_mut().zip(values).for_each(|(place, value)| *place = value);
-        take(&few[..count])
-    } else {
-        let all: Vec<ValueRef<'_>> = values.collect();
-        take(&all)
+    match count {
+        0..=FEW => lend_few::<FEW, T>(count, values, take),
+        0..=INLINE => lend_few::<INLINE, T>(count, values, take),
+        _ => {
+            let all: Vec<ValueRef<'_>> = values.collect();
+            take(&all)
+        }
     }
+}
+
+#[inline]
+fn lend_few<'v, const N: usize, T>(
+    count: usize,
+    mut values: impl Iterator<Item = ValueRef<'v>>,
+    take: impl FnOnce(&[ValueRef<'v>]) -> T,
+) -> T {
+    let mut few = [ValueRef::Null; N];
+    for place in &mut few[..count] {
+        *place = values.next().unwrap_or(ValueRef::Null);
+    }
+    take(&few[..count])
 }
 
 /// The same for values that are made now. Each may be as large as a function makes it, so they are weighed meanwhile.
@@ -609,8 +623,7 @@ impl RowEvaluator<'_> {
         match &self.program.output {
             ReadOutput::Columns(columns) => {
                 let layout = &self.info.layout;
-                let values = columns.iter().map(|column| layout.column(row, *column));
-                give_row(sink, (primary_key, index_key), columns.len(), values);
+                give_row(sink, (primary_key, index_key), columns.len(), layout.pick(row, columns));
             }
             ReadOutput::Expressions(expressions) => {
                 let values = expressions.iter().map(|expression| self.value(expression, stored));

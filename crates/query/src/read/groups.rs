@@ -81,6 +81,9 @@ impl Aggregation {
     /// The groups must leave before the next row.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
+        if self.groups.is_none() && self.vectors.is_none() {
+            return false;
+        }
         let vectors = self.vectors.as_ref().and_then(Option::as_ref);
         let is_probe = self.has_table && !self.is_probed;
         let rows = self.groups.as_ref().map_or(0, |groups| groups.rows)
