@@ -71,7 +71,7 @@ impl NullBit {
         Self { place }
     }
 
-    /// Whether the column is NULL, of a row that [`RowLayout::check`] accepts; `None` where [`RowLayout::column`] has to
+    /// Whether the column is NULL, if [`RowLayout::check`] accepts the row. `None` where [`RowLayout::column`] has to
     /// look.
     #[inline]
     #[must_use]

@@ -1,5 +1,5 @@
-//! The parts of a read program that a scan does without evaluating anything: conditions that compare one column with
-//! constants, texts among them, and columns of numbers where groups and aggregates ask for their values. Made once for a scan.
+//! The parts of a read program that a scan does without evaluating anything. Made once for a scan. They are conditions
+//! that compare one column with constants, and columns of numbers where groups and aggregates ask for their values.
 //!
 //! Conditions are taken from the front of the filter up to the first one of another kind. So what the others raise is
 //! raised for the same rows as without.

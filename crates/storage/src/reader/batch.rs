@@ -6,8 +6,8 @@
 //! Gibbons, Mowry 2004).
 //!
 //! Invariants: the rows of all batches of a range, and the undecided ones between them, are those that the cursor gives
-//! one by one: each is what the row showed at some moment of the call. A row that the last pass looks at may have a newer
-//! version than the one that was asked for, because it loads the link again.
+//! one by one. Each is what the row showed at some moment of the call. The last pass loads each link again, so it may
+//! find a newer version than the one that was fetched.
 #![expect(unsafe_code, reason = "places of a batch are written before they are read, and never cleared")]
 
 use super::{Cursor, Direction, KeyBounds, Lookup, Source, visible};
