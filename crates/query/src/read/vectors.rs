@@ -1,7 +1,7 @@
 //! Aggregates over columns of numbers, a batch of rows at a time.
 //!
-//! A program that only counts, sums and compares columns of numbers, in groups by such columns, needs no values: its
-//! columns are gathered into vectors, each row gets the number of its group, and then each aggregate runs over its
+//! A program that only counts, sums and compares columns of numbers, in groups by such columns, needs no values. Its
+//! columns are gathered into vectors, and each row gets the number of its group. Then each aggregate runs over its
 //! vector by itself. Groups are found in a table of open addressing by the numbers of their keys. Where an index has
 //! the rows of a group side by side, each row is only compared with the last group.
 //!
