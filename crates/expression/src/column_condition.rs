@@ -14,7 +14,7 @@ pub struct ColumnCondition {
     pub test: ColumnTest,
 }
 
-/// What a condition asks of its column.
+/// The question that a condition asks of its column.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ColumnTest {
     /// IS NULL, IS NOT NULL: of columns of any type.
@@ -42,7 +42,7 @@ pub enum ColumnTest {
     Text(TextTest),
 }
 
-/// What a condition asks of a text.
+/// The question that a condition asks of a text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TextTest {
     /// A comparison with a text that is too short for the work to count.

@@ -117,7 +117,7 @@ impl Resume {
     }
 }
 
-/// What the rows so far have left behind.
+/// The state that the rows so far have left behind.
 #[derive(Debug)]
 struct RunState {
     /// Where the current range goes on, once it was begun.

@@ -101,7 +101,7 @@ struct Subtree<'a> {
 }
 
 impl<'a> Parent<'a> {
-    /// What lies below another of its children.
+    /// The nodes below another of its children.
     fn subtree(&self, child: usize) -> Subtree<'a> {
         let inner = self.step.inner;
         Subtree {

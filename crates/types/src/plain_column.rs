@@ -16,7 +16,7 @@ const WINDOW: usize = 8;
 /// Digits that always fit into 64 bits.
 const DIGITS_MAX: u8 = 18;
 
-/// What the numbers of a column are.
+/// The kind of values that a column has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NumberKind {
     /// `Int`.
@@ -156,7 +156,7 @@ impl NumberColumn {
         Some(Self { kind, place, window, above, unused })
     }
 
-    /// What its numbers are.
+    /// The kind of its numbers.
     #[must_use]
     pub fn kind(&self) -> NumberKind {
         self.kind

@@ -64,7 +64,7 @@ struct Key {
     divisor: Option<i64>,
 }
 
-/// What an aggregate does, and by which vector.
+/// The work of an aggregate, and by which vector.
 #[derive(Clone, Copy, Debug)]
 enum Fold {
     CountRows,
@@ -388,7 +388,7 @@ fn merge_group(table: &mut dyn GroupTable, values: &[Evaluated<'_>], states: &mu
     });
 }
 
-/// What an aggregate of a vector does.
+/// The work of an aggregate of a vector.
 fn fold_of(function: AggregateFunction) -> Option<fn(usize) -> Fold> {
     Some(match function {
         AggregateFunction::Count => Fold::Count,

@@ -49,7 +49,7 @@ impl<'g> ScanRow<'g> {
     }
 }
 
-/// What comes behind the rows of a batch.
+/// The end of a batch: what comes behind its rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BatchEnd<'g> {
     /// Perhaps another batch.
@@ -122,8 +122,8 @@ impl<T: Copy> Places<T> {
 }
 
 impl<'g> Cursor<'g> {
-    /// The next rows of the range: those of so many entries at most, of one at least unless the range ends. What others
-    /// have staged is passed over.
+    /// The next rows of the range: those of so many entries at most, of one at least unless the range ends. Versions
+    /// that others have staged are passed over.
     #[inline]
     pub fn next_batch(&mut self, rows_max: usize, batch: &mut ScanBatch<'g>) -> BatchEnd<'g> {
         let count = rows_max.clamp(1, SCAN_BATCH_MAX);

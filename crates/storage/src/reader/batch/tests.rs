@@ -11,7 +11,7 @@ const ROUNDS: u64 = if cfg!(miri) { 2 } else { 60 };
 /// Enough for inner nodes above inner nodes.
 const IDS: u64 = if cfg!(miri) { 60 } else { 6_000 };
 
-/// What a scan gives in batches of random sizes, as [`entry_of`] tells it.
+/// The items of a scan in batches of random sizes, as [`entry_of`] tells it.
 pub(crate) fn in_batches(mut cursor: Cursor<'_>, prng: &mut Prng) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
     let mut batch = ScanBatch::default();
     let mut found = Vec::new();
