@@ -25,7 +25,8 @@ use expression::context::{TEXT_WORK_PER_ROW, TextWork};
 use expression::{Context, Expression};
 use planner::plan::Grouping;
 use protocol::Budget;
-use query::RowSink;
+use query::{GroupTable, RowSink, give_row, with_evaluated};
+use stdx::disposal::free_later;
 use stdx::{HashIndex, Pages};
 use types::{SqlType, Value, ValueRef};
 
@@ -35,17 +36,23 @@ const SETTLED_AT_ONCE: usize = 4;
 const MERGED_GROUPS: usize = 256;
 const MERGED_BYTES: usize = 64 * 1024;
 
+/// States of a page, unless a group has more.
+const PAGE_STATES: usize = 4_096;
+
 /// Groups so far, by position.
 pub struct Groups {
     types: Vec<SqlType>,
     calls: Vec<AggregateCall>,
+    /// One of the calls does.
+    keeps_rows: bool,
     count: usize,
     /// With GROUP BY: the values of each group, and where they are.
     values: RowBuffer,
     places: Pages<RowAt>,
     positions: HashIndex,
-    /// For each group the states of all calls.
-    states: Pages<AggregateState>,
+    states: States,
+    /// Bytes that states hold beyond their own size.
+    heap: usize,
     /// Bytes of all of this. Counted when a group begins or a state grows, because each row asks for it.
     size: usize,
     memory: TableMemory,
@@ -56,6 +63,77 @@ pub struct Groups {
     portions: Vec<Option<usize>>,
 }
 
+/// The states of groups, those of a group side by side, in pages of bounded size.
+#[derive(Debug)]
+struct States {
+    /// States of a group, and the groups of a page as a power of two.
+    width: usize,
+    page_bits: u32,
+    pages: Vec<Vec<AggregateState>>,
+    count: usize,
+}
+
+impl States {
+    /// States of groups with so many calls.
+    fn new(width: usize) -> Self {
+        Self { width, page_bits: (PAGE_STATES / width.max(1)).max(1).ilog2(), pages: Vec::new(), count: 0 }
+    }
+
+    /// The memory that they take, but for what they hold beyond their own size.
+    fn size(&self) -> usize {
+        let last = self.pages.last().map_or(0, Vec::capacity);
+        let full = self.pages.len().saturating_sub(1) * (self.width << self.page_bits);
+        (full + last) * size_of::<AggregateState>()
+    }
+
+    /// Begins the states of the next group; gives the bytes that they hold.
+    fn push(&mut self, calls: &[AggregateCall]) -> usize {
+        let page = self.count >> self.page_bits;
+        if page == self.pages.len() {
+            // Few groups have a short first page.
+            let capacity = if page == 0 { 0 } else { self.width << self.page_bits };
+            self.pages.push(Vec::with_capacity(capacity));
+        }
+        self.count += 1;
+        let (page, mut heap) = (&mut self.pages[page], 0);
+        for call in calls {
+            let state = call.initial_state();
+            heap += state.memory_size();
+            page.push(state);
+        }
+        heap
+    }
+
+    /// Forgets all states, and keeps the memory of one page.
+    fn clear(&mut self) {
+        free_later(self.pages.split_off(self.pages.len().min(1)));
+        self.pages.iter_mut().for_each(Vec::clear);
+        self.count = 0;
+    }
+
+    /// Where the states of a group are.
+    fn place(&self, group: usize) -> (usize, std::ops::Range<usize>) {
+        let first = (group & ((1 << self.page_bits) - 1)) * self.width;
+        (group >> self.page_bits, first..first + self.width)
+    }
+
+    fn get(&self, group: usize) -> &[AggregateState] {
+        let (page, places) = self.place(group);
+        &self.pages[page][places]
+    }
+
+    fn get_mut(&mut self, group: usize) -> &mut [AggregateState] {
+        let (page, places) = self.place(group);
+        &mut self.pages[page][places]
+    }
+}
+
+impl Drop for States {
+    fn drop(&mut self) {
+        free_later(std::mem::take(&mut self.pages));
+    }
+}
+
 impl Groups {
     pub fn new(grouping: &Grouping) -> Self {
         let types = grouping.group_by.iter().map(|expression| expression.sql_type.clone()).collect();
@@ -63,14 +141,17 @@ impl Groups {
     }
 
     fn of(types: Vec<SqlType>, calls: Vec<AggregateCall>) -> Self {
+        let width = calls.len();
         Self {
+            keeps_rows: calls.iter().any(AggregateCall::keeps_rows),
             types,
             calls,
             count: 0,
             values: RowBuffer::default(),
             places: Pages::default(),
             positions: HashIndex::default(),
-            states: Pages::default(),
+            states: States::new(width),
+            heap: 0,
             size: 0,
             memory: TableMemory::default(),
             text_work: TextWork::default(),
@@ -108,24 +189,19 @@ impl Groups {
 
     /// Begins a group, with GROUP BY one of these values.
     fn begin(&mut self, values: Option<(u64, &[ValueRef<'_>])>) {
-        let before = self.groups_size();
         if let Some((hash, values)) = values {
             self.positions.push(hash);
             self.places.push(self.values.push(values.iter().copied()));
         }
-        for call in &self.calls {
-            let state = call.initial_state();
-            self.size += state.memory_size();
-            self.states.push(state);
-        }
+        self.heap += self.states.push(&self.calls);
         self.count += 1;
-        self.size += self.groups_size() - before;
+        self.size = self.groups_size() + self.heap;
     }
 
-    /// The values of a group.
-    fn values_of(&self, position: usize) -> impl Iterator<Item = ValueRef<'_>> {
-        let place = (!self.types.is_empty()).then(|| *self.places.get(position));
-        place.into_iter().flat_map(|place| self.values.values(place))
+    /// States have grown by so many bytes.
+    fn grow(&mut self, bytes: usize) {
+        self.heap += bytes;
+        self.size += bytes;
     }
 
     /// Pays for what came, or writes the groups to scratch. If it has to go on with that: why it has stopped.
@@ -158,7 +234,7 @@ impl Groups {
         let Self { calls, values, places, positions, states, runs, portions, .. } = self;
         let Some(runs) = runs else { return Ok(None) };
         let put = |writer: &mut RunWriter, order: ValueRef<'_>, position: usize| {
-            let encoded = next_portions(calls, position, states, portions);
+            let encoded = next_portions(calls, states.get_mut(position), portions);
             let values = std::iter::once(order).chain(values.values(*places.get(position)));
             writer.put(values.chain(encoded.iter().map(|bytes| ValueRef::Bytes(bytes))));
             if portions.is_empty() { Put::Whole } else { Put::Part }
@@ -167,8 +243,8 @@ impl Groups {
             return Ok(Some(pump));
         }
         (self.values, self.places) = (RowBuffer::default(), Pages::default());
-        (self.positions, self.states) = (HashIndex::default(), Pages::default());
-        (self.count, self.size) = (0, 0);
+        (self.positions, self.states) = (HashIndex::default(), States::new(self.calls.len()));
+        (self.count, self.heap, self.size) = (0, 0, 0);
         self.memory.pay(0, true, cx)?;
         Ok(None)
     }
@@ -186,7 +262,7 @@ impl Groups {
         Ok(match runs.merge(cx)? {
             Ok(merged) => Ok(MergedGroups {
                 merged,
-                groups: FinishedGroups { groups, next: 0, rows },
+                groups: groups.finish(rows),
                 order: ValueRef::Null.to_value(),
                 held: None,
                 stage: MergeStage::Giving,
@@ -204,48 +280,62 @@ impl Groups {
         self.places.clear();
         self.positions.clear();
         self.states.clear();
-        self.count = 0;
+        (self.count, self.heap) = (0, 0);
         self.size = self.groups_size();
     }
 
     // ---- rows -------------------------------------------------------------------------------------------------------
 
-    /// Takes a partial aggregate: a group's values, then one encoded state per call.
+    /// Takes a partial aggregate as a message has it: a group's values, then one encoded state per call.
     fn merge_row(&mut self, row: &[ValueRef<'_>]) -> Result<(), Failure> {
         let (values, partials) = row.split_at(self.types.len().min(row.len()));
-        let position = self.group(values);
-        for (number, (call, partial)) in self.calls.iter().zip(partials).enumerate() {
+        let decode = |partial: &ValueRef<'_>| {
             let ValueRef::Bytes(bytes) = partial else { return Err(malformed()) };
-            let partial: AggregateState = stdx::wire::from_bytes(bytes).map_err(|_| malformed())?;
+            stdx::wire::from_bytes(bytes).map_err(|_| malformed())
+        };
+        self.merge_states(values, partials.iter().map(decode))
+    }
+
+    /// Takes a partial aggregate.
+    fn merge_states(
+        &mut self,
+        values: &[ValueRef<'_>],
+        partials: impl Iterator<Item = Result<AggregateState, Failure>>,
+    ) -> Result<(), Failure> {
+        let position = self.group(values);
+        let mut grown = 0;
+        let states = self.states.get_mut(position);
+        for ((call, state), partial) in self.calls.iter().zip(states).zip(partials) {
+            let partial = partial?;
             // A state of many rows is work for as many.
             if let Ok(rows) = usize::try_from(TEXT_WORK_PER_ROW) {
                 self.text_work.add(rows.saturating_mul(partial.row_count(call).saturating_sub(1)));
             }
-            let state = self.states.get_mut(position * self.calls.len() + number);
             let before = state.memory_size();
             state.merge(call, partial)?;
-            self.size += state.memory_size().saturating_sub(before);
+            grown += state.memory_size().saturating_sub(before);
         }
+        self.grow(grown);
         Ok(())
     }
 
     /// Takes a row of the source space.
-    fn add_row(
+    fn add_row<'e>(
         &mut self,
-        row: &[ValueRef<'_>],
-        group_by: &[Expression],
-        context: &Context<'_>,
+        row: &'e &[ValueRef<'_>],
+        group_by: &'e [Expression],
+        context: &'e Context<'_>,
     ) -> Result<(), Failure> {
-        let values = group_by.iter().map(|expression| expression.evaluate(&row, context));
-        let values: Vec<Value> = values.collect::<Result<_, _>>()?;
-        let values: Vec<ValueRef<'_>> = borrowed(&values).collect();
-        let position = self.group(&values);
-        for (number, call) in self.calls.iter().enumerate() {
-            let state = self.states.get_mut(position * self.calls.len() + number);
+        let value = |expression: &'e Expression| Ok::<_, Failure>(expression.evaluate_ref(row, context)?);
+        let values = group_by.iter().map(value);
+        let position = with_evaluated(group_by.len(), values, |values| Ok(self.group(values)))?;
+        let mut grown = 0;
+        for (call, state) in self.calls.iter().zip(self.states.get_mut(position)) {
             let before = state.memory_size();
-            state.update(call, &row, context)?;
-            self.size += state.memory_size().saturating_sub(before);
+            state.update(call, row, context)?;
+            grown += state.memory_size().saturating_sub(before);
         }
+        self.grow(grown);
         Ok(())
     }
 
@@ -254,25 +344,24 @@ impl Groups {
         if self.types.is_empty() && self.count == 0 && rows == GroupRows::Results {
             self.group(&[]);
         }
-        FinishedGroups { groups: self, next: 0, rows }
+        FinishedGroups { groups: self, next: 0, rows, results: Vec::new() }
     }
 }
 
-/// The next portion of each state of a group, encoded; `portions` is empty before the first and behind the last one.
+/// The next portion of each of a group's states, encoded; `portions` is empty before the first and behind the last one.
 fn next_portions(
     calls: &[AggregateCall],
-    position: usize,
-    states: &mut Pages<AggregateState>,
+    states: &mut [AggregateState],
     portions: &mut Vec<Option<usize>>,
 ) -> Vec<Vec<u8>> {
     if portions.is_empty() {
         portions.resize(calls.len(), Some(0));
     }
     let mut encoded = Vec::with_capacity(calls.len());
-    for (number, (call, from)) in calls.iter().zip(portions.iter_mut()).enumerate() {
+    for ((call, state), from) in calls.iter().zip(&*states).zip(portions.iter_mut()) {
         let portion = match from.take() {
             Some(start) => {
-                let (portion, next) = states.get(position * calls.len() + number).portion(call, start);
+                let (portion, next) = state.portion(call, start);
                 *from = next;
                 portion
             }
@@ -283,8 +372,8 @@ fn next_portions(
     if portions.iter().all(Option::is_none) {
         portions.clear();
         // Millions of states are not to be freed at once.
-        for (number, call) in calls.iter().enumerate() {
-            *states.get_mut(position * calls.len() + number) = call.initial_state();
+        for (call, state) in calls.iter().zip(states) {
+            *state = call.initial_state();
         }
     }
     encoded
@@ -336,6 +425,8 @@ pub struct FinishedGroups {
     /// The position of the next row's group.
     next: usize,
     rows: GroupRows,
+    /// The results of the calls for the row that is given.
+    results: Vec<Value>,
 }
 
 impl FinishedGroups {
@@ -358,8 +449,9 @@ impl FinishedGroups {
             if !self.settle(budget)? {
                 return Ok(Pump::Spent);
             }
-            let Some(row) = self.next_row(context)? else { return Ok(Pump::End) };
-            sink.row(&[], &[], &borrowed(&row).collect::<Vec<_>>());
+            if !self.give_next(context, sink)? {
+                return Ok(Pump::End);
+            }
             if !budget.spend(1) {
                 return Ok(Pump::Spent);
             }
@@ -370,11 +462,10 @@ impl FinishedGroups {
     /// Prepares the next row, a portion at a time; true if that is done.
     fn settle(&mut self, budget: &mut Budget) -> Result<bool, Failure> {
         let groups = &mut self.groups;
-        if self.rows == GroupRows::Partials || self.next >= groups.count {
+        if self.rows == GroupRows::Partials || !groups.keeps_rows || self.next >= groups.count {
             return Ok(true);
         }
-        for (number, call) in groups.calls.iter().enumerate() {
-            let state = groups.states.get_mut(self.next * groups.calls.len() + number);
+        for (call, state) in groups.calls.iter().zip(groups.states.get_mut(self.next)) {
             while !state.settle(call, SETTLED_AT_ONCE)? {
                 if !budget.spend(1) {
                     return Ok(false);
@@ -384,22 +475,28 @@ impl FinishedGroups {
         Ok(true)
     }
 
-    /// The next row.
-    fn next_row(&mut self, context: &Context<'_>) -> Result<Option<Row>, Failure> {
+    /// Gives the next row to a sink; false if there is none.
+    fn give_next(&mut self, context: &Context<'_>, sink: &mut dyn RowSink) -> Result<bool, Failure> {
         let groups = &self.groups;
         if self.next >= groups.count {
-            return Ok(None);
+            return Ok(false);
         }
-        let mut row: Row = groups.values_of(self.next).map(ValueRef::to_value).collect();
-        for (number, call) in groups.calls.iter().enumerate() {
-            let state = groups.states.get(self.next * groups.calls.len() + number);
-            row.push(match self.rows {
+        self.results.clear();
+        for (call, state) in groups.calls.iter().zip(groups.states.get(self.next)) {
+            self.results.push(match self.rows {
                 GroupRows::Results => state.finish(call, context)?,
                 GroupRows::Partials => Value::Bytes(stdx::wire::to_bytes(state)),
             });
         }
+        let width = groups.types.len();
+        let value = |number: usize| match number.checked_sub(width) {
+            None => groups.values.value(*groups.places.get(self.next), number),
+            Some(number) => self.results[number].as_ref(),
+        };
+        let count = width + self.results.len();
+        give_row(sink, (&[], &[]), count, (0..count).map(value));
         self.next += 1;
-        Ok(Some(row))
+        Ok(true)
     }
 }
 
@@ -519,7 +616,7 @@ impl RowSink for GroupSink<'_> {
         }
         let taken = match self.incoming {
             Incoming::Partial => self.groups.merge_row(values),
-            Incoming::Rows { group_by, context } => self.groups.add_row(values, group_by, context),
+            Incoming::Rows { group_by, context } => self.groups.add_row(&values, group_by, context),
         };
         self.failure = taken.err();
     }
@@ -531,12 +628,37 @@ impl RowSink for GroupSink<'_> {
         };
         self.failure.is_some() || is_much_text || self.groups.is_full()
     }
+
+    fn groups(&mut self) -> Option<&mut dyn GroupTable> {
+        match self.incoming {
+            Incoming::Partial => Some(self),
+            Incoming::Rows { .. } => None,
+        }
+    }
+}
+
+impl GroupTable for GroupSink<'_> {
+    fn states(&mut self, values: &[ValueRef<'_>]) -> &mut [AggregateState] {
+        let position = self.groups.group(values);
+        self.groups.states.get_mut(position)
+    }
+
+    fn add_size(&mut self, bytes: usize) {
+        self.groups.grow(bytes);
+    }
+
+    fn merge(&mut self, values: &[ValueRef<'_>], partials: &mut dyn Iterator<Item = AggregateState>) {
+        if self.failure.is_none() {
+            self.failure = self.groups.merge_states(values, partials.map(Ok)).err();
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{GroupRows, Groups};
     use crate::row::borrowed;
+    use crate::table_reader::Collector;
     use expression::aggregate::{AggregateCall, AggregateState};
     use expression::{ColumnSlot, Context, Expression};
     use planner::plan::Grouping;
@@ -544,8 +666,9 @@ mod tests {
 
     fn results(groups: Groups) -> Vec<Vec<Value>> {
         let mut finished = groups.finish(GroupRows::Results);
-        let mut next = || finished.next_row(&Context::default()).expect("counting does not fail");
-        std::iter::from_fn(&mut next).collect()
+        let mut rows = Collector::new(usize::MAX, false);
+        while finished.give_next(&Context::default(), &mut rows).expect("counting does not fail") {}
+        rows.rows.into_iter().map(|row| row.values).collect()
     }
 
     fn partial(group: &str, count: u64) -> Vec<Value> {
@@ -582,8 +705,11 @@ mod tests {
             let mut sizes = Vec::new();
             for number in 0..5_000 {
                 let row = [ValueRef::Int(number / 1_000), ValueRef::Int(number)];
-                groups.add_row(&row, &grouping.group_by, &Context::default()).expect("integers are counted");
-                let states = (0..groups.states.len()).map(|at| groups.states.get(at).memory_size());
+                groups
+                    .add_row(&&row[..], &grouping.group_by, &Context::default())
+                    .expect("integers are counted");
+                let states = (0..groups.count).flat_map(|group| groups.states.get(group));
+                let states = states.map(AggregateState::memory_size);
                 assert_eq!(groups.size, groups.groups_size() + states.sum::<usize>());
                 sizes.push(groups.size);
             }

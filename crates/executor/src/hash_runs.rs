@@ -38,7 +38,7 @@ pub(crate) enum Put {
 #[derive(Debug)]
 pub(crate) struct HashRuns {
     spill: Spill,
-    /// Numbers of the buckets that are written, in order, and the next of them.
+    /// The numbers of a segment that is written, in order: the next one for each hash, and the hash that is next.
     numbers: Vec<(u32, u32)>,
     next: usize,
 }
@@ -68,13 +68,16 @@ impl HashRuns {
         cx: &mut Cx<'_>,
         mut put: impl FnMut(&mut RunWriter, ValueRef<'_>, usize) -> Put,
     ) -> Result<Option<Pump>, Failure> {
-        while let Some((writer, step)) = &mut self.spill.writing {
+        while let Some((writer, at)) = &mut self.spill.writing {
             if !writer.is_ready(&self.spill.hold, cx)? {
                 return Ok(Some(Pump::Wait));
             }
-            if let Some((order, number)) = self.numbers.get(self.next) {
+            if let Some((order, number)) = self.numbers.get_mut(self.next) {
                 if put(writer, ValueRef::UInt((*order).into()), *number as usize) == Put::Whole {
-                    self.next += 1;
+                    match index.next(*number) {
+                        Some(same_hash) => *number = same_hash,
+                        None => self.next += 1,
+                    }
                 }
                 if !cx.env.budget.spend(1) {
                     return Ok(Some(Pump::Spent));
@@ -82,8 +85,8 @@ impl HashRuns {
                 continue;
             }
             self.next = 0;
-            if index.walk(u32::try_from(*step).unwrap_or(u32::MAX), &mut self.numbers) {
-                *step += 1;
+            if let Some(next) = index.walk(*at, &mut self.numbers) {
+                *at = next;
             } else if !self.spill.end_run(cx)? {
                 return Ok(Some(Pump::Wait));
             }

@@ -58,6 +58,7 @@ impl Piece {
     }
 
     /// The memory it holds.
+    #[inline]
     fn size(&self) -> usize {
         self.cells.capacity() * size_of::<Cell>()
             + self.bytes.capacity()
@@ -133,6 +134,7 @@ impl RowBuffer {
     }
 
     /// The memory it holds.
+    #[inline]
     pub(crate) fn size(&self) -> usize {
         self.full_size + self.pieces.last().map_or(0, Piece::size)
     }

@@ -57,7 +57,7 @@ use planner::plan::{
 };
 use protocol::SqlError;
 use protocol::program::{KeyRange, LockMode, LockWait, ROW_SIZE_MAX, ReadOutput};
-use query::{RowSink, TableAccessInfo, are_wide};
+use query::{RowSink, TableAccessInfo, are_wide, give_row, with_evaluated};
 use std::sync::Arc;
 use storage::Reader;
 use types::{ColumnIndex, IndexId, KeyEncoder, Value, ValueRef};
@@ -169,7 +169,9 @@ impl Operator {
             }
             Operator::Project { input, expressions } => {
                 let context = cx.statement.context();
-                let mut project = ProjectSink { expressions, context: &context, sink, failure: None };
+                let are_columns = expressions.iter().all(|expression| expression.as_column().is_some());
+                let mut project =
+                    ProjectSink { expressions, are_columns, context: &context, sink, failure: None };
                 let pump = input.pump(cx, &mut project);
                 let failure = project.failure;
                 cx.env.budget.spend(context.warnings.take_text_work());
@@ -350,20 +352,30 @@ impl RowSink for FilterSink<'_> {
 /// Gives on the values of expressions, until one can't be evaluated.
 struct ProjectSink<'a> {
     expressions: &'a [Expression],
+    /// None of them computes anything.
+    are_columns: bool,
     context: &'a Context<'a>,
     sink: &'a mut dyn RowSink,
     failure: Option<Failure>,
 }
 
-impl RowSink for ProjectSink<'_> {
+impl<'a> RowSink for ProjectSink<'a> {
     fn row(&mut self, _: &[u8], _: &[u8], values: &[ValueRef<'_>]) {
         if self.failure.is_some() {
             return;
         }
-        match projected(self.expressions, &values, self.context) {
-            Ok(row) => give(&row, self.sink),
-            Err(failure) => self.failure = Some(failure),
+        if self.are_columns {
+            let shown = self.expressions.iter().filter_map(Expression::as_column);
+            let shown = shown.map(|slot| values.get(slot.index()).copied().unwrap_or(ValueRef::Null));
+            return give_row(self.sink, (&[], &[]), self.expressions.len(), shown);
         }
+        let shown =
+            |expression: &'a Expression| Ok::<_, Failure>(expression.evaluate_ref(&values, self.context)?);
+        let given = with_evaluated(self.expressions.len(), self.expressions.iter().map(shown), |shown| {
+            self.sink.row(&[], &[], shown);
+            Ok(())
+        });
+        self.failure = given.err();
     }
 
     fn is_full(&self) -> bool {

@@ -5,6 +5,9 @@
 //! column does as far as it goes. Only rows with equal numbers are looked at. Sort columns may stand behind the values
 //! that are shown.
 //!
+//! With a LIMIT the last row within it is copied as soon as it is known. A row that comes later and is not before it is
+//! dropped at once, also where many rows have the same first sort column.
+//!
 //! Sorting is done in slices: a million rows, or a hundred rows of a megabyte each that begin alike, would hold up the
 //! thread's other clients.
 //!
@@ -23,7 +26,7 @@ pub(crate) use spill::{Merged, Spill};
 
 use crate::cx::Cx;
 use crate::outcome::Failure;
-use crate::row::UNCHARGED_MAX;
+use crate::row::{Row, UNCHARGED_MAX};
 use crate::row_buffer::{RowAt, RowBuffer};
 use crate::scratch::ScratchTerms;
 use crate::site::Site;
@@ -33,7 +36,7 @@ use planner::plan::{Equals, SortColumn};
 use protocol::{Budget, SqlError};
 use query::RowSink;
 use std::cmp::Ordering;
-use types::ValueRef;
+use types::{Value, ValueRef};
 
 /// A row being sorted.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +44,16 @@ struct Entry {
     /// The prefix of the first sort column, turned round if it descends.
     prefix: Option<u64>,
     at: RowAt,
+}
+
+/// A copy of the last row within the limit, as far as it is compared. It outlives the rows that the sort keeps.
+#[derive(Debug)]
+struct BoundRow {
+    prefix: Option<u64>,
+    /// Values of sort columns by their positions; NULL elsewhere.
+    values: Row,
+    /// In bytes.
+    size: usize,
 }
 
 /// Entries that are sorted first, in one go, unless their rows are large.
@@ -97,8 +110,8 @@ pub struct Sorter {
     limit: usize,
     buffer: RowBuffer,
     entries: Vec<Entry>,
-    /// The prefix of the last row within the limit, once so many rows are known: rows above it are of no use.
-    bound: Option<u64>,
+    /// The last row within the limit, once so many rows are known: rows to come are of use before it only.
+    bound: Option<BoundRow>,
     /// While it goes on, the entries are there.
     sorting: Option<Sorting>,
     charged: usize,
@@ -136,7 +149,8 @@ impl Sorter {
 
     fn size(&self) -> usize {
         let sorting = self.sorting.as_ref().map_or(0, |sort| sort.from.capacity() + sort.to.capacity());
-        self.buffer.size() + (self.entries.capacity() + sorting) * size_of::<Entry>()
+        let bound = self.bound.as_ref().map_or(0, |bound| bound.size);
+        self.buffer.size() + bound + (self.entries.capacity() + sorting) * size_of::<Entry>()
     }
 
     /// Pays for the rows that came, after dropping those that are behind the limit, or writes them to scratch. If it
@@ -145,8 +159,8 @@ impl Sorter {
         if self.is_spilling() {
             return self.go_on_spilling(cx);
         }
-        // Twice the limit, so that each row is sorted a bounded number of times.
-        let is_due = self.sorting.is_some() || self.entries.len() >= self.limit.saturating_mul(2).max(1024);
+        cx.env.budget.spend(self.order.text_work.take_rows());
+        let is_due = self.sorting.is_some() || self.is_due();
         let is_cut = !is_due || self.cut(cx.env.budget);
         if is_due && is_cut {
             self.keep_the_first();
@@ -156,6 +170,13 @@ impl Sorter {
             Err(_) if self.may_spill => self.spill(cx),
             Err(refused) => Err(refused),
         }
+    }
+
+    /// Enough rows have come to find the first ones among them: twice the limit, so that each row is sorted a bounded
+    /// number of times.
+    #[inline]
+    fn is_due(&self) -> bool {
+        self.entries.len() >= self.limit.saturating_mul(2).max(RUN)
     }
 
     fn charge(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
@@ -362,7 +383,29 @@ impl Sorter {
     /// The entries are the first ones: those to come that are behind them are of no use.
     fn note_bound(&mut self) {
         let last = self.limit.checked_sub(1).and_then(|last| self.entries.get(last));
-        self.bound = last.and_then(|last| last.prefix).or(self.bound);
+        let Some(last) = last else { return };
+        let positions = self.order.columns.iter().map(|column| column.position);
+        let mut values = vec![Value::Null; positions.clone().max().map_or(0, |position| position + 1)];
+        let mut size = values.len() * size_of::<Value>();
+        for position in positions {
+            let value = self.buffer.value(last.at, position);
+            size += if let ValueRef::Bytes(bytes) = value { bytes.len() } else { 0 };
+            values[position] = value.to_value();
+        }
+        self.bound = Some(BoundRow { prefix: last.prefix, values, size });
+    }
+
+    /// A row that comes now, and begins with this prefix, is of no use: it is not before the last one within the limit.
+    #[inline]
+    fn is_behind(&self, prefix: Option<u64>, values: &[ValueRef<'_>]) -> bool {
+        let Some(bound) = &self.bound else { return false };
+        match (prefix, bound.prefix) {
+            (Some(prefix), Some(bound)) if prefix != bound => prefix > bound,
+            _ => {
+                let value = |position: usize| values.get(position).copied().unwrap_or(ValueRef::Null);
+                self.order.compare(value, |position| bound.values[position].as_ref()).is_ge()
+            }
+        }
     }
 
     /// All rows have come: they are given in order, or none are if that takes another slice.
@@ -385,9 +428,7 @@ impl Sorter {
 impl RowSink for Sorter {
     fn row(&mut self, _: &[u8], _: &[u8], values: &[ValueRef<'_>]) {
         let prefix = self.order.prefix(|position| values.get(position).copied());
-        if let (Some(prefix), Some(bound)) = (prefix, self.bound)
-            && prefix > bound
-        {
+        if self.is_behind(prefix, values) {
             return;
         }
         let at = self.buffer.push(values.iter().copied());
@@ -395,7 +436,7 @@ impl RowSink for Sorter {
     }
 
     fn is_full(&self) -> bool {
-        self.size() > self.charged + self.uncharged_max
+        self.is_due() || self.order.text_work.is_much() || self.size() > self.charged + self.uncharged_max
     }
 }
 

@@ -25,12 +25,12 @@ use crate::row::Row;
 use crate::row_buffer::{RowAt, RowBuffer};
 use crate::site::Retry;
 use crate::temporary::OWN;
-use expression::Expression;
+use expression::{Evaluated, Expression};
 use planner::plan::ScanDirection;
 use protocol::program::{Access, KeyRange, ReadOutput, ReadProgram, ReadProgress, Refusal, RowBatch};
 use protocol::signal::{ReadBatch, RequestId};
 use protocol::{Address, ModuleKind, SqlError};
-use query::{BatchShape, ReadRun, ReadStep, RowBatchReader, RowSink, TableAccessInfo, remaining};
+use query::{BatchShape, ReadRun, ReadStep, RowBatchReader, RowSink, TableAccessInfo, give_row, remaining};
 use std::ops::Bound;
 use std::sync::Arc;
 use storage::Visibility;
@@ -718,13 +718,14 @@ fn entry_access(index: IndexId, primary_key: Box<[u8]>, index_key: Box<[u8]>) ->
 
 /// Gives the rows of a batch to a sink; bytes that are no rows are an error of the peer.
 fn give(rows: &RowBatch, common: &Common, sink: &mut dyn RowSink) -> Result<(), Failure> {
-    for row in RowBatchReader::new(common.shape, rows) {
-        let row = row.map_err(|_| malformed())?;
-        if row.values.len() != common.width {
+    let mut reader = RowBatchReader::new(common.shape, rows);
+    let mut values = Vec::new();
+    while let Some(keys) = reader.next_into(&mut values) {
+        let keys = keys.map_err(|_| malformed())?;
+        if values.len() != common.width {
             return Err(malformed());
         }
-        let values: Vec<ValueRef<'_>> = crate::row::borrowed(&row.values).collect();
-        sink.row(row.primary_key, row.index_key, &values);
+        give_row(sink, (keys.primary, keys.index), values.len(), values.iter().map(Evaluated::as_ref));
     }
     Ok(())
 }

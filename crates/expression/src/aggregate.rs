@@ -20,6 +20,7 @@ pub use self::kept_rows::KeptRows;
 use crate::comparison::compare_values;
 use crate::context::{ColumnSlot, Columns, Context, ER_DATA_OUT_OF_RANGE, EvaluationError, TypeError};
 use crate::conversion::{Number, low_bits, number_of, uint_to_double};
+use crate::evaluation::Evaluated;
 use crate::node::Expression;
 use crate::typing::{
     BIGINT, BIGINT_UNSIGNED, NumericClass, aggregate_collation, decimal_shape, decimal_type, numeric_class,
@@ -248,7 +249,8 @@ impl AggregateCall {
     }
 
     /// True if it keeps rows: DISTINCT and GROUP_CONCAT.
-    fn keeps_rows(&self) -> bool {
+    #[must_use]
+    pub fn keeps_rows(&self) -> bool {
         self.distinct || self.function == AggregateFunction::GroupConcat
     }
 
@@ -256,7 +258,7 @@ impl AggregateCall {
     #[must_use]
     pub fn plain_argument(&self) -> Option<ColumnSlot> {
         if let [argument] = &self.arguments[..] { argument.as_column() } else { None }
-            .filter(|_| !self.keeps_rows())
+            .filter(|_| self.order_by.is_empty())
     }
 
     /// The state before any row.
@@ -549,21 +551,10 @@ impl AggregateState {
         row: &dyn Columns,
         context: &Context<'_>,
     ) -> Result<(), EvaluationError> {
-        if let AggregateState::Rows(rows) = self {
-            let mut values = Vec::with_capacity(call.arguments.len() + call.order_by.len());
-            for argument in &call.arguments {
-                let value = argument.evaluate(row, context)?;
-                if value.is_null() {
-                    return Ok(());
-                }
-                values.push(value);
-            }
-            for order in &call.order_by {
-                values.push(order.expression.evaluate(row, context)?);
-            }
-            // A row is compared with some of those before.
-            values.iter().for_each(|value| context.warnings.pass_text(value_size(value).saturating_mul(2)));
-            return rows.insert(values, call);
+        if let AggregateState::Rows(rows) = self
+            && (call.arguments.len() > 1 || !call.order_by.is_empty())
+        {
+            return update_rows(rows, call, row, context);
         }
         let Some(argument) = call.arguments.first() else {
             let AggregateState::Count(count) = self else { return Err(foreign_state()) };
@@ -572,13 +563,16 @@ impl AggregateState {
         };
         // The best value is shown, with the digits of its type; sums are made of all digits there are.
         let value = match self {
-            AggregateState::Extreme(_) | AggregateState::Any(_) => argument.evaluate_ref(row, context)?,
+            AggregateState::Extreme(_) | AggregateState::Any(_) | AggregateState::Rows(_) => {
+                argument.evaluate_ref(row, context)?
+            }
             _ => argument.value(row, context)?,
         };
         self.take(call, value.as_ref(), context)
     }
 
-    /// Takes one argument value into account, for states that keep no rows.
+    /// Takes one argument value into account, for calls with one argument and nothing to order by. For COUNT(*) each
+    /// row has one, which is not NULL.
     #[inline]
     pub fn take(
         &mut self,
@@ -614,7 +608,16 @@ impl AggregateState {
             AggregateState::Moments(moments) => {
                 moments.update(crate::conversion::double_of(value, context)?.unwrap_or(0.0));
             }
-            AggregateState::Any(_) | AggregateState::Rows(_) => return Err(foreign_state()),
+            AggregateState::Rows(rows) => {
+                // A row is compared with some of those before.
+                context.warnings.pass_text(if let ValueRef::Bytes(text) = value {
+                    2 * text.len()
+                } else {
+                    0
+                });
+                rows.insert(&[value], call)?;
+            }
+            AggregateState::Any(_) => return Err(foreign_state()),
         }
         Ok(())
     }
@@ -746,6 +749,42 @@ impl AggregateState {
             | AggregateState::Moments(_) => 0,
         }
     }
+}
+
+/// Takes a row of several values into account where rows are kept.
+fn update_rows(
+    rows: &mut KeptRows,
+    call: &AggregateCall,
+    row: &dyn Columns,
+    context: &Context<'_>,
+) -> Result<(), EvaluationError> {
+    let mut values = Vec::with_capacity(call.arguments.len() + call.order_by.len());
+    for argument in &call.arguments {
+        let value = argument.evaluate_ref(row, context)?;
+        if value.is_null() {
+            return Ok(());
+        }
+        values.push(value);
+    }
+    for order in &call.order_by {
+        values.push(order.expression.evaluate_ref(row, context)?);
+    }
+    let values: Vec<ValueRef<'_>> = values.iter().map(Evaluated::as_ref).collect();
+    keep_row(rows, &values, call, context)
+}
+
+#[inline(never)]
+fn keep_row(
+    rows: &mut KeptRows,
+    values: &[ValueRef<'_>],
+    call: &AggregateCall,
+    context: &Context<'_>,
+) -> Result<(), EvaluationError> {
+    // A row is compared with some of those before.
+    for value in values {
+        context.warnings.pass_text(if let ValueRef::Bytes(text) = value { 2 * text.len() } else { 0 });
+    }
+    rows.insert(values, call)
 }
 
 fn finite(value: Value) -> Result<Value, EvaluationError> {

@@ -80,8 +80,9 @@ pub fn hash_value(value: &ValueRef<'_>, sql_type: &SqlType) -> u64 {
     let mut hasher = FixedHasher::default();
     match *value {
         ValueRef::Null => hasher.write_u8(0),
-        ValueRef::Int(number) => i128::from(number).hash(&mut hasher),
-        ValueRef::UInt(number) => i128::from(number).hash(&mut hasher),
+        // A number that both kinds can be has the same bits in both.
+        ValueRef::Int(number) => hasher.write_i64(number),
+        ValueRef::UInt(number) => hasher.write_u64(number),
         // -0.0 equals 0.0.
         ValueRef::Double(number) => hasher.write_u64((number + 0.0).to_bits()),
         ValueRef::Decimal(decimal) => decimal.to_decimal().hash(&mut hasher),

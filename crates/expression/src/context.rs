@@ -28,7 +28,7 @@ pub const TEXT_WORK_PER_ROW: u64 = 4 << 10;
 /// A character beyond ASCII takes so many times as long to compare as one byte of text that is only copied.
 pub(crate) const WIDE_FACTOR: usize = 8;
 /// Texts below this are a part of what a row costs anyway.
-const TEXT_WORK_MIN: usize = 1 << 10;
+pub(crate) const TEXT_WORK_MIN: usize = 1 << 10;
 
 /// The number of no error.
 const ASLEEP: u16 = 0;

@@ -20,13 +20,13 @@
 )]
 
 pub mod aggregate;
+pub mod column_condition;
 pub mod comparison;
 pub mod context;
 pub mod evaluation;
 mod fingerprint;
 pub mod fold;
 pub mod function;
-pub mod integer_range;
 mod interval;
 pub mod node;
 pub mod pattern;
@@ -47,6 +47,7 @@ mod text_functions;
 mod uuid_functions;
 
 pub use aggregate::{AggregateCall, AggregateFunction, AggregateState};
+pub use column_condition::{ColumnCondition, ColumnTest, TextTest};
 pub use comparison::{compare_numbers, compare_values, hash_value, order_prefix};
 pub use context::{
     ColumnSlot, Columns, Context, EvaluationError, NoColumns, Settings, SqlMode, StoredRow, TypeError,
@@ -56,7 +57,6 @@ pub use evaluation::Evaluated;
 pub use fingerprint::Fingerprint;
 pub use fold::fold_constants;
 pub use function::Function;
-pub use integer_range::IntegerRange;
 pub use interval::Direction;
 pub use node::{
     Arguments, BinaryOperator, CastPurpose, Comparison, DEPTH_MAX, Domain, Expression, InList, IntervalUnit,

@@ -268,13 +268,19 @@ pub struct Budget {
     /// A module `query` of this node whose thread has nothing to do, or much less than this one (`placement`). It may
     /// be asked for a part of a long read, once.
     pub relief: Option<u8>,
+    /// Rows that a read visits one by one before it looks at columns of whole batches (`query`). None: it always goes
+    /// row by row. The answers are the same.
+    pub batches_after: Option<u16>,
 }
+
+/// Rows of a read that columns of batches are not worth their making for: that costs as much as two rows.
+pub const BATCHES_AFTER: u16 = 16;
 
 impl Budget {
     /// So many rows, and nobody to help.
     #[must_use]
     pub const fn of(rows: u32) -> Self {
-        Self { rows, relief: None }
+        Self { rows, relief: None, batches_after: Some(BATCHES_AFTER) }
     }
 
     /// Takes one row from the slice; false when it is spent.

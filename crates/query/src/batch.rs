@@ -6,6 +6,7 @@
 //! The keys are there if the read program asks for them. Values have the wire form of `types::Value`, written here
 //! straight from borrowed values (a test holds the two together).
 
+use expression::Evaluated;
 use protocol::program::{ReadProgram, RowBatch};
 use stdx::wire::{Decoder, Encoder, WIRE_VERSION, Wire, WireError, decode_bytes, encode_bytes};
 use types::{Value, ValueRef};
@@ -78,11 +79,11 @@ impl RowBatchWriter {
 }
 
 /// Reads values that `encode_value` has written one behind the other.
-pub(crate) fn decode_values(bytes: &[u8], values: &mut Vec<Value>) {
+pub(crate) fn decode_values<'a>(bytes: &'a [u8], values: &mut Vec<Evaluated<'a>>) {
     let mut decoder = Decoder::new(bytes, WIRE_VERSION);
     values.clear();
     while decoder.remaining() > 0 {
-        let value = Value::decode(&mut decoder);
+        let value = decode_value(&mut decoder);
         stdx::require!(value.is_ok(), "what this module has encoded");
         values.extend(value);
     }
@@ -112,6 +113,30 @@ pub(crate) fn encode_value(value: ValueRef<'_>, encoder: &mut Encoder<'_>) {
     }
 }
 
+/// A value as `encode_value` has written it; texts stay where they are.
+fn decode_value<'a>(decoder: &mut Decoder<'a>) -> Result<Evaluated<'a>, WireError> {
+    let kind = decoder.peek();
+    if !matches!(kind, Some(0 | 1 | 2 | 5)) {
+        return Value::decode(decoder).map(Evaluated::Owned);
+    }
+    decoder.take(1)?;
+    Ok(Evaluated::Borrowed(match kind {
+        Some(1) => ValueRef::Int(i64::decode(decoder)?),
+        Some(2) => ValueRef::UInt(u64::decode(decoder)?),
+        Some(5) => ValueRef::Bytes(decode_bytes(decoder)?),
+        _ => ValueRef::Null,
+    }))
+}
+
+/// The keys of a row in a batch: those that were asked for, the others empty.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RowKeys<'a> {
+    /// Its primary key.
+    pub primary: &'a [u8],
+    /// The index key it was found by.
+    pub index: &'a [u8],
+}
+
 /// A row of a batch.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BatchRow<'a> {
@@ -138,16 +163,23 @@ impl<'a> RowBatchReader<'a> {
         Self { shape, left: batch.count, decoder: Decoder::new(&batch.bytes, WIRE_VERSION) }
     }
 
-    fn read(&mut self) -> Result<BatchRow<'a>, WireError> {
+    /// Reads the next row: gives its keys, and replaces `values` by its own.
+    pub fn next_into(&mut self, values: &mut Vec<Evaluated<'a>>) -> Option<Result<RowKeys<'a>, WireError>> {
+        self.left = self.left.checked_sub(1)?;
+        values.clear();
+        let row = self.read(|value| values.push(value));
+        self.left = if row.is_err() { 0 } else { self.left };
+        Some(row)
+    }
+
+    fn read(&mut self, mut take: impl FnMut(Evaluated<'a>)) -> Result<RowKeys<'a>, WireError> {
         let mut key = |is_there: bool| if is_there { decode_bytes(&mut self.decoder) } else { Ok(&[][..]) };
-        let primary_key = key(self.shape.with_primary_key)?;
-        let index_key = key(self.shape.with_index_key)?;
-        let count = u16::decode(&mut self.decoder)?;
-        let mut values = Vec::with_capacity(usize::from(count.min(256)));
-        for _ in 0..count {
-            values.push(Value::decode(&mut self.decoder)?);
+        let primary = key(self.shape.with_primary_key)?;
+        let index = key(self.shape.with_index_key)?;
+        for _ in 0..u16::decode(&mut self.decoder)? {
+            take(decode_value(&mut self.decoder)?);
         }
-        Ok(BatchRow { primary_key, index_key, values })
+        Ok(RowKeys { primary, index })
     }
 }
 
@@ -156,10 +188,9 @@ impl<'a> Iterator for RowBatchReader<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.left = self.left.checked_sub(1)?;
-        let row = self.read();
-        if row.is_err() {
-            self.left = 0;
-        }
-        Some(row)
+        let mut values = Vec::new();
+        let row = self.read(|value| values.push(value.into_value()));
+        self.left = if row.is_err() { 0 } else { self.left };
+        Some(row.map(|keys| BatchRow { primary_key: keys.primary, index_key: keys.index, values }))
     }
 }

@@ -22,7 +22,7 @@ pub mod readers;
 pub mod write;
 
 pub use account_news::{AccountName, AccountNews};
-pub use batch::{BatchRow, BatchShape, RowBatchReader, RowBatchWriter};
+pub use batch::{BatchRow, BatchShape, RowBatchReader, RowBatchWriter, RowKeys};
 pub use check::{Check, check_row};
 pub use expression::context::{Raised, Warnings};
 pub use generated::Generated;
@@ -33,7 +33,10 @@ pub use node_map::{
 };
 pub use piece_scan::{PieceScan, PieceStep};
 pub use range_share::{are_wide, sampled_share};
-pub use read::{ReadRun, ReadStep, RowSink, bounds_of, give_locked_row, passes_filter, read_row, remaining};
+pub use read::{
+    GroupTable, ReadRun, ReadStep, RowSink, bounds_of, give_locked_row, give_row, passes_filter, read_row,
+    remaining, with_evaluated, with_values,
+};
 pub use readers::Readers;
 pub use write::{
     Evaluated, RowChange, evaluate_insert_conflict, evaluate_operation, evaluate_update, generated_value,

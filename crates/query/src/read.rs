@@ -18,14 +18,17 @@ mod groups;
 mod kernel;
 #[cfg(test)]
 pub(crate) mod tests;
+mod vectors;
 
-use self::groups::Groups;
-use self::kernel::Kernel;
+use self::groups::Aggregation;
+pub use self::groups::GroupTable;
+use self::kernel::{Kernel, Selection};
+use self::vectors::Vectors;
 use crate::TableAccessInfo;
 use crate::batch::{BatchShape, RowBatchWriter};
-use expression::aggregate::AggregateCall;
+use expression::aggregate::{AggregateCall, AggregateState};
 use expression::context::{Raised, Warnings};
-use expression::{Columns, Context, Expression, StoredRow};
+use expression::{Context, Evaluated, Expression, StoredRow};
 use memory::Guard;
 use protocol::program::{
     Access, BATCH_BYTES_MAX, BATCH_ROWS_MAX, KeyRange, ROW_SIZE_MAX, ReadOutput, ReadProgram, ReadProgress,
@@ -35,8 +38,17 @@ use protocol::{Budget, SqlError};
 use std::ops::Bound;
 use std::sync::Arc;
 use stdx::hash64;
-use storage::{Direction, KeyBounds, Lookup, MANY_MAX, Reader, ScanItem, Visibility, Wanted, get_many};
-use types::{Value, ValueRef};
+use storage::{
+    BatchEnd, Direction, KeyBounds, Lookup, MANY_MAX, Reader, SCAN_BATCH_MAX, ScanBatch, ScanRow, Visibility,
+    Wanted, get_many,
+};
+use types::ValueRef;
+
+/// Values of a row that need no memory on their way, and of a usual row.
+const INLINE: usize = 16;
+const FEW: usize = 4;
+/// Rows of a scan's first batch.
+const BATCH_ROWS_FIRST: usize = 16;
 
 /// Rows a read produced.
 pub trait RowSink {
@@ -44,6 +56,10 @@ pub trait RowSink {
     fn row(&mut self, primary_key: &[u8], index_key: &[u8], values: &[ValueRef<'_>]);
     /// No more rows now: the step ends with `Full`.
     fn is_full(&self) -> bool;
+    /// The groups into which it takes partial aggregates, if it has some: they need not become rows.
+    fn groups(&mut self) -> Option<&mut dyn GroupTable> {
+        None
+    }
 }
 
 impl RowSink for RowBatchWriter {
@@ -101,6 +117,20 @@ impl Resume {
     }
 }
 
+/// The state that the rows so far have left behind.
+#[derive(Debug)]
+struct RunState {
+    /// Where the current range goes on, once it was begun.
+    resume: Option<Resume>,
+    rows_left: u64,
+    /// Rows of a scan's next batch.
+    batch_rows: usize,
+    /// Rows that a scan has visited.
+    visited: u64,
+    /// The groups of an aggregate.
+    aggregation: Aggregation,
+}
+
 /// A read in progress.
 #[derive(Debug)]
 pub struct ReadRun {
@@ -108,11 +138,7 @@ pub struct ReadRun {
     access: Access,
     /// The next position in `Access::Keys`, the current one in the ranges of `Access::Scan`.
     position: usize,
-    /// Where the current range goes on, once it was begun.
-    resume: Option<Resume>,
-    rows_left: u64,
-    /// None before the first row of an aggregate.
-    groups: Option<Box<Groups>>,
+    state: RunState,
     /// The kernel of the scan; none before its first step.
     kernel: Option<Kernel>,
     /// Warnings that nobody has taken yet.
@@ -132,9 +158,13 @@ impl ReadRun {
             program,
             access,
             position: 0,
-            resume: None,
-            rows_left,
-            groups: None,
+            state: RunState {
+                resume: None,
+                rows_left,
+                batch_rows: BATCH_ROWS_FIRST,
+                visited: 0,
+                aggregation: Aggregation::default(),
+            },
             kernel: None,
             warnings: Warnings::default(),
             is_done: false,
@@ -156,7 +186,7 @@ impl ReadRun {
         budget: &mut Budget,
         sink: &mut dyn RowSink,
     ) -> Result<ReadStep, SqlError> {
-        if self.is_done || self.rows_left == 0 {
+        if self.is_done || self.state.rows_left == 0 {
             self.is_done = true;
             self.emit_groups(sink);
             return Ok(ReadStep::End);
@@ -164,10 +194,11 @@ impl ReadRun {
         let program = Arc::clone(&self.program);
         let context = program.context.evaluation();
         let kernel = match (self.kernel.take(), &self.access) {
-            (None, Access::Scan { .. }) => Kernel::of(&program, &info.layout),
+            (None, Access::Scan { index, .. }) => Kernel::of(&program, info, *index),
             (kernel, _) => kernel.unwrap_or_default(),
         };
         let mut evaluator = RowEvaluator { program: &program, context: &context, info, kernel: &kernel };
+        self.state.aggregation.begin_step(sink);
         let step = match &self.access {
             Access::Keys(_) => self.step_keys(&mut evaluator, reader, visibility, budget, sink)?,
             Access::Scan { .. } => self.step_scan(&mut evaluator, reader, visibility, budget, sink)?,
@@ -175,7 +206,7 @@ impl ReadRun {
         self.kernel = Some(kernel);
         absorb(&self.warnings, &context);
         self.is_done = step == ReadStep::End;
-        if self.is_done || self.are_groups_full() {
+        if self.is_done || self.state.aggregation.is_full() {
             self.emit_groups(sink);
         }
         Ok(step)
@@ -196,7 +227,7 @@ impl ReadRun {
             let batch = &rest[..rest.len().min(MANY_MAX).min(budget.rows.max(1) as usize)];
             look_up(batch, reader, &guard, visibility, &mut found);
             for (key, found) in batch.iter().zip(&found) {
-                if sink.is_full() || self.are_groups_full() {
+                if sink.is_full() || self.state.aggregation.is_full() {
                     return Ok(ReadStep::Full);
                 }
                 if !budget.spend(1) {
@@ -206,7 +237,7 @@ impl ReadRun {
                 match found {
                     Lookup::Absent => {}
                     Lookup::Found(row) => {
-                        evaluator.row(key, key, row, &mut self.groups, sink)?;
+                        evaluator.row(key, row, &mut self.state.aggregation, sink)?;
                         // The rest of the budget is seen at the next key.
                         budget.spend(evaluator.context.warnings.take_text_work());
                     }
@@ -232,38 +263,34 @@ impl ReadRun {
             return Ok(ReadStep::End);
         };
         let direction = if *descending { Direction::Backward } else { Direction::Forward };
-        let resume = self.resume.take();
+        let resume = self.state.resume.take();
         let mut begun = resume.as_ref();
         let Ok(mut cursor) = reader.cursor(&guard, *index, direction, visibility) else {
             return Err(SqlError::new(1412, "Table definition has changed, please retry transaction"));
         };
+        let mut batch = ScanBatch::default();
         while let Some(range) = ranges.get(self.position) {
             let bounds = bounds_of(range);
             cursor.seek(begun.take().map_or(bounds, |resume| resume.rest(bounds, direction)));
             loop {
-                if self.rows_left == 0 {
+                if self.state.rows_left == 0 {
                     return Ok(ReadStep::End);
                 }
-                let Some(item) = cursor.next() else { break };
-                let index_key = match item {
-                    ScanItem::Row { index_key, key, row } => {
-                        let passed = evaluator.row(key, index_key, row, &mut self.groups, sink)?;
-                        self.rows_left -= u64::from(passed);
-                        index_key
-                    }
-                    ScanItem::Undecided { index_key, key } => {
-                        self.resume = Some(Resume::Behind(index_key.into()));
+                let rows_max = self.state.next_batch_rows(evaluator.program, budget);
+                let end = cursor.next_batch(rows_max, &mut batch);
+                if let Some(stop) = self.state.take_batch(evaluator, batch.rows(), budget, sink)? {
+                    return Ok(stop);
+                }
+                match end {
+                    BatchEnd::More => {}
+                    BatchEnd::End => break,
+                    BatchEnd::Undecided { index_key, key } => {
+                        self.state.resume = Some(Resume::Behind(index_key.into()));
                         return Ok(ReadStep::Undecided {
                             primary_key: key.into(),
                             index_key: index_key.into(),
                         });
                     }
-                };
-                let is_full = sink.is_full() || self.are_groups_full();
-                let goes_on = budget.spend(1u32.saturating_add(evaluator.context.warnings.take_text_work()));
-                if is_full || !goes_on {
-                    self.resume = Some(Resume::Behind(index_key.into()));
-                    return Ok(if is_full { ReadStep::Full } else { ReadStep::Spent });
                 }
             }
             self.position += 1;
@@ -277,14 +304,14 @@ impl ReadRun {
 
     /// An undecided row turned out to pass the filter at its primary: it counts against the limit.
     pub fn count_resolved(&mut self, rows: u32) {
-        self.rows_left = self.rows_left.saturating_sub(u64::from(rows));
+        self.state.rows_left = self.state.rows_left.saturating_sub(u64::from(rows));
     }
 
     /// The next step visits the undecided row again, instead of going on behind it.
     pub fn look_again(&mut self, index_key: &[u8]) {
         match &self.access {
             Access::Keys(_) => self.position = self.position.saturating_sub(1),
-            Access::Scan { .. } => self.resume = Some(Resume::At(index_key.into())),
+            Access::Scan { .. } => self.state.resume = Some(Resume::At(index_key.into())),
         }
     }
 
@@ -296,13 +323,9 @@ impl ReadRun {
 
     /// Gives the partial aggregates so far to the sink; the run may go on with empty groups.
     pub fn emit_groups(&mut self, sink: &mut dyn RowSink) {
-        if let Some(groups) = self.groups.take() {
-            groups.emit(sink);
+        if let ReadOutput::Aggregate { calls, .. } = &self.program.output {
+            self.state.aggregation.emit(calls, sink);
         }
-    }
-
-    fn are_groups_full(&self) -> bool {
-        self.groups.as_ref().is_some_and(|groups| groups.is_full())
     }
 
     /// The progress that a reply tells after a step.
@@ -312,9 +335,9 @@ impl ReadRun {
         match step {
             ReadStep::End => ReadProgress::End,
             ReadStep::Spent | ReadStep::Full => {
-                let is_behind = !matches!(self.resume, Some(Resume::At(_)));
+                let is_behind = !matches!(self.state.resume, Some(Resume::At(_)));
                 stdx::require!(is_behind, "no answer before the row that was undecided is looked at again");
-                let after = self.resume.as_ref().map(|resume| resume.key().into());
+                let after = self.state.resume.as_ref().map(|resume| resume.key().into());
                 ReadProgress::More { after, position }
             }
             ReadStep::Undecided { primary_key, index_key } => {
@@ -322,6 +345,99 @@ impl ReadRun {
             }
         }
     }
+}
+
+impl RunState {
+    /// The rows that the next batch of a scan asks for: few at first, because the caller may want no more.
+    #[inline]
+    fn next_batch_rows(&self, program: &ReadProgram, budget: &Budget) -> usize {
+        let left = if program.filter.is_none() { self.rows_left } else { u64::MAX };
+        self.batch_rows.min(budget.rows as usize).min(usize::try_from(left).unwrap_or(usize::MAX))
+    }
+
+    /// Does with the rows of a batch what the program says; gives why the step ends with one of them.
+    fn take_batch(
+        &mut self,
+        evaluator: &mut RowEvaluator<'_>,
+        rows: &[ScanRow<'_>],
+        budget: &mut Budget,
+        sink: &mut dyn RowSink,
+    ) -> Result<Option<ReadStep>, SqlError> {
+        let Some(last) = rows.last() else { return Ok(None) };
+        let is_due = budget.batches_after.is_some_and(|after| self.visited >= u64::from(after));
+        self.visited += rows.len() as u64;
+        let selected = if is_due { evaluator.kernel.select(rows) } else { None };
+        let is_taken = selected.as_ref().is_some_and(|selected| self.take_vectors(evaluator, rows, selected));
+        let mut paid = 0;
+        if !is_taken {
+            let known = selected.is_some().then(|| evaluator.kernel.condition_count());
+            let selected = selected.unwrap_or_else(|| Selection::all(rows.len()));
+            for position in selected.positions() {
+                let position = usize::from(*position);
+                let row = &rows[position];
+                let passed = evaluator.found(row, known, &mut self.aggregation, sink)?;
+                self.rows_left -= u64::from(passed);
+                let visited = row_count(position + 1 - paid);
+                paid = position + 1;
+                let work = evaluator.context.warnings.take_text_work();
+                if let Some(stop) = self.stop_behind(row, visited.saturating_add(work), budget, sink) {
+                    return Ok(Some(stop));
+                }
+                if self.rows_left == 0 {
+                    return Ok(Some(ReadStep::End));
+                }
+            }
+        }
+        let left = row_count(rows.len() - paid);
+        let stop = if left > 0 { self.stop_behind(last, left, budget, sink) } else { None };
+        if stop.is_none() {
+            self.batch_rows = (2 * self.batch_rows).min(SCAN_BATCH_MAX);
+        }
+        Ok(stop)
+    }
+
+    /// Takes the selected rows of a batch into account as vectors; false if that does not go.
+    #[inline]
+    fn take_vectors(
+        &mut self,
+        evaluator: &RowEvaluator<'_>,
+        rows: &[ScanRow<'_>],
+        selected: &Selection,
+    ) -> bool {
+        let RowEvaluator { program, info, kernel, .. } = evaluator;
+        let is_within_limit = self.rows_left >= rows.len() as u64;
+        let is_aggregate = matches!(program.output, ReadOutput::Aggregate { .. });
+        if !kernel.is_whole_filter() || !is_aggregate || !is_within_limit {
+            return false;
+        }
+        let vectors = self.aggregation.vectors(|| Vectors::of(program, info, kernel.is_ordered));
+        let is_taken = vectors.is_some_and(|vectors| vectors.take(rows, selected));
+        self.rows_left -= if is_taken { selected.positions().len() as u64 } else { 0 };
+        is_taken
+    }
+
+    /// Pays for a row and those before it that are not paid for. Why the step ends with it, if it does.
+    #[inline]
+    fn stop_behind(
+        &mut self,
+        row: &ScanRow<'_>,
+        cost: u32,
+        budget: &mut Budget,
+        sink: &dyn RowSink,
+    ) -> Option<ReadStep> {
+        let is_full = sink.is_full() || self.aggregation.is_full();
+        let goes_on = budget.spend(cost);
+        if !is_full && goes_on {
+            return None;
+        }
+        self.resume = Some(Resume::Behind(row.index_key().into()));
+        Some(if is_full { ReadStep::Full } else { ReadStep::Spent })
+    }
+}
+
+/// Rows of a batch.
+fn row_count(rows: usize) -> u32 {
+    u32::try_from(rows).unwrap_or(u32::MAX)
 }
 
 /// The rows of a few keys of one fragment.
@@ -374,23 +490,80 @@ pub fn remaining(access: &Access, progress: &ReadProgress, rows_received: u64) -
     })
 }
 
-/// Gives a row of so many values; few ones need no memory.
+/// Lends so many values side by side; few ones need no memory.
 #[inline]
-fn give_row<'v>(
+pub fn with_values<'v, T>(
+    count: usize,
+    values: impl Iterator<Item = ValueRef<'v>>,
+    take: impl FnOnce(&[ValueRef<'v>]) -> T,
+) -> T {
+    match count {
+        0..=FEW => lend_few::<FEW, T>(count, values, take),
+        0..=INLINE => lend_few::<INLINE, T>(count, values, take),
+        _ => {
+            let all: Vec<ValueRef<'_>> = values.collect();
+            take(&all)
+        }
+    }
+}
+
+#[inline]
+fn lend_few<'v, const N: usize, T>(
+    count: usize,
+    mut values: impl Iterator<Item = ValueRef<'v>>,
+    take: impl FnOnce(&[ValueRef<'v>]) -> T,
+) -> T {
+    let mut few = [ValueRef::Null; N];
+    for place in &mut few[..count] {
+        *place = values.next().unwrap_or(ValueRef::Null);
+    }
+    take(&few[..count])
+}
+
+/// The same for values that are made now. Each may be as large as a function makes it, so they are weighed meanwhile.
+#[inline]
+pub fn with_evaluated<'v, T, E: From<SqlError>>(
+    count: usize,
+    values: impl Iterator<Item = Result<Evaluated<'v>, E>>,
+    take: impl FnOnce(&[ValueRef<'_>]) -> Result<T, E>,
+) -> Result<T, E> {
+    let (mut few, mut many) = ([ValueRef::Null; INLINE], Vec::new());
+    let places = match few.get_mut(..count) {
+        Some(places) => places,
+        None => {
+            many.resize(count, ValueRef::Null);
+            &mut many[..]
+        }
+    };
+    let (mut made, mut size) = (Vec::new(), 0);
+    for (number, value) in values.enumerate() {
+        let value = value?;
+        if let ValueRef::Bytes(bytes) = value.as_ref() {
+            size += bytes.len();
+            if size > ROW_SIZE_MAX {
+                return Err(SqlError::packet_too_large().into());
+            }
+        }
+        match value {
+            Evaluated::Borrowed(value) => places[number] = value,
+            Evaluated::Owned(value) => made.push((number, value)),
+        }
+    }
+    for (number, value) in &made {
+        places[*number] = value.as_ref();
+    }
+    take(places)
+}
+
+/// Gives a row of so many values to a sink.
+#[inline]
+pub fn give_row<'v>(
     sink: &mut dyn RowSink,
     (primary_key, index_key): (&[u8], &[u8]),
     count: usize,
     values: impl Iterator<Item = ValueRef<'v>>,
 ) {
-    const INLINE: usize = 16;
-    if count <= INLINE {
-        let mut few = [ValueRef::Null; INLINE];
-        few.iter_mut().zip(values).for_each(|(place, value)| *place = value);
-        sink.row(primary_key, index_key, &few[..count]);
-    } else {
-        let all: Vec<ValueRef<'_>> = values.collect();
-        sink.row(primary_key, index_key, &all);
-    }
+    with_values(count, values, |values| sink.row(primary_key, index_key, values));
 }
 
 /// Does with one stored row what a program says.
@@ -403,54 +576,76 @@ struct RowEvaluator<'a> {
 
 impl RowEvaluator<'_> {
     /// Filters and outputs one row; true if it passed the filter.
+    #[inline]
     fn row(
         &mut self,
-        primary_key: &[u8],
-        index_key: &[u8],
+        key: &[u8],
         row: &[u8],
-        groups: &mut Option<Box<Groups>>,
+        aggregation: &mut Aggregation,
         sink: &mut dyn RowSink,
     ) -> Result<bool, SqlError> {
         let stored = StoredRow::new(&self.info.layout, row);
-        if let Some(filter) = &self.program.filter
-            && !self.passes(filter, row, &stored)?
-        {
+        if !self.passes(self.kernel.passed(row), &stored)? {
             return Ok(false);
         }
-        self.output((primary_key, index_key), row, &stored, groups, sink)?;
+        self.output((key, key), row, &stored, aggregation, sink)?;
         Ok(true)
     }
 
-    /// Outputs one row, which has passed the filter.
+    /// The same for a row of a scan; so many of the filter's first conditions may be known to be TRUE.
+    #[inline]
+    fn found(
+        &mut self,
+        found: &ScanRow<'_>,
+        known: Option<usize>,
+        aggregation: &mut Aggregation,
+        sink: &mut dyn RowSink,
+    ) -> Result<bool, SqlError> {
+        let row = found.bytes();
+        let stored = StoredRow::new(&self.info.layout, row);
+        if !self.passes(known.or_else(|| self.kernel.passed(row)), &stored)? {
+            return Ok(false);
+        }
+        self.output((found.key(), found.index_key()), row, &stored, aggregation, sink)?;
+        Ok(true)
+    }
+
+    /// Outputs a row that passed the filter.
+    #[inline]
     fn output(
-        &self,
+        &mut self,
         (primary_key, index_key): (&[u8], &[u8]),
         row: &[u8],
         stored: &StoredRow<'_>,
-        groups: &mut Option<Box<Groups>>,
+        aggregation: &mut Aggregation,
         sink: &mut dyn RowSink,
     ) -> Result<(), SqlError> {
         match &self.program.output {
             ReadOutput::Columns(columns) => {
                 let layout = &self.info.layout;
-                let values = columns.iter().map(|column| layout.column(row, *column));
-                give_row(sink, (primary_key, index_key), columns.len(), values);
+                give_row(sink, (primary_key, index_key), columns.len(), layout.pick(row, columns));
             }
             ReadOutput::Expressions(expressions) => {
-                let values = self.evaluate_all(expressions, stored)?;
-                let values: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
-                sink.row(primary_key, index_key, &values);
+                let values = expressions.iter().map(|expression| self.value(expression, stored));
+                with_evaluated(expressions.len(), values, |values| {
+                    sink.row(primary_key, index_key, values);
+                    Ok::<_, SqlError>(())
+                })?;
             }
             ReadOutput::StoredRow => sink.row(primary_key, index_key, &[ValueRef::Bytes(row)]),
             ReadOutput::Aggregate { group_by, calls } => {
-                self.aggregate(group_by, calls, row, stored, groups)?;
+                self.aggregate((group_by, calls), row, stored, aggregation, sink)?;
             }
         }
         Ok(())
     }
 
-    fn passes(&self, filter: &Expression, row: &[u8], stored: &StoredRow<'_>) -> Result<bool, SqlError> {
-        let Some(passed) = self.kernel.passed(row) else { return Ok(false) };
+    /// Whether a row passes the filter. So many of the first conditions are known to be TRUE; none if one is known not
+    /// to be.
+    #[inline]
+    fn passes(&self, known: Option<usize>, stored: &StoredRow<'_>) -> Result<bool, SqlError> {
+        let Some(filter) = &self.program.filter else { return Ok(true) };
+        let Some(passed) = known else { return Ok(false) };
         for condition in &filter.conjuncts()[passed..] {
             if !condition.is_true(stored, self.context).map_err(evaluation_error)? {
                 return Ok(false);
@@ -459,58 +654,81 @@ impl RowEvaluator<'_> {
         Ok(true)
     }
 
+    fn value<'e>(
+        &'e self,
+        expression: &'e Expression,
+        stored: &'e StoredRow<'_>,
+    ) -> Result<Evaluated<'e>, SqlError> {
+        expression.evaluate_ref(stored, self.context).map_err(evaluation_error)
+    }
+
     /// Takes a row into account in its group.
     fn aggregate(
         &self,
-        group_by: &[Expression],
-        calls: &[AggregateCall],
+        (group_by, calls): (&[Expression], &[AggregateCall]),
         row: &[u8],
         stored: &StoredRow<'_>,
-        groups: &mut Option<Box<Groups>>,
+        aggregation: &mut Aggregation,
+        sink: &mut dyn RowSink,
     ) -> Result<(), SqlError> {
         let (kernel, context) = (self.kernel, self.context);
-        let groups = groups.get_or_insert_default();
-        groups.begin_key();
-        for (number, expression) in group_by.iter().enumerate() {
-            match kernel.key(number, row) {
-                Some(value) => groups.add_to_key(value)?,
-                None => {
-                    let value = expression.evaluate_ref(stored, context).map_err(evaluation_error)?;
-                    groups.add_to_key(value.as_ref())?;
+        let states = match aggregation.direct(sink) {
+            Some(table) => self.states_of(group_by, row, stored, table)?,
+            None => {
+                let groups = aggregation.groups();
+                groups.begin_key();
+                for (number, expression) in group_by.iter().enumerate() {
+                    match kernel.key(number, row) {
+                        Some(value) => groups.add_to_key(value)?,
+                        None => groups.add_to_key(self.value(expression, stored)?.as_ref())?,
+                    }
                 }
+                groups.states(calls, kernel.is_ordered)
             }
-        }
+        };
         let mut added = 0;
-        for (number, (state, call)) in groups.states(calls).iter_mut().zip(calls).enumerate() {
+        for (number, (state, call)) in states.iter_mut().zip(calls).enumerate() {
             if let Some(value) = kernel.argument(number, row) {
                 state.take(call, value, context).map_err(evaluation_error)?;
                 continue;
             }
             let before = state.memory_size();
-            state.update(call, stored, context).map_err(evaluation_error)?;
+            match kernel.kept(number, row) {
+                Some(value) => state.take(call, value, context),
+                None => state.update(call, stored, context),
+            }
+            .map_err(evaluation_error)?;
             added += state.memory_size().saturating_sub(before);
             if added > ROW_SIZE_MAX {
                 return Err(SqlError::packet_too_large());
             }
         }
-        groups.add_size(added);
+        if added > 0 {
+            match aggregation.direct(sink) {
+                Some(table) => table.add_size(added),
+                None => aggregation.groups().add_size(added),
+            }
+        }
         Ok(())
     }
 
-    fn evaluate_all(&self, expressions: &[Expression], row: &impl Columns) -> Result<Vec<Value>, SqlError> {
-        let mut values = Vec::with_capacity(expressions.len());
-        let mut size = 0;
-        for expression in expressions {
-            let value = expression.evaluate(row, self.context).map_err(evaluation_error)?;
-            if let Value::Bytes(bytes) = &value {
-                size += bytes.len();
-                if size > ROW_SIZE_MAX {
-                    return Err(SqlError::packet_too_large());
-                }
-            }
-            values.push(value);
+    /// The states of a row's group among those of the sink.
+    fn states_of<'e, 't>(
+        &'e self,
+        group_by: &'e [Expression],
+        row: &[u8],
+        stored: &'e StoredRow<'_>,
+        table: &'t mut dyn GroupTable,
+    ) -> Result<&'t mut [AggregateState], SqlError> {
+        if let ([_], Some(value)) = (group_by, self.kernel.key(0, row)) {
+            return Ok(table.states(&[value]));
         }
-        Ok(values)
+        let value = |(number, expression): (usize, &'e Expression)| match self.kernel.key(number, row) {
+            Some(value) => Ok(Evaluated::Borrowed(value)),
+            None => self.value(expression, stored),
+        };
+        let values = group_by.iter().enumerate().map(value);
+        with_evaluated(group_by.len(), values, |values| Ok(table.states(values)))
     }
 }
 
@@ -523,13 +741,13 @@ pub fn read_row(
     warnings: &Warnings,
 ) -> Result<RowBatch, SqlError> {
     let context = program.context.evaluation();
-    let mut groups = None;
+    let mut aggregation = Aggregation::default();
     let mut writer = RowBatchWriter::new(BatchShape::of(program));
     let mut evaluator = RowEvaluator { program, context: &context, info, kernel: &Kernel::default() };
-    evaluator.row(key, key, row, &mut groups, &mut writer)?;
+    evaluator.row(key, row, &mut aggregation, &mut writer)?;
     absorb(warnings, &context);
-    if let Some(groups) = groups {
-        groups.emit(&mut writer);
+    if let ReadOutput::Aggregate { calls, .. } = &program.output {
+        aggregation.emit(calls, &mut writer);
     }
     Ok(writer.finish())
 }
@@ -542,10 +760,9 @@ pub fn passes_filter(
     row: &[u8],
     warnings: &Warnings,
 ) -> Result<bool, SqlError> {
-    let Some(filter) = &program.filter else { return Ok(true) };
     let context = program.context.evaluation();
     let evaluator = RowEvaluator { program, context: &context, info, kernel: &Kernel::default() };
-    let passes = evaluator.passes(filter, row, &StoredRow::new(&info.layout, row))?;
+    let passes = evaluator.passes(evaluator.kernel.passed(row), &StoredRow::new(&info.layout, row))?;
     absorb(warnings, &context);
     Ok(passes)
 }
@@ -560,12 +777,12 @@ pub fn give_locked_row(
     sink: &mut dyn RowSink,
 ) -> Result<(), SqlError> {
     let context = program.context.evaluation();
-    let evaluator = RowEvaluator { program, context: &context, info, kernel: &Kernel::default() };
-    let mut groups = None;
-    evaluator.output((key, key), row, &StoredRow::new(&info.layout, row), &mut groups, sink)?;
+    let mut evaluator = RowEvaluator { program, context: &context, info, kernel: &Kernel::default() };
+    let mut aggregation = Aggregation::default();
+    evaluator.output((key, key), row, &StoredRow::new(&info.layout, row), &mut aggregation, sink)?;
     absorb(warnings, &context);
-    if let Some(groups) = groups {
-        groups.emit(sink);
+    if let ReadOutput::Aggregate { calls, .. } = &program.output {
+        aggregation.emit(calls, sink);
     }
     Ok(())
 }

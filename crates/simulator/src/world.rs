@@ -29,7 +29,7 @@ use node::{
 use protocol::control::{RecoveryGoal, RecoveryOrder};
 use protocol::disk::{DiskLane, DiskOperation, DiskRequest, FileName};
 use protocol::layout::{CpuShare, Layout, LayoutRequest};
-use protocol::module::{BROKEN_PEER, ConnectionAction, EXIT_CANNOT_JOIN, EXIT_LEFT_OUT};
+use protocol::module::{BATCHES_AFTER, BROKEN_PEER, ConnectionAction, EXIT_CANNOT_JOIN, EXIT_LEFT_OUT};
 use protocol::placement::ReadPlacement;
 use protocol::signal::{FullStop, LeaveStep};
 use protocol::{
@@ -69,6 +69,8 @@ pub const MARKER_TIME: Duration = Duration::from_secs(20);
 const DISKS: u64 = 0xd15c;
 /// Tells the draws of threads that help with scans from the others.
 const RELIEF: u64 = 0x4e11ef;
+/// Tells the draws of how reads look at columns from the others.
+const BATCHES: u64 = 0xba7c4e5;
 
 /// StartPartialTimeout: the default.
 const START_PARTIAL_TIMEOUT: Duration = Duration::from_secs(30);
@@ -251,6 +253,8 @@ struct Turns {
     agenda: Agenda,
     /// Says which modules may be asked for help.
     relief: Prng,
+    /// Says whether reads go row by row, or by columns of batches.
+    batches: Prng,
     /// Modules with work; kept only for its memory.
     runnable: Vec<Address>,
 }
@@ -321,6 +325,7 @@ impl World {
                 readers: Readers::new(seed),
                 agenda: Agenda::default(),
                 relief: Prng::new(seed ^ RELIEF),
+                batches: Prng::new(seed ^ BATCHES),
                 runnable: Vec::new(),
             },
             suspicion: None,
@@ -749,6 +754,7 @@ impl World {
         let now = self.clock_of(address.node);
         let mut budget = Budget::of(u32::try_from(1 + self.prng.below(self.shape.budget_max)).unwrap_or(1));
         budget.relief = self.drawn_relief(address);
+        budget.batches_after = [None, Some(0), Some(8), Some(BATCHES_AFTER)][self.turns.batches.index(4)];
         let Some(slot) = self.slot_mut(address) else { return };
         match slot.queue.pop_front() {
             None => slot.module.handle(now, Input::Deadline, &mut budget, &mut slot.outputs),

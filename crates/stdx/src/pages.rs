@@ -59,6 +59,7 @@ impl<T> Pages<T> {
     }
 
     /// The memory that it holds itself, in bytes.
+    #[inline]
     #[must_use]
     pub fn size(&self) -> usize {
         let last = self.pages.last().map_or(0, Vec::capacity);

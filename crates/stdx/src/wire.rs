@@ -72,10 +72,18 @@ impl<'a> Decoder<'a> {
     }
 
     /// The next `count` bytes.
+    #[inline]
     pub fn take(&mut self, count: usize) -> Result<&'a [u8], WireError> {
         let (taken, rest) = self.rest.split_at_checked(count).ok_or(WireError::Truncated)?;
         self.rest = rest;
         Ok(taken)
+    }
+
+    /// The next byte, which stays the next one.
+    #[must_use]
+    #[inline]
+    pub fn peek(&self) -> Option<u8> {
+        self.rest.first().copied()
     }
 
     /// How many bytes are left.
@@ -86,6 +94,7 @@ impl<'a> Decoder<'a> {
 
     /// Reads a count of items of which each takes at least one byte, so that a lying count cannot allocate more than
     /// the input's size.
+    #[inline]
     pub fn count(&mut self) -> Result<usize, WireError> {
         let count = u32::decode(self)? as usize;
         if count > self.rest.len() { Err(WireError::TooLarge) } else { Ok(count) }
@@ -174,6 +183,7 @@ pub fn encode_bytes(bytes: &[u8], encoder: &mut Encoder<'_>) {
 }
 
 /// Reads what [`encode_bytes`] wrote.
+#[inline]
 pub fn decode_bytes<'a>(decoder: &mut Decoder<'a>) -> Result<&'a [u8], WireError> {
     let count = decoder.count()?;
     decoder.take(count)

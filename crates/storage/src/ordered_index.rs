@@ -12,8 +12,10 @@
 //! **Inner node**: separators and children, immutable but for the child pointers. A child is replaced in place by one
 //! for the same range. Splits and merges make a new inner node.
 //!
-//! Readers go down from the root and look at one leaf at a time. To go on, they go down again with the separator that
-//! bounded the leaf; so they need not notice splits and merges.
+//! Readers go down from the root and look at one leaf at a time. To go on, they ask the inner node that led to the leaf
+//! for its next child. That node may be replaced by then: it still leads to all that was there when it was found, and a
+//! place of it always stands for the same range. Behind its last child they go down again with the separator that
+//! bounded the leaf. So they need not notice splits and merges.
 //!
 //! Chosen over optimistic validation because readers never read bytes that may change under them: no retry, nothing
 //! torn, and no argument about data races beyond publish and retire.
@@ -79,6 +81,35 @@ pub(crate) struct LeafView<'a> {
     pub(crate) low: Option<&'a [u8]>,
     /// The separator above it.
     pub(crate) high: Option<&'a [u8]>,
+    /// The inner node that led to it.
+    parent: Option<Parent<'a>>,
+}
+
+/// An inner node with one of its children, and the separators around all of them.
+#[derive(Clone, Copy)]
+struct Parent<'a> {
+    step: Step<'a>,
+    low: Option<&'a [u8]>,
+    high: Option<&'a [u8]>,
+}
+
+/// A node and the separators around it.
+struct Subtree<'a> {
+    node: *mut u8,
+    low: Option<&'a [u8]>,
+    high: Option<&'a [u8]>,
+}
+
+impl<'a> Parent<'a> {
+    /// The nodes below another of its children.
+    fn subtree(&self, child: usize) -> Subtree<'a> {
+        let inner = self.step.inner;
+        Subtree {
+            node: inner.child(child).load(Ordering::Acquire),
+            low: child.checked_sub(1).map_or(self.low, |before| Some(inner.separator(before))),
+            high: if child + 1 < inner.len() { Some(inner.separator(child)) } else { self.high },
+        }
+    }
 }
 
 impl<'a> LeafView<'a> {
@@ -92,6 +123,16 @@ impl<'a> LeafView<'a> {
     #[inline]
     pub(crate) fn get(&self, position: usize) -> Keyed<'a> {
         self.leaf.item(self.order.slot(position))
+    }
+
+    /// The entries at these positions below `len`.
+    #[inline]
+    pub(crate) fn entries(
+        &self,
+        positions: std::ops::Range<usize>,
+    ) -> impl DoubleEndedIterator<Item = Keyed<'a>> + use<'a> {
+        let (items, order) = (self.leaf.items_in_use(), self.order);
+        positions.map(move |position| items.get(order.slot(position)))
     }
 
     /// True if this is the leaf of `target`, as far as this view tells.
@@ -239,24 +280,90 @@ impl Tree {
     #[inline]
     pub(crate) unsafe fn leaf<'a>(&'a self, target: Target<'_>) -> Option<LeafView<'a>> {
         // SAFETY: the caller's promise.
-        unsafe { self.descend(target, None) }
+        unsafe { self.descend(self.whole(), target, None) }
+    }
+
+    /// The leaf above a view's, as it is now; none if the view is of the last one.
+    ///
+    /// # Safety
+    /// As for `leaf`, and the view was found during `'a`.
+    #[inline]
+    pub(crate) unsafe fn leaf_above<'a>(&'a self, view: &LeafView<'a>) -> Option<LeafView<'a>> {
+        let separator = view.high?;
+        let in_parent = |parent: &Parent<'a>| parent.step.child + 1 < parent.step.inner.len();
+        let Some(parent) = view.parent.filter(in_parent) else {
+            // SAFETY: the caller's promise.
+            return unsafe { self.leaf(Target::At(separator)) };
+        };
+        let child = parent.step.child + 1;
+        if child + 1 < parent.step.inner.len() {
+            prefetch_node(parent.step.inner.child(child + 1).load(Ordering::Relaxed));
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.descend_in(parent, child, Target::First) }
+    }
+
+    /// The leaf below a view's, as it is now; none if the view is of the first one.
+    ///
+    /// # Safety
+    /// As for `leaf_above`.
+    #[inline]
+    pub(crate) unsafe fn leaf_below<'a>(&'a self, view: &LeafView<'a>) -> Option<LeafView<'a>> {
+        let separator = view.low?;
+        let Some(parent) = view.parent.filter(|parent| parent.step.child > 0) else {
+            // SAFETY: the caller's promise.
+            return unsafe { self.leaf(Target::Below(separator)) };
+        };
+        let child = parent.step.child - 1;
+        if let Some(next) = child.checked_sub(1) {
+            prefetch_node(parent.step.inner.child(next).load(Ordering::Relaxed));
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.descend_in(parent, child, Target::Last) }
+    }
+
+    /// The leaf below another child of a view's inner node, which usually is that child.
+    ///
+    /// # Safety
+    /// As for `leaf_above`.
+    #[inline]
+    unsafe fn descend_in<'a>(
+        &'a self,
+        parent: Parent<'a>,
+        child: usize,
+        target: Target<'_>,
+    ) -> Option<LeafView<'a>> {
+        let below = parent.subtree(child);
+        // SAFETY: the inner node was found during 'a. Its children were linked then, or were linked to it since.
+        if let Node::Leaf(leaf) = unsafe { Node::from_ptr(below.node) }? {
+            let parent = Some(Parent { step: Step { child, ..parent.step }, ..parent });
+            return Some(LeafView { leaf, order: leaf.order(), low: below.low, high: below.high, parent });
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.descend(below, target, None) }
+    }
+
+    fn whole<'a>(&self) -> Subtree<'a> {
+        Subtree { node: self.root.load(Ordering::Acquire), low: None, high: None }
     }
 
     /// # Safety
-    /// As for `leaf`.
+    /// As for `leaf`, and the subtree was found during `'a`.
     #[inline]
     unsafe fn descend<'a>(
         &'a self,
+        from: Subtree<'a>,
         target: Target<'_>,
         mut path: Option<&mut Path<'a>>,
     ) -> Option<LeafView<'a>> {
-        let (mut low, mut high) = (None, None);
+        let (mut low, mut high) = (from.low, from.high);
+        let mut parent = None;
         // SAFETY: what the root and the inner nodes below it point to was linked during 'a; it is retired after it was
         // unlinked.
-        let mut node = unsafe { Node::from_ptr(self.root.load(Ordering::Acquire)) }?;
+        let mut node = unsafe { Node::from_ptr(from.node) }?;
         loop {
             match node {
-                Node::Leaf(leaf) => return Some(LeafView { leaf, order: leaf.order(), low, high }),
+                Node::Leaf(leaf) => return Some(LeafView { leaf, order: leaf.order(), low, high, parent }),
                 Node::Inner(inner) => {
                     let child = match target {
                         Target::First => 0,
@@ -265,9 +372,8 @@ impl Tree {
                         Target::Below(key) => inner.partition_point(|separator| separator < key),
                     };
                     let below = inner.child(child).load(Ordering::Acquire);
-                    for line in 0..PREFETCHED_LINES {
-                        stdx::prefetch(below.wrapping_add(line * stdx::CACHE_LINE));
-                    }
+                    prefetch_node(below);
+                    parent = Some(Parent { step: Step { inner, child }, low, high });
                     if child > 0 {
                         low = Some(inner.separator(child - 1));
                     }
@@ -322,7 +428,7 @@ impl Tree {
     ) -> Result<bool, RegionFull> {
         let mut path = Path::new();
         // SAFETY: `&mut Arena` makes us the owner, who does not reclaim here.
-        let view = unsafe { self.descend(Target::At(key), Some(&mut path)) };
+        let view = unsafe { self.descend(self.whole(), Target::At(key), Some(&mut path)) };
         let position = match &view {
             Some(view) => match view.search(key) {
                 (_, true) => return Ok(false),
@@ -447,7 +553,7 @@ impl Tree {
     pub(crate) fn remove<'a>(&'a self, arena: &mut Arena, key: &[u8]) -> Option<Keyed<'a>> {
         let mut path = Path::new();
         // SAFETY: `&mut Arena` makes us the owner, who does not reclaim here.
-        let view = unsafe { self.descend(Target::At(key), Some(&mut path)) }?;
+        let view = unsafe { self.descend(self.whole(), Target::At(key), Some(&mut path)) }?;
         let (position, is_found) = view.search(key);
         if !is_found {
             return None;
@@ -528,6 +634,14 @@ impl Tree {
         let inner = change.inner(arena, &children, &separators, Urgency::Restart)?;
         self.publish(path, level, Node::Inner(inner));
         Ok(())
+    }
+}
+
+/// Brings the beginning of a node into the CPU's caches.
+#[inline]
+fn prefetch_node(node: *mut u8) {
+    for line in 0..PREFETCHED_LINES {
+        stdx::prefetch(node.wrapping_add(line * stdx::CACHE_LINE));
     }
 }
 

@@ -24,8 +24,11 @@ use std::ops::{Bound, Range};
 use std::sync::Arc;
 use types::{Epoch, IndexId, TransactionId};
 
+pub(crate) mod batch;
 mod committed;
 mod many;
+
+pub use batch::{BatchEnd, SCAN_BATCH_MAX, ScanBatch, ScanRow};
 
 pub use many::{MANY_MAX, Wanted, get_many};
 
@@ -235,6 +238,7 @@ impl Reader {
     ) -> Result<Cursor<'g>, NoSuchIndex> {
         let mut cursor = self.cursor(guard, index, direction, visibility)?;
         cursor.seek(bounds);
+        cursor.prefetch_leaf();
         Ok(cursor)
     }
 
@@ -369,6 +373,11 @@ impl<'g> Cursor<'g> {
             // SAFETY: a cursor is made under a guard that is held for 'g.
             self.leaf = unsafe { self.tree.leaf(target) };
         }
+        self.cut_out(near);
+    }
+
+    /// Finds the part of the range in the present leaf that starts at `near`.
+    fn cut_out(&mut self, near: Bound<&[u8]>) {
         let Some(leaf) = &self.leaf else {
             self.is_last = true;
             return;
@@ -392,16 +401,14 @@ impl<'g> Cursor<'g> {
                 self.left = start..leaf.end_of(near);
             }
         }
-        for position in self.left.clone() {
-            leaf.get(position).prefetch();
-        }
-        self.prefetch_first(leaf);
     }
 
-    /// Fetches the rows of the first entries of a leaf: nobody has come by ahead of them.
+    /// Fetches the entries of a leaf, and the rows of its first ones: nobody has come by ahead of them.
     #[inline]
-    fn prefetch_first(&self, leaf: &LeafView<'g>) {
+    fn prefetch_leaf(&self) {
+        let Some(leaf) = &self.leaf else { return };
         let left = self.left.clone();
+        leaf.entries(left.clone()).for_each(Keyed::prefetch);
         match self.direction {
             Direction::Forward => left.take(LOOK_AHEAD).for_each(|at| leaf.get(at).prefetch_target()),
             Direction::Backward => left.rev().take(LOOK_AHEAD).for_each(|at| leaf.get(at).prefetch_target()),
@@ -424,25 +431,35 @@ impl<'g> Cursor<'g> {
             if !self.enter_next() {
                 return None;
             }
+            self.prefetch_leaf();
         }
     }
 
     /// Enters the next leaf; false if the range ends before it.
     #[inline(never)]
     fn enter_next(&mut self) -> bool {
-        let next = self.leaf.as_ref().filter(|_| !self.is_last).and_then(|leaf| match self.direction {
-            Direction::Forward => leaf.high,
-            Direction::Backward => leaf.low,
-        });
-        match (next, self.direction) {
-            (None, _) => return false,
-            (Some(separator), Direction::Forward) => {
-                self.enter(Target::At(separator), Bound::Included(separator));
+        let Some(leaf) = self.leaf.as_ref().filter(|_| !self.is_last) else { return false };
+        // SAFETY: a cursor is made under a guard that is held for 'g.
+        let (separator, next) = unsafe {
+            match self.direction {
+                Direction::Forward => (leaf.high, self.tree.leaf_above(leaf)),
+                Direction::Backward => (leaf.low, self.tree.leaf_below(leaf)),
             }
-            (Some(separator), Direction::Backward) => {
-                self.enter(Target::Below(separator), Bound::Excluded(separator));
-            }
-        }
+        };
+        let (Some(separator), Some(next)) = (separator, next) else { return false };
+        // All of the leaf is behind the separator if it lies there, too.
+        let near_end = match self.direction {
+            Direction::Forward => next.low,
+            Direction::Backward => next.high,
+        };
+        let is_whole = near_end.is_some_and(|end| std::ptr::eq(end, separator));
+        let near = match self.direction {
+            _ if is_whole => Bound::Unbounded,
+            Direction::Forward => Bound::Included(separator),
+            Direction::Backward => Bound::Excluded(separator),
+        };
+        self.leaf = Some(next);
+        self.cut_out(near);
         true
     }
 
@@ -461,28 +478,35 @@ impl<'g> Cursor<'g> {
     /// The item that an entry shows, if any.
     #[inline]
     fn show(&mut self, item: Keyed<'g>) -> Option<ScanItem<'g>> {
-        let index_key = item.key();
-        let row = match self.source {
-            // SAFETY: the primary index holds rows.
-            Source::Primary => unsafe { Row::of(item) },
-            // SAFETY: secondary indexes hold entries.
-            Source::Secondary(_) => unsafe { Entry::of(item) }.row(),
-        };
+        let (index_key, row) = (item.key(), self.row_of(item));
         let key = row.key();
         let bytes = match visible(row, self.visibility) {
             Lookup::Absent => return None,
             Lookup::Undecided => return Some(ScanItem::Undecided { index_key, key }),
             Lookup::Found(bytes) => bytes,
         };
-        if let Source::Secondary(index) = self.source {
-            self.scratch.clear();
-            index.encode(bytes, &mut self.scratch);
-            // The entry's key is the version's key and the primary key.
-            if index_key.len() != self.scratch.len() + key.len() || !index_key.starts_with(&self.scratch) {
-                return None;
-            }
+        self.is_shown_by(item, row, bytes).then_some(ScanItem::Row { index_key, key, row: bytes })
+    }
+
+    #[inline]
+    fn row_of(&self, entry: Keyed<'g>) -> Row<'g> {
+        match self.source {
+            // SAFETY: the primary index holds rows.
+            Source::Primary => unsafe { Row::of(entry) },
+            // SAFETY: secondary indexes hold entries.
+            Source::Secondary(_) => unsafe { Entry::of(entry) }.row(),
         }
-        Some(ScanItem::Row { index_key, key, row: bytes })
+    }
+
+    /// True if a version of a row has the key of the entry by which it was found.
+    #[inline]
+    fn is_shown_by(&mut self, entry: Keyed<'g>, row: Row<'g>, bytes: &[u8]) -> bool {
+        let Source::Secondary(index) = self.source else { return true };
+        self.scratch.clear();
+        index.encode(bytes, &mut self.scratch);
+        // The entry's key is the version's key and the primary key.
+        let key = entry.key();
+        key.len() == self.scratch.len() + row.key().len() && key.starts_with(&self.scratch)
     }
 }
 

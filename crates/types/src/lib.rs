@@ -12,9 +12,9 @@ pub mod decimal;
 pub mod definition;
 mod form;
 pub mod ids;
-mod integer_column;
 pub mod key;
 mod node_set;
+mod plain_column;
 pub mod privilege;
 mod recode;
 pub mod row;
@@ -44,9 +44,9 @@ pub use ids::{
     BUCKET_COUNT, ColumnIndex, Epoch, Incarnation, IndexId, NodeId, RestartNumber, SchemaVersion, Sequence,
     SlotId, TableId, TransactionId, ViewNumber,
 };
-pub use integer_column::IntegerColumn;
 pub use key::{KeyEncoder, successor_of_prefix};
 pub use node_set::NodeSet;
+pub use plain_column::{NullBit, NumberColumn, NumberKind, TextColumn};
 pub use privilege::{
     AdminOption, DefaultRole, DynamicPrivileges, GrantPlace, GrantRow, GrantTables, Grants, PrivilegeSet,
     Privileges, RoleEdge, TableGrants, UserName, quote_name,

@@ -52,15 +52,18 @@ pub struct RowLayout {
     variable_count: u16,
 }
 
-/// Where a fixed-width column lies in the rows that a layout writes, if they are not wide.
+/// Where a column lies in the rows that a layout writes, if they are not wide.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct FixedPlace {
+pub(crate) struct Place {
     pub(crate) form: Form,
     /// The bytes with which such rows begin.
     pub(crate) head: [u8; 2],
     /// The byte with its null bit, and the bit.
     pub(crate) null: (usize, u8),
+    /// Where a fixed-width column starts; of a variable one where the row says that.
     pub(crate) start: usize,
+    /// Of a variable column: another one comes behind it.
+    pub(crate) has_next: bool,
 }
 
 /// The head of a row, read.
@@ -204,15 +207,19 @@ impl RowLayout {
         }
     }
 
-    /// None if it has no fixed width, or the layout has too many columns.
-    pub(crate) fn fixed_place(&self, column: ColumnIndex) -> Option<FixedPlace> {
+    /// None if the layout has too many columns, or not this one.
+    pub(crate) fn place(&self, column: ColumnIndex) -> Option<Place> {
         let index = usize::from(column.0);
         let Column { form, place, .. } = self.columns.get(index)?;
-        form.fixed_width()?;
+        let place = *place as usize;
         let bytes = self.narrow_head(0)?;
         let head = Head::read(&bytes)?;
         let null = (head.nulls + index / 8, 1 << (index % 8));
-        Some(FixedPlace { form: *form, head: bytes, null, start: head.fixed + *place as usize })
+        let (start, has_next) = match form.fixed_width() {
+            Some(_) => (head.fixed + place, false),
+            None => (head.starts + 2 * place, place + 1 < head.variable_count),
+        };
+        Some(Place { form: *form, head: bytes, null, start, has_next })
     }
 
     /// The head of rows whose counts fit into two bytes.

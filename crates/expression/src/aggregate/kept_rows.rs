@@ -15,7 +15,7 @@ use crate::conversion::write_text;
 use std::cmp::Ordering;
 use stdx::HashIndex;
 use stdx::wire::{Decoder, Encoder, Wire, WireError};
-use types::Value;
+use types::{Value, ValueRef};
 
 /// A portion of rows has so many bytes and a row at most.
 const PORTION_BYTES: usize = 4 * 1024;
@@ -53,14 +53,14 @@ impl Wire for KeptRows {
     }
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, WireError> {
         let values: Vec<Value> = Vec::decode(decoder)?;
-        let size = values.iter().map(text_size).sum();
+        let size = values.iter().map(|value| text_size(&value.as_ref())).sum();
         Ok(Self { values, size, cut: bool::decode(decoder)?, ..Self::default() })
     }
 }
 
 /// The bytes that a value has at least as text.
-fn text_size(value: &Value) -> usize {
-    if let Value::Bytes(bytes) = value { bytes.len() } else { 1 }
+fn text_size(value: &ValueRef<'_>) -> usize {
+    if let ValueRef::Bytes(bytes) = value { bytes.len() } else { 1 }
 }
 
 fn width_of(call: &AggregateCall) -> usize {
@@ -84,23 +84,39 @@ impl KeptRows {
     }
 
     /// Adds a row, unless DISTINCT knows it already or the result is full.
-    pub(super) fn insert(&mut self, row: Vec<Value>, call: &AggregateCall) -> Result<(), EvaluationError> {
-        let width = width_of(call);
-        if row.len() != width {
-            return Ok(());
-        }
+    pub(super) fn insert(
+        &mut self,
+        row: &[ValueRef<'_>],
+        call: &AggregateCall,
+    ) -> Result<(), EvaluationError> {
+        stdx::require!(row.len() == width_of(call), "a row has all values of its call");
+        let Some(hash) = self.admit(|number| row[number], call)? else { return Ok(()) };
+        self.values.extend(row.iter().map(|value| value.to_value()));
+        self.admitted(hash, call)
+    }
+
+    /// Whether a row with these values is added: then its hash, for `admitted`.
+    fn admit<'v>(
+        &mut self,
+        value: impl Fn(usize) -> ValueRef<'v>,
+        call: &AggregateCall,
+    ) -> Result<Option<u64>, EvaluationError> {
         self.catch_up(call)?;
-        let is_concatenated = call.function == AggregateFunction::GroupConcat;
-        let hash = if call.distinct { hash_row(&row, call) } else { 0 };
-        if call.distinct && self.knows(&row, hash, call) {
-            return Ok(());
+        let hash = if call.distinct { hash_row(&value, call) } else { 0 };
+        if call.distinct && self.knows(&value, hash, call) {
+            return Ok(None);
         }
+        let is_concatenated = call.function == AggregateFunction::GroupConcat;
         if is_concatenated && call.order_by.is_empty() && self.size > size_max(call) {
             self.cut = true;
-            return Ok(());
+            return Ok(None);
         }
-        self.size += row.iter().map(text_size).sum::<usize>();
-        self.values.extend(row);
+        self.size += (0..width_of(call)).map(|number| text_size(&value(number))).sum::<usize>();
+        Ok(Some(hash))
+    }
+
+    /// A row that was admitted is behind the others.
+    fn admitted(&mut self, hash: u64, call: &AggregateCall) -> Result<(), EvaluationError> {
         if call.distinct {
             self.positions.push(hash);
         }
@@ -109,26 +125,35 @@ impl KeptRows {
 
     /// Does for rows that came by a message what is done for each when it is inserted.
     fn catch_up(&mut self, call: &AggregateCall) -> Result<(), EvaluationError> {
+        let is_summed = matches!(call.function, AggregateFunction::Sum | AggregateFunction::Average);
+        if !is_summed
+            && call.order_by.is_empty()
+            && self.positions.len() * width_of(call) == self.values.len()
+        {
+            return Ok(());
+        }
         let (width, count) = (width_of(call), self.count(call));
         while call.distinct && self.positions.len() < count {
-            self.positions.push(hash_row(self.row(self.positions.len(), width), call));
+            let row = self.row(self.positions.len(), width);
+            let hash = hash_row(&|number| row.get(number).map_or(ValueRef::Null, Value::as_ref), call);
+            self.positions.push(hash);
         }
         while !call.order_by.is_empty() && self.heap.len() + self.taken.len() < count {
             self.push_heap(call);
         }
-        if matches!(call.function, AggregateFunction::Sum | AggregateFunction::Average) {
+        if is_summed {
             (self.sum, self.summed) = (self.whole_sum(call)?, count);
         }
         Ok(())
     }
 
-    fn knows(&self, row: &[Value], hash: u64, call: &AggregateCall) -> bool {
+    fn knows<'v>(&self, value: &impl Fn(usize) -> ValueRef<'v>, hash: u64, call: &AggregateCall) -> bool {
         let same_hash =
             std::iter::successors(self.positions.first(hash), |number| self.positions.next(*number));
         same_hash.into_iter().any(|number| {
-            let known = self.row(number as usize, row.len());
-            known.iter().zip(row).zip(&call.arguments).all(|((known, value), argument)| {
-                compare_values(&known.as_ref(), &value.as_ref(), &argument.sql_type).is_eq()
+            let known = self.row(number as usize, width_of(call)).iter().zip(&call.arguments).enumerate();
+            known.into_iter().all(|(number, (known, argument))| {
+                compare_values(&known.as_ref(), &value(number), &argument.sql_type).is_eq()
             })
         })
     }
@@ -193,7 +218,7 @@ impl KeptRows {
             place = child;
         }
         let row = self.row(first as usize, width_of(call));
-        let size: usize = row.iter().take(call.arguments.len()).map(text_size).sum();
+        let size: usize = row.iter().take(call.arguments.len()).map(|value| text_size(&value.as_ref())).sum();
         self.taken_size += size;
         self.taken.push(first);
     }
@@ -276,7 +301,7 @@ impl KeptRows {
         let (width, count) = (width_of(call), self.count(call));
         let (mut size, mut end) = (0, from.min(count));
         while end < count && size < PORTION_BYTES {
-            size += self.row(end, width).iter().map(text_size).sum::<usize>();
+            size += self.row(end, width).iter().map(|value| text_size(&value.as_ref())).sum::<usize>();
             end += 1;
         }
         let values = self.values.get(from * width..end * width).unwrap_or_default().to_vec();
@@ -289,13 +314,17 @@ impl KeptRows {
         let width = width_of(call);
         self.cut |= other.cut;
         let mut values = other.values.into_iter();
-        loop {
-            let row: Vec<Value> = values.by_ref().take(width).collect();
-            if row.len() < width {
-                return Ok(());
+        while values.len() >= width {
+            let row = values.as_slice();
+            match self.admit(|number| row[number].as_ref(), call)? {
+                Some(hash) => {
+                    self.values.extend(values.by_ref().take(width));
+                    self.admitted(hash, call)?;
+                }
+                None => values.by_ref().take(width).for_each(drop),
             }
-            self.insert(row, call)?;
         }
+        Ok(())
     }
 }
 
@@ -303,8 +332,8 @@ fn size_max(call: &AggregateCall) -> usize {
     usize::try_from(call.size_max).unwrap_or(usize::MAX)
 }
 
-fn hash_row(row: &[Value], call: &AggregateCall) -> u64 {
-    row.iter().zip(&call.arguments).fold(0_u64, |hash, (value, argument)| {
-        hash.rotate_left(21) ^ hash_value(&value.as_ref(), &argument.sql_type)
+fn hash_row<'v>(value: &impl Fn(usize) -> ValueRef<'v>, call: &AggregateCall) -> u64 {
+    call.arguments.iter().enumerate().fold(0_u64, |hash, (number, argument)| {
+        hash.rotate_left(21) ^ hash_value(&value(number), &argument.sql_type)
     })
 }

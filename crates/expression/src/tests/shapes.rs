@@ -529,20 +529,73 @@ fn ranges_of_integers_hold_where_the_condition_is_true() {
             conditions.push(Expression::between(column(), literal(high), literal(low), negated).unwrap());
         }
     }
-    for condition in conditions {
-        let Some(range) = condition.as_integer_range(&[]) else { continue };
-        found += 1;
-        assert_eq!(range.column, ColumnSlot(0));
-        for number in edges {
-            let row = vec![Value::Int(number)];
-            let is_true = condition.is_true(&row, &context()).unwrap();
-            assert_eq!(range.holds(number), is_true, "{condition} for {number}");
+    for (numbers, has_null) in [(&edges[..], false), (&edges[2..5], false), (&edges[3..4], true)] {
+        for negated in [false, true] {
+            let null = has_null.then(|| Expression::literal(Value::Null, SqlType::Null));
+            let list = numbers.iter().map(|number| literal(*number)).chain(null).collect();
+            conditions.push(Expression::in_list(column(), list, negated).unwrap());
         }
-        assert!(!condition.is_true(&vec![Value::Null], &context()).unwrap(), "{condition}");
     }
-    assert_eq!(found, 6 * edges.len() + 4 * (edges.len() - 3));
-    assert!(typed("s = 'x'").as_integer_range(&[]).is_none());
+    conditions.extend([Test::Null, Test::NotNull].map(|test| Expression::is(test, column())));
+    for condition in conditions {
+        let Some(plain) = condition.as_column_condition(&[]) else { continue };
+        found += 1;
+        assert_eq!(plain.column, ColumnSlot(0));
+        for number in edges.into_iter().map(Some).chain([None]) {
+            let row = vec![number.map_or(Value::Null, Value::Int)];
+            let is_true = condition.is_true(&row, &context()).unwrap();
+            assert_eq!(plain.test.holds(number), is_true, "{condition} for {number:?}");
+        }
+    }
+    assert_eq!(found, 6 * edges.len() + 4 * (edges.len() - 3) + 7);
     assert_eq!(typed("i = 1 AND s = 'x'").conjuncts().len(), 2);
+}
+
+#[test]
+fn tests_of_texts_hold_where_the_condition_is_true() {
+    let texts = ["", "a", "A", "ab", "aB%", "abc", "ä", "äb", "b", "a ", "a\u{301}b", "日", "ß", "ss"];
+    let collations = [
+        Collation::Utf8mb40900AiCi,
+        Collation::Utf8mb40900AsCs,
+        Collation::Utf8mb4GeneralCi,
+        Collation::Utf8mb4Bin,
+        Collation::Binary,
+    ];
+    let operators = [Comparison::Equal, Comparison::NotEqual, Comparison::Less, Comparison::GreaterOrEqual];
+    let mut told = 0;
+    for collation in collations {
+        let sql_type = SqlType::VarChar { length: 9, collation };
+        let column = || Expression::column(ColumnSlot(0), sql_type.clone(), true);
+        let literal = |text: &str| Expression::text(text, collation);
+        let mut conditions = Vec::new();
+        for text in texts {
+            for operator in operators {
+                conditions.push(Expression::compare(operator, column(), literal(text)).unwrap());
+            }
+            for (pattern, escape) in [("%", Some('\\')), ("_%", Some('\\')), ("", None), ("%", Some('a'))] {
+                for negated in [false, true] {
+                    let pattern = literal(&format!("{text}{pattern}"));
+                    conditions.push(Expression::like(column(), pattern, escape, negated).unwrap());
+                }
+            }
+        }
+        for condition in conditions {
+            let Some(ColumnCondition { column, test: ColumnTest::Text(test) }) =
+                condition.as_column_condition(&[])
+            else {
+                continue;
+            };
+            assert_eq!(column, ColumnSlot(0));
+            for text in texts {
+                let is_true = condition.is_true(&vec![Value::text(text)], &context()).unwrap();
+                let holds = test.holds(text.as_bytes());
+                told += usize::from(holds.is_some());
+                assert!(holds.is_none_or(|holds| holds == is_true), "{condition} for {text:?}");
+            }
+            assert!(!condition.is_true(&vec![Value::Null], &context()).unwrap(), "{condition}");
+        }
+    }
+    assert!(told > 5 * 14 * 14 * 4, "{told}");
 }
 
 const BIGINT_TYPE: SqlType = SqlType::Integer { width: IntegerWidth::Big, unsigned: false };

@@ -2,7 +2,7 @@
 //! in order. Partial aggregates: however much there is to aggregate, it leaves in batches of bounded size, which merge
 //! to the whole.
 
-use super::{ReadRun, ReadStep, RowSink, remaining};
+use super::{GroupTable, ReadRun, ReadStep, RowSink, remaining};
 use crate::TableAccessInfo;
 use crate::batch::{BatchShape, RowBatchReader, RowBatchWriter};
 use expression::aggregate::{AggregateCall, AggregateFunction, AggregateState};
@@ -226,7 +226,7 @@ impl RowSink for All {
     }
 }
 
-/// Two columns of integers, the second of them unsigned, and a text; some NULLs.
+/// Two columns of integers, the second of them unsigned, a text, a decimal and a date; some NULLs.
 fn mixed_table() -> Arc<TableDefinition> {
     let unsigned = SqlType::Integer { width: IntegerWidth::Big, unsigned: true };
     let text = SqlType::VarChar { length: 20, collation: Collation::Utf8mb40900AiCi };
@@ -240,25 +240,37 @@ fn mixed_table() -> Arc<TableDefinition> {
         nullable("n", SqlType::Integer { width: IntegerWidth::Medium, unsigned: false }),
         nullable("u", unsigned),
         nullable("t", text),
+        nullable("d", SqlType::Decimal { precision: 9, scale: 2, unsigned: false }),
+        nullable("day", SqlType::Date),
     ];
     Arc::new(fixtures::table(TableId(1), columns))
 }
 
-/// The second half of the rows is wide: their integers do not lie where a kernel expects them.
-fn mixed_rows(info: &TableAccessInfo, prng: &mut Prng) -> Fragment {
+/// Some rows are wide, in their second half: their columns do not lie where a kernel expects them.
+fn mixed_rows(info: &TableAccessInfo, rows: i64, prng: &mut Prng) -> Fragment {
     let memory = MemoryManager::new(MemoryConfig::with_data_memory(64 << 20));
     let mut fragment = Fragment::new(Arc::new(FragmentDefinition::new(&info.definition)), memory);
     let long = vec![b'x'; 70_000];
-    for id in 0..120 {
+    for id in 0..rows {
         let n = i64::try_from(prng.below(9)).unwrap() - 4;
         let value = |value: ValueRef<'static>, prng: &mut Prng| {
             if prng.chance(1, 6) { ValueRef::Null } else { value }
         };
         let n = value(ValueRef::Int(n), prng);
-        let u = value(ValueRef::UInt(prng.below(5)), prng);
-        let text = if id < 60 { ValueRef::Bytes(b"a") } else { ValueRef::Bytes(&long) };
+        let large = if prng.chance(1, 200) { 1 << 63 } else { 0 };
+        let u = value(ValueRef::UInt(large + prng.below(5)), prng);
+        let decimal = Decimal::from_parts(i128::from(prng.below(7)) - 3, 2).unwrap();
+        let decimal =
+            if prng.chance(1, 6) { ValueRef::Null } else { ValueRef::Decimal(decimal.as_decimal_ref()) };
+        let day = u32::try_from(prng.below(4)).unwrap() + (2_024 << 9) + (5 << 5);
+        let day = value(ValueRef::Date(Date::from_packed(day).unwrap()), prng);
+        let texts = ["a", "A", "ab", "b", "", "\u{e4}b"];
+        let short = value(ValueRef::Bytes(texts[prng.index(texts.len())].as_bytes()), prng);
+        // Some batches of these are all short.
+        let is_long = id >= rows / 2 && prng.chance(1, 200);
+        let text = if is_long { ValueRef::Bytes(&long) } else { short };
         let mut row = Vec::new();
-        info.layout.encode(&[ValueRef::Int(id), n, u, text], &mut row);
+        info.layout.encode(&[ValueRef::Int(id), n, u, text, decimal, day], &mut row);
         let handle = fragment.stage(&key(info, id), TransactionId(1), Some(&row)).unwrap();
         fragment.commit(handle, TransactionId(1), Epoch(1));
     }
@@ -270,9 +282,10 @@ fn a_scan_with_a_kernel_gives_what_keys_give_without() {
     let definition = mixed_table();
     let info = TableAccessInfo::new(&definition, types::SlotTerms::default(), Arc::<IdRange>::default());
     let mut prng = Prng::new(5);
-    let fragment = mixed_rows(&info, &mut prng);
+    let fragment = mixed_rows(&info, 900, &mut prng);
     let reader = fragment.reader();
     let columns: Vec<Expression> = definition.columns.iter().zip(0..).map(column_of).collect();
+    let keys = Access::Keys((0..900).map(|id| key(&info, id)).collect());
     for trial in 0..300 {
         let program = Arc::new(ReadProgram {
             table: TableRef { id: TableId(1), version: 1 },
@@ -282,20 +295,172 @@ fn a_scan_with_a_kernel_gives_what_keys_give_without() {
             with_index_key: false,
             context: StatementContext { parameters: vec![Value::Int(1)], ..StatementContext::default() },
         });
-        let everything = |access: Access, slice: u32| {
+        let mut everything = |access: Access, slice: u32, by_batches: [Option<u16>; 2]| {
             let mut run = ReadRun::new(Arc::clone(&program), access);
             let mut rows = All::default();
-            while run.step(&info, &reader, Visibility::Committed, &mut Budget::of(slice), &mut rows)?
-                != ReadStep::End
-            {}
-            Ok::<_, SqlError>(rows.0)
+            loop {
+                let batches_after = by_batches[prng.index(2)];
+                let mut budget = Budget { batches_after, ..Budget::of(slice) };
+                if run.step(&info, &reader, Visibility::Committed, &mut budget, &mut rows)? == ReadStep::End {
+                    return Ok::<_, SqlError>(merged(&program, &rows.0));
+                }
+            }
         };
         let ranges = Arc::new(vec![KeyRange::all()]);
         let scan = Access::Scan { index: IndexId(0), ranges, descending: false, limit: None };
-        let keys = Access::Keys((0..120).map(|id| key(&info, id)).collect());
-        let slice = 1 + u32::try_from(prng.below(50)).unwrap();
-        assert_eq!(everything(scan, slice), everything(keys, 1_000), "trial {trial}: {program:?}");
+        let expected = everything(keys.clone(), 2_000, [None; 2]);
+        for by_batches in [[None; 2], [Some(0); 2], [Some(64); 2], [None, Some(0)]] {
+            for slice in [7, 100, 2_000] {
+                let found = everything(scan.clone(), slice, by_batches);
+                assert!(found == expected, "trial {trial}, {slice} {by_batches:?}: {program:?}");
+            }
+        }
     }
+}
+
+/// The results by group of rows with partial aggregates, merged in their order.
+fn merged(program: &ReadProgram, rows: &[Vec<Value>]) -> BTreeMap<Vec<u8>, Vec<Value>> {
+    let ReadOutput::Aggregate { group_by, calls } = &program.output else { panic!("it aggregates") };
+    let mut table = Table { calls: calls.clone(), ..Table::default() };
+    for row in rows {
+        let (values, states) = row.split_at(group_by.len());
+        let values: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
+        let decode = |state: &Value| {
+            let Value::Bytes(bytes) = state else { panic!("{state:?}") };
+            stdx::wire::from_bytes(bytes).unwrap()
+        };
+        table.merge(&values, &mut states.iter().map(decode));
+    }
+    let results = table.results().into_iter();
+    results.map(|row| (stdx::wire::to_bytes(&row[..group_by.len()].to_vec()), row)).collect()
+}
+
+/// Groups of a sink: by encoded values, in the order in which they came.
+#[derive(Default)]
+struct Table {
+    calls: Vec<AggregateCall>,
+    positions: BTreeMap<Vec<u8>, usize>,
+    groups: Vec<(Vec<Value>, Vec<AggregateState>)>,
+    /// Rows that were not aggregated before.
+    direct: usize,
+    limit: usize,
+}
+
+impl Table {
+    fn group(&mut self, values: &[ValueRef<'_>]) -> &mut Vec<AggregateState> {
+        let values: Vec<Value> = values.iter().map(|value| value.to_value()).collect();
+        let next = self.groups.len();
+        let position = *self.positions.entry(stdx::wire::to_bytes(&values)).or_insert(next);
+        if position == next {
+            self.groups.push((values, self.calls.iter().map(AggregateCall::initial_state).collect()));
+        }
+        &mut self.groups[position].1
+    }
+
+    fn results(&self) -> Vec<Vec<Value>> {
+        let row = |(values, states): &(Vec<Value>, Vec<AggregateState>)| {
+            let results = states.iter().zip(&self.calls);
+            let results = results.map(|(state, call)| state.finish(call, &Context::default()).unwrap());
+            values.iter().cloned().chain(results).collect()
+        };
+        self.groups.iter().map(row).collect()
+    }
+}
+
+impl RowSink for Table {
+    fn row(&mut self, _: &[u8], _: &[u8], _: &[ValueRef<'_>]) {
+        panic!("it takes groups");
+    }
+    fn is_full(&self) -> bool {
+        self.direct >= self.limit
+    }
+    fn groups(&mut self) -> Option<&mut dyn GroupTable> {
+        Some(self)
+    }
+}
+
+impl GroupTable for Table {
+    fn states(&mut self, values: &[ValueRef<'_>]) -> &mut [AggregateState] {
+        self.direct += 1;
+        self.group(values)
+    }
+    fn add_size(&mut self, _: usize) {}
+    fn merge(&mut self, values: &[ValueRef<'_>], partials: &mut dyn Iterator<Item = AggregateState>) {
+        let calls = self.calls.clone();
+        for ((state, call), partial) in self.group(values).iter_mut().zip(&calls).zip(partials) {
+            state.merge(call, partial).unwrap();
+        }
+    }
+}
+
+#[test]
+fn groups_of_the_sink_become_what_groups_in_messages_become() {
+    let definition = mixed_table();
+    let info = TableAccessInfo::new(&definition, types::SlotTerms::default(), Arc::<IdRange>::default());
+    let mut prng = Prng::new(6);
+    let fragment = mixed_rows(&info, 400, &mut prng);
+    let reader = fragment.reader();
+    let columns: Vec<Expression> = definition.columns.iter().zip(0..).map(column_of).collect();
+    let mut direct_runs = 0;
+    for trial in 0..150 {
+        let ReadOutput::Aggregate { mut group_by, calls } = drawn_output(&columns, &mut prng) else {
+            panic!("it aggregates");
+        };
+        match prng.below(3) {
+            0 => group_by.push(columns[0].clone()),
+            1 => group_by.insert(
+                0,
+                Expression::binary(BinaryOperator::Add, columns[0].clone(), Expression::integer(1)).unwrap(),
+            ),
+            _ => {}
+        }
+        let program = Arc::new(ReadProgram {
+            table: TableRef { id: TableId(1), version: 1 },
+            filter: prng.chance(1, 3).then(|| drawn_filter(&columns, &mut prng)),
+            output: ReadOutput::Aggregate { group_by: group_by.clone(), calls: calls.clone() },
+            with_primary_key: false,
+            with_index_key: false,
+            context: StatementContext::default(),
+        });
+        let ranges = Arc::new(vec![KeyRange::all()]);
+        let scan = Access::Scan { index: IndexId(0), ranges, descending: false, limit: None };
+        let slice = 1 + u32::try_from(prng.below(300)).unwrap();
+        let table = || Table { calls: calls.clone(), limit: usize::MAX, ..Table::default() };
+        let step = |run: &mut ReadRun, sink: &mut dyn RowSink| {
+            let batches_after = [None, Some(0), Some(64)][trial % 3];
+            let mut budget = Budget { batches_after, ..Budget::of(slice) };
+            run.step(&info, &reader, Visibility::Committed, &mut budget, sink)
+        };
+        let (mut own, mut rows) = (table(), All::default());
+        let mut run = ReadRun::new(Arc::clone(&program), scan.clone());
+        let own_end = loop {
+            own.limit = own.direct + 1 + prng.index(50);
+            match step(&mut run, &mut own) {
+                Ok(ReadStep::End) => break Ok(()),
+                Ok(_) => {}
+                Err(error) => break Err(error),
+            }
+        };
+        let mut run = ReadRun::new(Arc::clone(&program), scan);
+        let sent = loop {
+            match step(&mut run, &mut rows) {
+                Ok(ReadStep::End) => break Ok(()),
+                Ok(_) => {}
+                Err(error) => break Err(error),
+            }
+        };
+        assert_eq!(own_end, sent, "trial {trial}: {program:?}");
+        if sent.is_ok() {
+            let own = own.results().into_iter();
+            let own = own.map(|row| (stdx::wire::to_bytes(&row[..group_by.len()].to_vec()), row));
+            assert!(
+                own.collect::<BTreeMap<_, _>>() == merged(&program, &rows.0),
+                "trial {trial}: {program:?}"
+            );
+        }
+        direct_runs += usize::from(own.direct > 100);
+    }
+    assert!(direct_runs > 20, "{direct_runs}");
 }
 
 fn column_of((column, number): (&ColumnDefinition, u16)) -> Expression {
@@ -308,8 +473,24 @@ fn drawn_filter(columns: &[Expression], prng: &mut Prng) -> Expression {
     let mut drawn = || {
         let column = columns[prng.index(3)].clone();
         let number = Expression::integer(i64::try_from(prng.below(7)).unwrap() - 3);
-        match prng.below(8) {
-            0 => Expression::is(Test::NotNull, column),
+        match prng.below(10) {
+            0 => Expression::is(Test::NotNull, columns[prng.index(columns.len())].clone()),
+            8 => Expression::is(Test::Null, column),
+            7 => {
+                let texts = ["a%", "B", "%", "ab", "A"];
+                let text = Expression::text(texts[prng.index(5)], Collation::Utf8mb40900AiCi);
+                match (columns.get(3).cloned(), prng.chance(1, 2)) {
+                    (None, _) => Expression::is(Test::NotNull, column),
+                    (Some(column), true) => Expression::like(column, text, Some('\\'), false).unwrap(),
+                    (Some(column), false) => {
+                        Expression::compare(operators[prng.index(4)], column, text).unwrap()
+                    }
+                }
+            }
+            9 => {
+                let numbers = (0..prng.index(4)).map(|number| Expression::integer(number as i64)).collect();
+                Expression::in_list(column, numbers, prng.chance(1, 2)).unwrap()
+            }
             1 => {
                 let product =
                     Expression::binary(BinaryOperator::Multiply, column, Expression::integer(i64::MAX / 3));
@@ -332,11 +513,19 @@ fn drawn_output(columns: &[Expression], prng: &mut Prng) -> ReadOutput {
     ];
     let mut calls = vec![AggregateCall::count_rows()];
     for _ in 0..prng.index(4) {
-        let arguments = vec![columns[prng.index(4)].clone()];
+        let arguments = vec![columns[prng.index(columns.len())].clone()];
         let (function, distinct) = (functions[prng.index(6)], prng.chance(1, 4));
         calls.push(AggregateCall::new(function, arguments, distinct).unwrap());
     }
-    let group_by = (0..prng.index(3)).map(|_| columns[1 + prng.index(3)].clone()).collect();
+    let key_count = prng.index(3);
+    let mut key = || {
+        let column = columns[1 + prng.index(columns.len() - 1)].clone();
+        let is_divided = prng.chance(1, 4);
+        let remainder =
+            Expression::binary(BinaryOperator::Modulo, columns[0].clone(), Expression::integer(7));
+        if is_divided { remainder.unwrap() } else { column }
+    };
+    let group_by = (0..key_count).map(|_| key()).collect();
     ReadOutput::Aggregate { group_by, calls }
 }
 
@@ -401,4 +590,65 @@ fn long_texts_use_up_the_slice_and_those_of_one_row_have_a_limit() {
     assert_eq!(rows_of_a_slice(1, 10), Ok((ReadStep::End, 9)));
     assert_eq!(rows_of_a_slice(1, 16 << 20), Ok((ReadStep::Spent, 1)));
     assert_eq!(rows_of_a_slice(4, 60 << 20).unwrap_err().code, 1041);
+}
+
+#[test]
+fn groups_in_the_order_of_an_index_are_as_by_hash() {
+    let mut definition = fixtures::table(
+        TableId(1),
+        vec![fixtures::column("id", fixtures::integer()), fixtures::column("g", fixtures::integer())],
+    );
+    let part = |column| KeyPart { column: ColumnIndex(column), prefix_length: None, descending: false };
+    definition.indexes[0].parts = vec![part(1), part(0)];
+    let definition = Arc::new(definition);
+    let info = TableAccessInfo::new(&definition, types::SlotTerms::default(), Arc::<IdRange>::default());
+    let memory = MemoryManager::new(MemoryConfig::with_data_memory(64 << 20));
+    let mut fragment = Fragment::new(Arc::new(FragmentDefinition::new(&definition)), memory);
+    let mut prng = Prng::new(7);
+    let mut keys = Vec::new();
+    for id in 0..500 {
+        let group = i64::try_from(prng.below(60)).unwrap() - 30;
+        let (mut key, mut row) = (Vec::new(), Vec::new());
+        info.primary_key.encode_values(&[ValueRef::Int(group), ValueRef::Int(id)], &mut key);
+        info.layout.encode(&[ValueRef::Int(id), ValueRef::Int(group)], &mut row);
+        let handle = fragment.stage(&key, TransactionId(1), Some(&row)).unwrap();
+        fragment.commit(handle, TransactionId(1), Epoch(1));
+        keys.push(key.into_boxed_slice());
+    }
+    let reader = fragment.reader();
+    let columns: Vec<Expression> = definition.columns.iter().zip(0..).map(column_of).collect();
+    for (trial, descending) in [false, true].into_iter().cycle().take(40).enumerate() {
+        let group_by = if prng.chance(3, 4) { vec![columns[1].clone()] } else { columns.clone() };
+        let ReadOutput::Aggregate { calls, .. } = drawn_output(&columns, &mut prng) else {
+            panic!("it aggregates");
+        };
+        let program = Arc::new(ReadProgram {
+            table: TableRef { id: TableId(1), version: 1 },
+            filter: None,
+            output: ReadOutput::Aggregate { group_by, calls },
+            with_primary_key: false,
+            with_index_key: false,
+            context: StatementContext::default(),
+        });
+        let everything = |access: Access, slice: u32| {
+            let mut run = ReadRun::new(Arc::clone(&program), access);
+            let mut rows = All::default();
+            let batches_after = [None, Some(0), Some(64)][trial % 3];
+            let mut budget = Budget { batches_after, ..Budget::of(slice) };
+            while run.step(&info, &reader, Visibility::Committed, &mut budget, &mut rows).unwrap()
+                != ReadStep::End
+            {
+                budget.rows = slice;
+            }
+            merged(&program, &rows.0)
+        };
+        let ranges = Arc::new(vec![KeyRange::all()]);
+        let scan = Access::Scan { index: IndexId(0), ranges, descending, limit: None };
+        let slice = 1 + u32::try_from(prng.below(50)).unwrap();
+        keys.sort_unstable();
+        if descending {
+            keys.reverse();
+        }
+        assert_eq!(everything(scan, slice), everything(Access::Keys(keys.clone()), 1_000), "trial {trial}");
+    }
 }

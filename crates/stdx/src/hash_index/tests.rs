@@ -1,4 +1,4 @@
-use super::{FIRST_BUCKETS, HashIndex};
+use super::{HashIndex, SLOTS_MAX};
 use crate::Prng;
 use std::collections::BTreeMap;
 
@@ -35,20 +35,41 @@ fn finds_what_a_map_of_lists_finds() {
 }
 
 #[test]
-fn has_a_bucket_for_each_hash() {
+fn grows_by_segments_that_are_never_full() {
     let mut index = HashIndex::default();
     assert_eq!(index.size(), 0);
-    for number in 0..10_000 {
+    for number in 0..20_000 {
         index.push(number);
         index.push(number);
-        assert_eq!(index.buckets.len() as u64, (number + 1).max(FIRST_BUCKETS as u64));
     }
-    assert!(index.size() >= 20_000 * size_of::<super::Entry>());
+    assert!(index.segments.iter().all(|segment| segment.slots.len() <= SLOTS_MAX && !segment.is_full()));
+    let used: usize = index.segments.iter().map(|segment| segment.used).sum();
+    assert_eq!(used, 20_000);
+    let slots: usize = index.segments.iter().map(|segment| segment.slots.len()).sum();
+    assert!(slots < 6 * used && index.segments.len() <= index.directory.len());
+    let held = slots * size_of::<super::Slot>()
+        + index.segments.capacity() * size_of::<super::Segment>()
+        + index.directory.capacity() * size_of::<u32>();
+    assert_eq!(index.size(), held + index.links.size());
+}
+
+#[test]
+fn hashes_that_begin_alike_are_told_apart() {
+    let mut index = HashIndex::default();
+    let begins_alike = |hash: &u64| super::spread(super::cut(*hash)) >> 20 == 7;
+    let mut alike = (0..u32::MAX).map(u64::from).filter(begins_alike);
+    let hashes: Vec<u64> = alike.by_ref().take(4_000).collect();
+    for hash in &hashes {
+        index.push(*hash);
+    }
+    assert!(hashes.iter().zip(0..).all(|(hash, number)| found(&index, *hash) == [number]));
+    assert!(alike.take(100).all(|hash| index.first(hash).is_none()));
+    assert!(index.depth > 12);
 }
 
 #[test]
 fn is_walked_in_the_order_of_its_hashes() {
-    for count in [0, 1, 15, 16, 17, 31, 32, 33, 100, 1_000, 5_001] {
+    for count in [0, 1, 11, 12, 100, 1_535, 1_536, 5_001, 40_000] {
         let mut prng = Prng::new(count);
         let mut index = HashIndex::default();
         let mut expected = Vec::new();
@@ -57,17 +78,43 @@ fn is_walked_in_the_order_of_its_hashes() {
             let hash = hashed(prng.next_u64() % (count / 2 + 1));
             let number = index.push(hash);
             assert_eq!(index.hash(number), HashIndex::kept(hash));
-            expected.push((HashIndex::kept(hash).reverse_bits(), number));
+            expected.push((super::spread(HashIndex::kept(hash)), number));
         }
         expected.sort_unstable();
-        let (mut walked, mut numbers, mut step) = (Vec::new(), Vec::new(), 0);
-        while index.walk(step, &mut numbers) {
-            assert!(numbers.len() < 40);
-            walked.append(&mut numbers);
-            step += 1;
-        }
-        assert_eq!(walked, expected);
+        let (walked_numbers, steps) = walked(&index);
+        assert_eq!(walked_numbers, expected);
+        assert_eq!(steps, index.segments.len());
+        index.clear();
+        assert_eq!(walked(&index), (Vec::new(), 0));
     }
+}
+
+#[test]
+fn a_step_of_a_walk_is_bounded_however_many_numbers_have_one_hash() {
+    let mut index = HashIndex::default();
+    let hashes = std::iter::repeat_n(7, 10_000).chain((0..5_000).map(|number| number << 20)).chain(0..5_000);
+    for hash in hashes {
+        index.push(hash);
+    }
+    let (walked, steps) = walked(&index);
+    assert_eq!(steps, index.segments.len());
+    assert!(walked.is_sorted());
+    assert_eq!(walked.len(), index.len());
+}
+
+/// All numbers behind their places in the order, and how many steps a walk takes.
+fn walked(index: &HashIndex) -> (Vec<(u32, u32)>, usize) {
+    let (mut walked, mut steps) = (Vec::new(), 0);
+    let (mut numbers, mut at) = (Vec::new(), 0);
+    while let Some(next) = index.walk(at, &mut numbers) {
+        assert!(numbers.len() < SLOTS_MAX);
+        for (order, oldest) in &numbers {
+            let same_hash = std::iter::successors(Some(*oldest), |number| index.next(*number));
+            walked.extend(same_hash.map(|number| (*order, number)));
+        }
+        (at, steps) = (next, steps + 1);
+    }
+    (walked, steps)
 }
 
 fn hashed(number: u64) -> u64 {

@@ -1,5 +1,6 @@
 //! Fragments against a model that keeps plain lists of versions, and what is promised about memory.
 
+use crate::reader::batch::tests::in_batches;
 use crate::*;
 use memory::{Guard, MemoryConfig, MemoryManager, Region};
 use std::collections::{BTreeMap, BTreeSet};
@@ -315,6 +316,8 @@ impl Model {
             let mut backward = collect(Direction::Backward);
             backward.reverse();
             assert_eq!(backward, within);
+            let cursor = reader.scan(&guard, index, bounds, Direction::Forward, visibility).unwrap();
+            assert_eq!(in_batches(cursor, &mut self.prng), within, "{index:?} {visibility:?} {bounds:?}");
         }
     }
 

@@ -182,17 +182,20 @@ impl<'a> Leaf<'a> {
     /// The entry in a slot that an order of this leaf names.
     #[inline]
     pub(super) fn item(self, slot: usize) -> Keyed<'a> {
-        // SAFETY: orders name slots below the capacity that were written before the order was published and never
-        // change; an entry that an order named during 'a is retired after it left the leaf.
-        unsafe {
-            let place = self.pointer.add(slots_offset(self.capacity()) + 8 * slot).cast::<*mut u8>();
-            Keyed::from_ptr(NonNull::new_unchecked(place.read()))
-        }
+        self.items_in_use().get(slot)
+    }
+
+    /// Its slots, for many entries of one order.
+    #[inline]
+    pub(super) fn items_in_use(self) -> Items<'a> {
+        // SAFETY: the slots are part of the leaf's piece.
+        let slots = unsafe { self.pointer.add(slots_offset(self.capacity())) };
+        Items { slots: slots.cast(), _alive: PhantomData }
     }
 
     #[inline]
     fn hint(self, slot: usize) -> u16 {
-        // SAFETY: as in `item`.
+        // SAFETY: as in `Items::get`.
         unsafe { self.pointer.add(LEAF_HEAD + 2 * slot).cast::<u16>().read() }
     }
 
@@ -238,6 +241,23 @@ impl<'a> Leaf<'a> {
     pub(super) fn items(self) -> impl Iterator<Item = Keyed<'a>> {
         let order = self.order();
         (0..order.len()).map(move |position| self.item(order.slot(position)))
+    }
+}
+
+/// The slots of a leaf that stays in memory for `'a`.
+#[derive(Clone, Copy)]
+pub(super) struct Items<'a> {
+    slots: NonNull<*mut u8>,
+    _alive: PhantomData<&'a u8>,
+}
+
+impl<'a> Items<'a> {
+    /// The entry in a slot that an order of the leaf names.
+    #[inline]
+    pub(super) fn get(self, slot: usize) -> Keyed<'a> {
+        // SAFETY: orders name slots below the capacity that were written before the order was published and never
+        // change; an entry that an order named during 'a is retired after it left the leaf.
+        unsafe { Keyed::from_ptr(NonNull::new_unchecked(self.slots.add(slot).read())) }
     }
 }
 

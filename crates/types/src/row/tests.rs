@@ -1,5 +1,8 @@
 use super::*;
-use crate::{BlobSize, Collation, ColumnFlags, Date, DateTime, IntegerColumn, IntegerWidth, SqlType, Time};
+use crate::{
+    BlobSize, Collation, ColumnFlags, Date, DateTime, IntegerWidth, NullBit, NumberColumn, SqlType,
+    TextColumn, Time,
+};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -140,32 +143,72 @@ fn table() -> impl Strategy<Value = (Vec<SqlType>, Vec<Value>)> {
     })
 }
 
-/// Where an `IntegerColumn` says anything, it is what the layout says.
-fn assert_integers_lie_where_they_should(layout: &RowLayout, row: &[u8]) {
-    for column in (0..layout.column_count()).map(|index| ColumnIndex(u16::try_from(index).unwrap())) {
-        let value = IntegerColumn::of(layout, column).and_then(|column| column.read(row));
-        assert!(value.is_none_or(|value| value == layout.column(row, column)), "{value:?}");
+/// Where a `NumberColumn` or a `NullBit` says anything, it is what the layout says.
+fn assert_numbers_lie_where_they_should(types: &[SqlType], layout: &RowLayout, row: &[u8]) {
+    for (index, sql_type) in types.iter().enumerate() {
+        let column = ColumnIndex(u16::try_from(index).unwrap());
+        let expected = layout.column(row, column);
+        let is_null = NullBit::of(layout, column).and_then(|bit| bit.read(row));
+        // What is damaged may be NULL without the bit.
+        let is_told = is_null.is_none_or(|is_null| is_null == expected.is_null());
+        assert!(is_told || layout.check(row).is_err(), "{expected:?}");
+        let text = TextColumn::of(layout, column).and_then(|column| column.read(row));
+        assert!(text.is_none_or(|text| text.map_or(ValueRef::Null, ValueRef::Bytes) == expected));
+        let Some(numbers) = NumberColumn::of(layout, column, sql_type) else { continue };
+        let value = numbers.read_value(row);
+        assert!(value.is_none_or(|value| value == expected), "{value:?} for {expected:?}");
+        let Some(number) = numbers.read(row) else { continue };
+        let value = number.map_or(Value::Null, |number| numbers.kind().value(i128::from(number)));
+        assert_eq!(value.as_ref(), expected);
     }
 }
 
 #[test]
-fn integers_of_this_layouts_rows_are_read_in_place() {
+fn numbers_of_this_layouts_rows_are_read_in_place() {
     let signed = |width| SqlType::Integer { width, unsigned: false };
+    let unsigned = |width| SqlType::Integer { width, unsigned: true };
     let text = SqlType::VarChar { length: 9, collation: Collation::Binary };
-    let types = [signed(IntegerWidth::Tiny), text, signed(IntegerWidth::Medium), signed(IntegerWidth::Big)];
+    let decimal = |precision| SqlType::Decimal { precision, scale: 2, unsigned: false };
+    let types = [
+        signed(IntegerWidth::Tiny),
+        text,
+        signed(IntegerWidth::Medium),
+        signed(IntegerWidth::Big),
+        decimal(18),
+        decimal(9),
+        decimal(19),
+        unsigned(IntegerWidth::Big),
+        SqlType::Date,
+    ];
     let old = layout(&types[..2]);
     let layout = layout(&types);
-    let values = [Value::Int(-3), Value::text("abc"), Value::Int(-70_000), Value::Null];
+    let number = |text: &str| Value::Decimal(Box::new(Decimal::parse(text.as_bytes()).unwrap().0));
+    let mut values = vec![
+        Value::Int(-3),
+        Value::text("abc"),
+        Value::Int(-70_000),
+        Value::Null,
+        number("-9999999999999999.99"),
+        number("0.00"),
+        number("5.00"),
+        Value::UInt(1 << 63),
+        Value::Date(Date::from_packed((2024 << 9) + (2 << 5) + 29).unwrap()),
+    ];
+    let at = |column: u16| NumberColumn::of(&layout, ColumnIndex(column), &types[usize::from(column)]);
+    let read = |column, row: &[u8]| at(column).unwrap().read(row);
     let row = encoded(&layout, &values);
-    let at = |column| IntegerColumn::of(&layout, ColumnIndex(column)).unwrap();
-    assert_eq!([0, 2, 3].map(|column| at(column).read(&row)), [0, 2, 3].map(|at| Some(values[at].as_ref())));
-    assert!(IntegerColumn::of(&layout, ColumnIndex(1)).is_none());
-    assert!(IntegerColumn::of(&layout, ColumnIndex(4)).is_none());
+    assert_numbers_lie_where_they_should(&types, &layout, &row);
+    let found = [0, 2, 3, 4, 5].map(|column| read(column, &row).unwrap());
+    assert_eq!(found, [Some(-3), Some(-70_000), None, Some(-999_999_999_999_999_999), Some(0)]);
+    assert!([1, 6].iter().all(|column| at(*column).is_none()), "a text, and too many digits");
+    assert_eq!(read(7, &row), None, "too large for a number of 63 bits");
+    assert_eq!(read(8, &row), Some(Some((2024 << 9) + (2 << 5) + 29)));
     let older = encoded(&old, &values[..2]);
-    assert_eq!(at(0).read(&older), None, "rows of another layout are left to it");
-    let wide =
-        encoded(&layout, &[values[0].clone(), Value::Bytes(vec![b'x'; 70_000]), Value::Null, Value::Null]);
-    assert_eq!(at(0).read(&wide), None);
+    assert_eq!(read(0, &older), None, "rows of another layout are left to it");
+    values[1] = Value::Bytes(vec![b'x'; 70_000]);
+    let wide = encoded(&layout, &values);
+    assert_eq!(read(0, &wide), None);
+    assert_numbers_lie_where_they_should(&types, &layout, &wide);
 }
 
 #[test]
@@ -275,7 +318,7 @@ proptest! {
         prop_assert_eq!(layout.check(&row), Ok(()));
         let borrowed: Vec<_> = (0..types.len()).map(|index| layout.column(&row, ColumnIndex(u16::try_from(index).unwrap())).to_value()).collect();
         prop_assert!(same(&borrowed, &values));
-        assert_integers_lie_where_they_should(&layout, &row);
+        assert_numbers_lie_where_they_should(&types, &layout, &row);
         // A value that was read from a row can be written to another as it is.
         let mut copy = Vec::new();
         layout.encode(&layout.columns(&row).collect::<Vec<_>>(), &mut copy);
@@ -313,7 +356,7 @@ proptest! {
         row[at] = byte;
         row.truncate(cut.index(row.len() * 2));
         let _ = layout.check(&row);
-        assert_integers_lie_where_they_should(&layout, &row);
+        assert_numbers_lie_where_they_should(&types, &layout, &row);
         for value in layout.decode(&row) {
             let _ = format!("{value:?}");
         }

@@ -86,18 +86,36 @@ fn read(reader: &Reader, newest: &[AtomicU64], is_done: &AtomicBool, seed: u64, 
         }
         for index in [PRIMARY, BY_K] {
             let direction = if prng.chance(1, 2) { Direction::Forward } else { Direction::Backward };
-            let cursor =
+            let mut cursor =
                 reader.scan(&guard, index, KeyBounds::ALL, direction, Visibility::Committed).unwrap();
             let mut previous: Option<&[u8]> = None;
             let mut found = 0;
-            for item in cursor {
-                let ScanItem::Row { index_key, key, row } = item else { panic!("nothing is prepared") };
-                if let Some(previous) = previous {
-                    assert_eq!(previous < index_key, direction == Direction::Forward);
+            let in_batches = prng.chance(1, 2);
+            let mut batch = ScanBatch::default();
+            let mut items = Vec::new();
+            loop {
+                items.clear();
+                if in_batches {
+                    let end = cursor.next_batch(1 + prng.index(300), &mut batch);
+                    assert!(!matches!(end, BatchEnd::Undecided { .. }), "nothing is prepared");
+                    items.extend(batch.rows().iter().map(|row| (row.index_key(), row.key(), row.bytes())));
+                } else {
+                    items.extend(cursor.by_ref().take(100).map(|item| match item {
+                        ScanItem::Row { index_key, key, row } => (index_key, key, row),
+                        ScanItem::Undecided { .. } => panic!("nothing is prepared"),
+                    }));
                 }
-                previous = Some(index_key);
-                epoch_of(definition.layout(), row);
-                found += i64::from(key[3] % 2 == 1);
+                if items.is_empty() {
+                    break;
+                }
+                for (index_key, key, row) in &items {
+                    if let Some(previous) = previous {
+                        assert_eq!(previous < *index_key, direction == Direction::Forward);
+                    }
+                    previous = Some(index_key);
+                    epoch_of(definition.layout(), row);
+                    found += i64::from(key[3] % 2 == 1);
+                }
             }
             // An update that moves a row in the index may be met before and after, or not at all.
             assert!(index == BY_K || found == LASTING, "{found} of {LASTING}");
