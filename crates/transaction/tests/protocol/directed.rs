@@ -473,7 +473,7 @@ fn what_a_joiner_knows_to_be_deleted_is_not_copied_in_the_next_view() {
     let is_piece = |envelope: &Envelope| matches!(envelope.signal, Signal::CopyPiece(_));
     all.run_but(is_piece);
     let delete = WriteOperation::Delete { key: all.key(row), filter: None };
-    let delete = WriteRequest { operations: vec![delete], ..all.write(1, &[]) };
+    let delete = WriteRequest { operations: vec![delete].into(), ..all.write(1, &[]) };
     all.send(SESSION, ldm(1), Signal::Write(Box::new(delete)));
     assert!(is_written(&all.run_but(is_piece), 1));
     let there = all.slot_of_second();
