@@ -35,7 +35,7 @@ const PART_BITS: u32 = 4;
 /// So often rows are divided.
 const DIVISIONS_MAX: u32 = 3;
 
-/// The part of a hash in a division. These are the upper bits: tables of a part use the lower ones.
+/// The part of a hash in a division. These are the upper bits: tables of a part spread those that are left.
 fn part_of(hash: u32, division: u32) -> usize {
     (hash << (division * PART_BITS) >> (u32::BITS - PART_BITS)) as usize
 }

@@ -497,13 +497,13 @@ pub fn with_values<'v, T>(
     values: impl Iterator<Item = ValueRef<'v>>,
     take: impl FnOnce(&[ValueRef<'v>]) -> T,
 ) -> T {
-    match count {
-        0..=FEW => lend_few::<FEW, T>(count, values, take),
-        0..=INLINE => lend_few::<INLINE, T>(count, values, take),
-        _ => {
-            let all: Vec<ValueRef<'_>> = values.collect();
-            take(&all)
-        }
+    if count <= FEW {
+        lend_few::<FEW, T>(count, values, take)
+    } else if count <= INLINE {
+        lend_few::<INLINE, T>(count, values, take)
+    } else {
+        let all: Vec<ValueRef<'_>> = values.collect();
+        take(&all)
     }
 }
 
