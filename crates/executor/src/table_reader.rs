@@ -109,7 +109,7 @@ impl RowSink for Collector {
 
 /// How to go on behind a row whose outcome its primary is asked for.
 enum Behind {
-    Local(ReadRun),
+    Local(Box<ReadRun>),
     Remote(Option<Access>),
 }
 
@@ -595,7 +595,7 @@ impl SlotRead {
             }
             ReadStep::Undecided { primary_key, index_key } => {
                 let access = entry_access(common.index, primary_key, index_key);
-                self.resolve(access, Behind::Local(run), common, cx)
+                self.resolve(access, Behind::Local(Box::new(run)), common, cx)
             }
         }
     }
@@ -683,7 +683,7 @@ impl SlotRead {
         match behind {
             Behind::Local(mut run) => {
                 run.count_resolved(batch.rows.count);
-                self.state = State::Local(run);
+                self.state = State::Local(*run);
                 Ok(Poll::Moved)
             }
             Behind::Remote(Some(rest)) => self.begin_access(rest, common, cx),
