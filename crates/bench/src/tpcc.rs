@@ -113,7 +113,7 @@ fn percentile(times: &[u32], share: usize) -> u32 {
     times.get(place).copied().unwrap_or(0)
 }
 
-/// What clients got done, all transactions together.
+/// The work that clients got done, all transactions together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Done {
     pub(crate) transactions: u64,

@@ -148,8 +148,8 @@ impl Expression {
         }
     }
 
-    /// The value of anything but a literal, a column or a parameter. Each arm is a call, so that a level of recursion takes little
-    /// stack.
+    /// The value of anything but a literal, a column or a parameter. Each arm is a call, so that a level of recursion
+    /// takes little stack.
     fn computed<'a>(
         &'a self,
         row: &'a dyn Columns,

@@ -1,6 +1,6 @@
 //! Memory that is given back in small parts, so that no call takes long because it drops millions of rows.
 //!
-//! Whoever holds much memory in parts gives them to [`free_later`] when it is dropped. They wait in their thread, and
+//! The owner of much memory in parts gives them to [`free_later`] when it is dropped. They wait in their thread, and
 //! its driver calls [`free_some`] while nothing more urgent is to do.
 //!
 //! Invariants: what waits is freed when its thread ends, if not before. Nothing can see whether it was freed: that it

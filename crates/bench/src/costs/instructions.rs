@@ -5,8 +5,8 @@
 //! that the caches hold in part. So each operation has a cost of its own. The tables are small, so that rows are in the
 //! caches: what waiting for memory adds is measured by `rows`.
 //!
-//! **Invariants.** Time in the kernel is none of it: that is `receive`, `send` and `wake`. Neither are hops, and what the
-//! nodes do without clients (heartbeats, epochs).
+//! **Invariants.** Time in the kernel is none of it: that is `receive`, `send` and `wake`. Neither are hops, and what
+//! the nodes do without clients (heartbeats, epochs).
 
 use super::{Costs, Options};
 use crate::cluster::{Cluster, ClusterOptions};

@@ -5,7 +5,8 @@
 //! vector by itself. Groups are found in a table of open addressing by the numbers of their keys. Where an index has
 //! the rows of a group side by side, each row is only compared with the last group.
 //!
-//! Numbers are added in 128 bits, so that nothing overflows: there are fewer than 2⁶⁴ rows, and each number has 64 bits.
+//! Numbers are added in 128 bits, so that nothing overflows: there are fewer than 2⁶⁴ rows, and each number has 64
+//! bits.
 //!
 //! Invariants: the groups and states are those that the evaluation would make of the same rows. A batch with a row that
 //! a column cannot be read from in place is refused as a whole, and changes nothing: it is left to the evaluation.

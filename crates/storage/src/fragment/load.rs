@@ -85,7 +85,7 @@ impl Fragment {
     }
 
     /// As [`Fragment::backfill`], but it adds the entries in the order of their keys, so that neighbours come one after
-    /// the other: a row counts for one more with each [`KEY_UNIT`] of its key. May use as much of DataMemory as a
+    /// the other. A row counts for one more with each [`KEY_UNIT`] of its key. May use as much of DataMemory as a
     /// restart.
     pub fn load_index(
         &mut self,

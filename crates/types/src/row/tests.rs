@@ -149,7 +149,7 @@ fn assert_numbers_lie_where_they_should(types: &[SqlType], layout: &RowLayout, r
         let column = ColumnIndex(u16::try_from(index).unwrap());
         let expected = layout.column(row, column);
         let is_null = NullBit::of(layout, column).and_then(|bit| bit.read(row));
-        // What is damaged may be NULL without the bit.
+        // A damaged value may be NULL without the bit.
         let is_told = is_null.is_none_or(|is_null| is_null == expected.is_null());
         assert!(is_told || layout.check(row).is_err(), "{expected:?}");
         let text = TextColumn::of(layout, column).and_then(|column| column.read(row));

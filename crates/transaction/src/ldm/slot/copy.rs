@@ -79,7 +79,7 @@ const REST: u32 = 2;
 const QUIET_ROUNDS: u32 = 3;
 /// A round in which nobody was served: it takes some microseconds to look whether anything came.
 const QUIET_ROUND: Duration = Duration::from_micros(20);
-/// What is due then is not due in the round that is under way.
+/// An alarm that is due then is not due in the round that is under way.
 const NEXT_ROUND: Duration = Duration::from_nanos(1);
 /// The part of a round that counts at most. On a machine that others keep busy rounds are long without work, and the
 /// copy has to come to an end all the same.
