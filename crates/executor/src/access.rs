@@ -6,7 +6,7 @@
 //!
 //! Invariant: the rows within the ranges are exactly those for which the templates' conditions are true, whatever the
 //! parameters are.
-#![expect(clippy::wildcard_enum_match_arm, reason = "only moments have a time zone")]
+#![expect(clippy::wildcard_enum_match_arm, reason = "few kinds of values are keys as they are")]
 
 mod fitted;
 #[cfg(test)]

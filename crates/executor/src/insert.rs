@@ -42,11 +42,11 @@ const CHUNK_ROWS: usize = 512;
 /// Bytes of rows built and sent at once.
 const CHUNK_BYTES: usize = 1 << 20;
 /// Values asked for at once, so that one system-table write serves many statements. Those that a node has left are lost
-/// with it, and others cannot draw them: of small types it asks for few.
-const fn values_at_once(column: &SqlType) -> u64 {
+/// with it, and others cannot draw them: of small types it asks for few. Without a column they are hidden keys.
+const fn values_at_once(column: Option<&SqlType>) -> u64 {
     match column {
-        SqlType::Integer { width: IntegerWidth::Tiny, .. } => 1,
-        SqlType::Integer { width: IntegerWidth::Small, .. } => 32,
+        Some(SqlType::Integer { width: IntegerWidth::Tiny, .. }) => 1,
+        Some(SqlType::Integer { width: IntegerWidth::Small, .. }) => 32,
         _ => 1024,
     }
 }
@@ -319,7 +319,7 @@ impl InsertRun {
         let request = cx.client.inbox.register(main, RequestKind::Other);
         let definition = &self.info.definition;
         let column = definition.auto_increment.map(|column| &definition.column_at(column).sql_type);
-        let (table, count) = (definition.id, wanted.max(column.map_or(1, values_at_once)));
+        let (table, count) = (definition.id, wanted.max(values_at_once(column)));
         cx.env.send(main, Signal::SequenceRequest { request, table, count, at_least: raise });
         self.stage = Stage::AwaitIds(request);
         Ok(())

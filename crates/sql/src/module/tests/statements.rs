@@ -1,12 +1,13 @@
 //! Long select lists, and what SHOW STATUS and SHOW ENGINE tell.
 
-use super::harness::Harness;
+use super::harness::{Harness, column_table};
 use super::{affected, errno, read_in, texts, write_in};
 use mysql_protocol::client::Response;
 use protocol::Signal;
 use protocol::program::{Access, OperationResult, ReadProgress};
 use protocol::signal::InfoTable;
-use types::{Epoch, NodeId, Value};
+use std::sync::Arc;
+use types::{ColumnIndex, DefaultValue, Epoch, IntegerWidth, NodeId, SqlType, TableDefinition, Value};
 
 /// A status variable.
 fn status(harness: &mut Harness, client: usize, name: &str) -> String {
@@ -177,4 +178,36 @@ fn a_change_takes_its_first_rows_from_an_index_in_order() {
     let write = write_in(write.expect("the row is changed"));
     harness.written(&write, vec![OperationResult::Updated], Some(Epoch(2)));
     assert_eq!(affected(harness.response(client)), 1);
+}
+
+/// Ids that a node has drawn ahead are lost with it: of small types it draws few. Hidden keys have 64 bits.
+#[test]
+fn few_ids_are_drawn_at_once_of_small_types() {
+    let drawn = |change: &dyn Fn(&mut TableDefinition)| {
+        let mut harness = Harness::new();
+        harness.change_schema(|schema| {
+            let mut table = column_table();
+            change(&mut table);
+            schema.put_table(Arc::new(table));
+        });
+        let client = harness.connect();
+        harness.query(client, "INSERT INTO test.t (v) VALUES (1)");
+        let signal = harness.only_signal();
+        let Signal::SequenceRequest { count, .. } = signal else { panic!("{signal:?}") };
+        count
+    };
+    for (width, count) in [(IntegerWidth::Tiny, 1), (IntegerWidth::Small, 32), (IntegerWidth::Normal, 1024)] {
+        let of_width = drawn(&|table| {
+            table.columns[0].sql_type = SqlType::Integer { width, unsigned: false };
+            table.columns[0].default = DefaultValue::AutoIncrement;
+            table.auto_increment = Some(ColumnIndex(0));
+        });
+        assert_eq!(of_width, count, "{width:?}");
+    }
+    let hidden = drawn(&|table| {
+        table.columns[0].sql_type = SqlType::Integer { width: IntegerWidth::Big, unsigned: true };
+        table.columns[0].default = DefaultValue::AutoIncrement;
+        table.columns[0].flags.hidden = true;
+    });
+    assert_eq!(hidden, 1024);
 }
