@@ -186,6 +186,7 @@ impl Cx<'_> {
         let transaction = self.transaction_id();
         let known = self.client.transaction.touch(slot, self.env.site.map.view.number, false);
         let request = self.client.inbox.register(to, RequestKind::Change);
+        let reads_here = rows == LockedRows::ReadHere && to.node == self.env.site.node();
         let read = ReadRequest {
             request,
             transaction: Some(transaction),
@@ -195,15 +196,21 @@ impl Cx<'_> {
             access,
             known,
             under: self.client.transaction.tables(),
-            grant_only: rows == LockedRows::ReadHere && to.node == self.env.site.node(),
+            grant_only: reads_here && !self.has_own_rows(slot),
         };
         self.env.send(to, Signal::Read(Box::new(read)));
         Ok(request)
     }
 
+    /// Whether rows that are locked for this client may be its transaction's own. Only the slot's primary knows where
+    /// those are: when it hands the slot over, it drops what is staged here, and this module may not have the view yet.
+    fn has_own_rows(&self, slot: SlotId) -> bool {
+        self.client.transaction.has_written(slot) && !mutants::is(Mutant::GrantReadOfOwnRows)
+    }
+
     /// The reader and the access info for rows here that the slot's primary has locked for this client in `view`.
-    /// None: the primary has to send them. In another view the primary may be another node, which has what the
-    /// transaction has staged. Without a lease the locks may be void, and others may have changed the rows.
+    /// None: the primary has to send them. Without a lease the locks may be void, and others may have changed the rows.
+    /// A replica that is no primary in a newer view may lack them.
     pub(crate) fn reader_of_locked(
         &self,
         table: TableRef,
@@ -212,7 +219,7 @@ impl Cx<'_> {
     ) -> Option<(&Reader, &TableAccessInfo)> {
         let map = &self.env.site.map;
         let is_current = map.view.number == view || mutants::is(Mutant::GrantReadAtBackup);
-        if !is_current || !map.may_read(self.env.now.monotonic) {
+        if !is_current || self.has_own_rows(slot) || !map.may_read(self.env.now.monotonic) {
             return None;
         }
         let info = map.table(table.id).filter(|info| info.definition.version == table.version)?;

@@ -4,9 +4,10 @@
 //! the condition is tested again on the newest version. Rows that do not match any more, or are passed over by SKIP
 //! LOCKED, are omitted; with a LIMIT the next candidates take their place.
 //!
-//! A primary on this node only grants the locks, if reads go where the client is. The client reads the rows itself, in
-//! the call that brings the grant, and encodes nothing. It does so in the grant's view and under a good lease: then the
-//! newest version of each row is committed or its own. Else it asks again, and gets rows.
+//! A primary on this node only grants the locks, if reads go where the client is. The client reads the rows itself and
+//! encodes nothing. It does so in the grant's view, under a good lease, and only where its transaction has written
+//! nothing: then the newest version of each row is committed, and stays so until the transaction ends. Else it asks
+//! again, and gets rows.
 //!
 //! Invariants: rows come in the order of their candidates. A row is read after its lock was granted, at its primary.
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
@@ -167,8 +168,7 @@ impl LockBatch {
         cx: &Cx<'_>,
     ) -> Result<(usize, LockedRows), Failure> {
         let program = &self.program;
-        let found = cx.reader_of_locked(program.table, open.slot, granted.view);
-        let (Some((reader, info)), Some(transaction)) = (found, cx.client.transaction.id()) else {
+        let Some((reader, info)) = cx.reader_of_locked(program.table, open.slot, granted.view) else {
             return Ok((0, LockedRows::Sent));
         };
         let guard = Guard::enter();
@@ -178,7 +178,7 @@ impl LockBatch {
             if omitted.next_if_eq(&&position).is_some() {
                 continue;
             }
-            let Lookup::Found(row) = reader.get_locked(&guard, key, transaction) else {
+            let Lookup::Found(row) = reader.get_locked(&guard, key) else {
                 return Ok((position as usize, LockedRows::Sent));
             };
             if sink.is_full() {

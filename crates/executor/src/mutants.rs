@@ -14,19 +14,23 @@ pub enum Mutant {
     DamagedPiecesTaken,
     /// Rows that were locked at this node are read here though another node is their primary by then.
     GrantReadAtBackup,
+    /// Rows that were locked at this node are read here though the transaction's own may be at another primary.
+    GrantReadOfOwnRows,
 }
 
 /// All of them.
-pub const ALL: [Mutant; 5] = [
+pub const ALL: [Mutant; 6] = [
     Mutant::StaleRowsTaken,
     Mutant::OneTableLocked,
     Mutant::OldRowsKept,
     Mutant::DamagedPiecesTaken,
     Mutant::GrantReadAtBackup,
+    Mutant::GrantReadOfOwnRows,
 ];
 
 /// The bugs that show on disks only, or by a view that changes between two signals of a node. A test catches them:
 /// `bugs`.
-pub const DIRECTED: [Mutant; 2] = [Mutant::DamagedPiecesTaken, Mutant::GrantReadAtBackup];
+pub const DIRECTED: [Mutant; 3] =
+    [Mutant::DamagedPiecesTaken, Mutant::GrantReadAtBackup, Mutant::GrantReadOfOwnRows];
 
 stdx::plantable!(Mutant);

@@ -144,18 +144,18 @@ impl Reader {
         row.map_or(Lookup::Absent, |row| visible(row, visibility))
     }
 
-    /// The row of a primary key that `transaction` has locked at the slot's primary: its newest version. `Undecided` if
-    /// another transaction has staged or prepared that, whatever lies below it.
+    /// The row of a primary key that is locked at the slot's primary: its newest version. `Undecided` if that is not
+    /// committed, whatever lies below it.
     #[must_use]
     #[inline]
-    pub fn get_locked<'g>(&'g self, _guard: &'g Guard, key: &[u8], transaction: TransactionId) -> Lookup<'g> {
+    pub fn get_locked<'g>(&'g self, _guard: &'g Guard, key: &[u8]) -> Lookup<'g> {
         // SAFETY: the guard is held for 'g.
         let row = unsafe { self.core.hash.find(hash_of(key), key) };
         let Some(version) = row.and_then(Row::newest) else { return Lookup::Absent };
-        if version.state().transaction().is_some_and(|owner| owner != transaction) {
-            return Lookup::Undecided;
+        match version.state() {
+            VersionState::Committed(_) => version.row().map_or(Lookup::Absent, Lookup::Found),
+            VersionState::Staged(_) | VersionState::Prepared(_) => Lookup::Undecided,
         }
-        version.row().map_or(Lookup::Absent, Lookup::Found)
     }
 
     /// About how many rows there are, those that are not committed included.

@@ -3,6 +3,7 @@ use super::LockBatch;
 use crate::outcome::Failure;
 use crate::table_reader::KeyedRow;
 use crate::{Client, Cx, Environment, Joining, Options, Site, Statement};
+use expression::context::Raised;
 use fixtures::data_node;
 use memory::{MemoryConfig, MemoryManager};
 use protocol::placement::ReadPlacement;
@@ -15,7 +16,7 @@ use protocol::{Address, Budget, ModuleKind, Outputs, Signal, View};
 use query::{BatchShape, NodeMap, PublishedReader, Readers, RowBatchWriter, Shared, TableAccessInfo};
 use std::sync::Arc;
 use stdx::{Duration, Instant, Now, WallTime};
-use storage::{Fragment, FragmentDefinition};
+use storage::{Fragment, FragmentDefinition, RowHandle};
 use types::*;
 
 /// The client's node, and one with replicas of the same rows.
@@ -25,6 +26,8 @@ const TABLE: TableId = TableId(200);
 const LOCK: (LockMode, LockWait) = (LockMode::Exclusive, LockWait::NoWait);
 /// The version before the client's transaction, and those of others.
 const BEFORE: TransactionId = TransactionId(7);
+/// Rows of a slice that is not spent here.
+const PLENTY: u32 = 1_000;
 
 /// A client of a node that has replicas of a table, all in one slot.
 struct World {
@@ -92,7 +95,9 @@ impl World {
         let mut world =
             Self { site, client, fragment, info, outputs: Outputs::default(), statement: statement() };
         world.publish();
-        ids.iter().for_each(|id| world.stage(BEFORE, *id, &id.to_string(), true));
+        for id in ids {
+            world.stage(BEFORE, *id, &id.to_string(), true);
+        }
         world
     }
 
@@ -118,34 +123,44 @@ impl World {
         key.into()
     }
 
-    fn stage(&mut self, transaction: TransactionId, id: i64, text: &str, commits: bool) {
+    fn stage(&mut self, transaction: TransactionId, id: i64, text: &str, commits: bool) -> RowHandle {
         let mut row = Vec::new();
         self.info.layout.encode(&[ValueRef::Int(id), ValueRef::Bytes(text.as_bytes())], &mut row);
         let handle = self.fragment.stage(&self.key(id), transaction, Some(&row)).unwrap();
         if commits {
             self.fragment.commit(handle, transaction, Epoch(1));
         }
+        handle
     }
 
-    fn with<T>(&mut self, act: impl FnOnce(&mut Cx<'_>, &TableAccessInfo) -> T) -> T {
+    /// The client's transaction writes a row, and it is staged at this node's primary.
+    fn write(&mut self, id: i64, text: &str) -> (RowHandle, TransactionId) {
+        let (slot, view) = (self.info.slot_of_key(&self.key(id)), self.site.map.view.number);
+        let transaction = self.with(PLENTY, |cx, _| cx.transaction_id());
+        self.client.transaction.touch(slot, view, true);
+        (self.stage(transaction, id, text, false), transaction)
+    }
+
+    fn with<T>(&mut self, rows: u32, act: impl FnOnce(&mut Cx<'_>, &TableAccessInfo) -> T) -> T {
         let now = Now { monotonic: Instant(1_000), wall: WallTime(0) };
-        let mut budget = Budget::of(1_000);
+        let mut budget = Budget::of(rows);
         let env = Environment { now, budget: &mut budget, outputs: &mut self.outputs, site: &mut self.site };
         act(&mut Cx { env, client: &mut self.client, statement: &self.statement }, &self.info)
     }
 
     /// Locks rows that lie in one slot.
     fn lock(&mut self, ids: &[i64]) -> LockBatch {
+        let output = ReadOutput::Columns(vec![ColumnIndex(1)]);
         let program = Arc::new(ReadProgram {
             table: TableRef { id: TABLE, version: 1 },
             filter: None,
-            output: ReadOutput::Columns(vec![ColumnIndex(1)]),
+            output,
             with_primary_key: true,
             with_index_key: false,
             context: StatementContext::default(),
         });
         let keys = ids.iter().map(|id| self.key(*id)).collect();
-        self.with(|cx, info| LockBatch::start(info, &program, keys, LOCK, cx))
+        self.with(PLENTY, |cx, info| LockBatch::start(info, &program, keys, LOCK, cx))
             .unwrap_or_else(|_| panic!("in reach"))
     }
 
@@ -156,9 +171,15 @@ impl World {
         (envelope.to, *read)
     }
 
+    /// Each key raises a warning where its row is looked at.
     fn answer(&mut self, read: &ReadRequest, rows: RowBatch, granted: Option<Granted>) {
-        let progress = ReadProgress::End;
-        let batch = ReadBatch { rows, progress, operations: 1, raised: None, granted };
+        let raised = Raised { count: keys(read).len() as u64, warnings: Vec::new() };
+        let (progress, raised) = (ReadProgress::End, Some(Box::new(raised)));
+        let batch = ReadBatch { rows, progress, operations: 1, raised, granted };
+        self.deliver(read, batch);
+    }
+
+    fn deliver(&mut self, read: &ReadRequest, batch: ReadBatch) {
         assert!(self.client.inbox.deliver(read.request, crate::inbox::Reply::Read(Ok(batch))));
     }
 
@@ -171,18 +192,21 @@ impl World {
     /// The primary sends rows.
     fn send_rows(&mut self, read: &ReadRequest, text: &str) {
         assert!(!read.grant_only);
-        let Access::Keys(keys) = &read.access else { panic!("keys are locked") };
-        let mut writer = RowBatchWriter::new(BatchShape::of(&read.program));
-        keys.iter().for_each(|key| writer.push(key, &[], &[ValueRef::Bytes(text.as_bytes())]));
-        self.answer(read, writer.finish(), None);
+        self.answer(read, rows(read, keys(read).len(), text), None);
     }
 
     fn poll(&mut self, batch: &mut LockBatch) -> Option<Vec<String>> {
+        self.poll_within(batch, PLENTY)
+    }
+
+    /// In a slice of so many rows.
+    fn poll_within(&mut self, batch: &mut LockBatch, rows: u32) -> Option<Vec<String>> {
         let text = |row: KeyedRow| match &row.values[..] {
             [Value::Bytes(bytes)] => String::from_utf8(bytes.to_vec()).unwrap(),
+            [Value::Int(number)] => number.to_string(),
             other => panic!("{other:?}"),
         };
-        let polled = self.with(|cx, _| batch.poll(cx)).unwrap_or_else(|_: Failure| panic!("no failure"));
+        let polled = self.with(rows, |cx, _| batch.poll(cx)).unwrap_or_else(|_: Failure| panic!("no failure"));
         polled.map(|rows| rows.into_iter().map(text).collect())
     }
 
@@ -191,6 +215,19 @@ impl World {
         let slot = self.info.slot_of_key(&self.key(0));
         (0..).filter(|id| self.info.slot_of_key(&self.key(*id)) == slot).take(count).collect()
     }
+}
+
+/// The keys that a request locks.
+fn keys(read: &ReadRequest) -> &[Box<[u8]>] {
+    let Access::Keys(keys) = &read.access else { panic!("keys are locked") };
+    keys
+}
+
+/// The first so many rows that a request locks.
+fn rows(read: &ReadRequest, count: usize, text: &str) -> RowBatch {
+    let mut writer = RowBatchWriter::new(BatchShape::of(&read.program));
+    keys(read)[..count].iter().for_each(|key| writer.push(key, &[], &[ValueRef::Bytes(text.as_bytes())]));
+    writer.finish()
 }
 
 /// A world with so many rows of one slot, and their ids.
@@ -210,10 +247,8 @@ fn granted_rows_are_read_here_in_their_order() {
         (NODE, Some(LOCK), Access::Keys(wanted.map(|id| world.key(id)).into()))
     );
     assert_eq!(world.poll(&mut batch), None);
-    // A version that the transaction itself has staged is newer than what is committed.
-    world.stage(read.transaction.unwrap(), ids[0], "own", false);
     world.grant(&read, 1, &[2]);
-    assert_eq!(world.poll(&mut batch).unwrap(), [ids[3].to_string(), "own".to_owned(), ids[1].to_string()]);
+    assert_eq!(world.poll(&mut batch).unwrap(), [ids[3], ids[0], ids[1]].map(|id| id.to_string()));
     assert_eq!(world.outputs.signals, []);
 }
 
@@ -270,7 +305,9 @@ fn a_row_that_is_not_as_it_was_granted_is_asked_for_with_those_behind_it() {
 fn large_rows_are_read_in_several_calls() {
     let (mut world, ids) = world(3);
     let large = "x".repeat(BATCH_BYTES_MAX);
-    ids.iter().for_each(|id| world.stage(BEFORE, *id, &large, true));
+    for id in &ids {
+        world.stage(BEFORE, *id, &large, true);
+    }
     let mut batch = world.lock(&ids);
     for left in [3, 2, 1] {
         let (_, read) = world.asked();
@@ -279,4 +316,35 @@ fn large_rows_are_read_in_several_calls() {
         let rows = world.poll(&mut batch);
         assert_eq!(rows.map(|rows| rows.len()), (left == 1).then_some(3));
     }
+}
+
+/// The `ldm` has handed its slot over and dropped what was staged there, and the session has not heard of it.
+#[test]
+pub(crate) fn rows_of_a_slot_that_it_has_written_are_sent() {
+    let (mut world, ids) = world(1);
+    let (staged, transaction) = world.write(ids[0], "own");
+    let mut batch = world.lock(&ids);
+    let (_, read) = world.asked();
+    if read.grant_only {
+        world.grant(&read, 1, &[]);
+    } else {
+        world.send_rows(&read, "own");
+    }
+    world.fragment.abort(staged, transaction);
+    assert_eq!(world.poll(&mut batch).unwrap(), ["own"]);
+}
+
+/// The same where it has written since it asked.
+#[test]
+fn a_grant_does_not_hold_for_a_slot_that_it_has_written() {
+    let (mut world, ids) = world(1);
+    let mut batch = world.lock(&ids);
+    let (_, read) = world.asked();
+    let (staged, transaction) = world.write(ids[0], "own");
+    world.grant(&read, 1, &[]);
+    world.fragment.abort(staged, transaction);
+    assert_eq!(world.poll(&mut batch), None);
+    let (_, again) = world.asked();
+    world.send_rows(&again, "own");
+    assert_eq!(world.poll(&mut batch).unwrap(), ["own"]);
 }
