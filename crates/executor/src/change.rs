@@ -106,10 +106,12 @@ impl ChangeRun {
                 },
                 Stage::Resolve(number, mut run, changed) => {
                     let parts = (&*self.rows.tables[number].info, &self.indexes[number]);
-                    let Some(outcome) = run.poll(&mut self.set, &InsertConflict::Ignore, None, parts, cx)?
-                    else {
-                        self.stage = Stage::Resolve(number, run, changed);
-                        return Ok(Progress::Wait);
+                    let outcome = match run.poll(&mut self.set, &InsertConflict::Ignore, None, parts, cx)? {
+                        Ok(outcome) => outcome,
+                        Err(pending) => {
+                            self.stage = Stage::Resolve(number, run, changed);
+                            return Ok(pending.into());
+                        }
                     };
                     if let RowOutcome::Ignored(error) = outcome {
                         cx.client.diagnostics.warn(error.code, error.message);

@@ -21,7 +21,7 @@
 
 use crate::cx::Cx;
 use crate::locked_reader::LockBatch;
-use crate::outcome::Failure;
+use crate::outcome::{Failure, Pending};
 use crate::row_builder::primary_key_of;
 use crate::table_reader::KeyedRow;
 pub use crate::table_reader::{stored_bytes, stored_rows};
@@ -87,7 +87,7 @@ enum Stage {
         rows: Vec<KeyedRow>,
         batch: LockBatch,
     },
-    Write(Option<RowOutcome>),
+    Write(RowOutcome),
     Over,
 }
 
@@ -149,7 +149,7 @@ impl ConflictRun {
         Ok(Stage::Probe { base, entries, found: Vec::new(), base_row: None, is_base_done: false })
     }
 
-    /// Goes on; None while answers are missing.
+    /// Goes on to what becomes of the row.
     pub fn poll(
         &mut self,
         set: &mut WriteSet,
@@ -157,20 +157,22 @@ impl ConflictRun {
         update: Option<&UpdateProgram>,
         (info, indexes): (&TableAccessInfo, &HiddenIndexes),
         cx: &mut Cx<'_>,
-    ) -> Result<Option<RowOutcome>, Failure> {
+    ) -> Result<Result<RowOutcome, Pending>, Failure> {
         loop {
             match std::mem::replace(&mut self.stage, Stage::Over) {
                 stage @ Stage::Probe { .. } => {
-                    if !self.poll_probe(stage, (info, indexes), cx)? {
-                        return Ok(None);
+                    if let Some(pending) = self.poll_probe(stage, (info, indexes), cx)? {
+                        return Ok(Err(pending));
                     }
                 }
                 Stage::Others { conflicts, mut rows, mut batch } => {
-                    let Some(others) = batch.poll(cx)? else {
-                        self.stage = Stage::Others { conflicts, rows, batch };
-                        return Ok(None);
-                    };
-                    rows.extend(others);
+                    match batch.poll(cx)? {
+                        Ok(others) => rows.extend(others),
+                        Err(pending) => {
+                            self.stage = Stage::Others { conflicts, rows, batch };
+                            return Ok(Err(pending));
+                        }
+                    }
                     match self.decide((&conflicts, &rows), set, (conflict, update), (info, indexes), cx)? {
                         Decision::Probe(change) => {
                             let id_column = self.id_column;
@@ -179,14 +181,14 @@ impl ConflictRun {
                         }
                         Decision::Write(outcome) => {
                             set.send(false, cx)?;
-                            self.stage = Stage::Write(Some(outcome));
+                            self.stage = Stage::Write(outcome);
                         }
                     }
                 }
                 Stage::Write(outcome) => {
                     let Some(written) = set.poll(cx) else {
                         self.stage = Stage::Write(outcome);
-                        return Ok(None);
+                        return Ok(Err(Pending::Wait));
                     };
                     if let Some((origin, failed)) = written.failed {
                         return Err(match failed {
@@ -197,28 +199,31 @@ impl ConflictRun {
                             failed => failed.into_failure(&info.definition.name),
                         });
                     }
-                    return Ok(outcome);
+                    return Ok(Ok(outcome));
                 }
-                Stage::Over => return Ok(None),
+                Stage::Over => return Ok(Err(Pending::Wait)),
             }
         }
     }
 
-    /// Takes what the row's keys show; true when all have.
+    /// Takes what the row's keys show; None: all have.
     fn poll_probe(
         &mut self,
         stage: Stage,
         (info, indexes): (&TableAccessInfo, &HiddenIndexes),
         cx: &mut Cx<'_>,
-    ) -> Result<bool, Failure> {
+    ) -> Result<Option<Pending>, Failure> {
         let Stage::Probe { mut base, entries, mut found, mut base_row, mut is_base_done } = stage else {
-            return Ok(true);
+            return Ok(None);
         };
-        let mut still_open = Vec::new();
+        let (mut still_open, mut pending) = (Vec::new(), Pending::Wait);
         for (position, mut batch) in entries {
             match batch.poll(cx)? {
-                None => still_open.push((position, batch)),
-                Some(rows) => {
+                Err(why) => {
+                    pending = pending.or(why);
+                    still_open.push((position, batch));
+                }
+                Ok(rows) => {
                     let index = &indexes.0[position];
                     for row in &rows {
                         let bytes = stored_bytes(row, &index.hidden)?;
@@ -229,13 +234,15 @@ impl ConflictRun {
                 }
             }
         }
-        if !is_base_done && let Some(rows) = base.poll(cx)? {
-            is_base_done = true;
-            base_row = rows.into_iter().next();
+        if !is_base_done {
+            match base.poll(cx)? {
+                Err(why) => pending = pending.or(why),
+                Ok(rows) => (is_base_done, base_row) = (true, rows.into_iter().next()),
+            }
         }
         if !still_open.is_empty() || !is_base_done {
             self.stage = Stage::Probe { base, entries: still_open, found, base_row, is_base_done };
-            return Ok(false);
+            return Ok(Some(pending));
         }
         if let Some(row) = &base_row {
             found.push(Conflict { entry: None, primary_key: row.primary_key.clone() });
@@ -253,7 +260,7 @@ impl ConflictRun {
         let lock = (LockMode::Exclusive, cx.lock_wait());
         let batch = LockBatch::start(info, &program, others, lock, cx)?;
         self.stage = Stage::Others { conflicts: found, rows, batch };
-        Ok(true)
+        Ok(None)
     }
 
     /// The fate of the row, and the changes for it.

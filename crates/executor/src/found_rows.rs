@@ -133,11 +133,11 @@ impl FoundRows {
                 }
                 Stage::Lock(number) => self.lock(tables, number, cx)?,
                 Stage::AwaitLocks(number, mut batch, asked) => match batch.poll(cx)? {
-                    None => {
+                    Err(pending) => {
                         self.stage = Stage::AwaitLocks(number, batch, asked);
-                        return Ok(Some(Progress::Wait));
+                        return Ok(Some(pending.into()));
                     }
-                    Some(rows) => {
+                    Ok(rows) => {
                         // A row that is passed over is none that others have changed.
                         let skips = self.tables[number].lock.1 == LockWait::SkipLocked;
                         self.is_stale |= rows.len() != asked && !skips;

@@ -260,8 +260,8 @@ impl InsertRun {
                 Stage::Resolve(run) => {
                     let parts = (&*self.info, &self.indexes);
                     match run.poll(&mut self.set, &plan.conflict, self.row_update.as_deref(), parts, cx)? {
-                        None => return Ok(Progress::Wait),
-                        Some(outcome) => self.on_resolved(plan, outcome, cx),
+                        Err(pending) => return Ok(pending.into()),
+                        Ok(outcome) => self.on_resolved(plan, outcome, cx),
                     }
                 }
             }

@@ -73,7 +73,7 @@ pub use client::{Client, QueryMemory};
 pub use cx::{Cx, table_ref, warnings_of};
 pub use diagnostics::Diagnostics;
 pub use measure::Measures;
-pub use outcome::{Completion, Failure, Progress, Pull, failure_of, lock_wait_timeout};
+pub use outcome::{Completion, Failure, Pending, Progress, Pull, failure_of, lock_wait_timeout};
 pub use row::{Row, row_size};
 pub use scratch::{Scratch, ScratchBytes, ScratchTerms};
 pub use site::{Environment, Retry, Site};

@@ -6,40 +6,67 @@
 //!
 //! A primary on this node only grants the locks, if reads go where the client is. The client reads the rows itself and
 //! encodes nothing. It does so in the grant's view, under a good lease, and only where its transaction has written
-//! nothing: then the newest version of each row is committed, and stays so until the transaction ends. Else it asks
-//! again, and gets rows.
+//! nothing: then the newest version of each row is committed, and stays so until the transaction ends. A spent slice
+//! is no end of the grant: the client goes on in the next one. A grant that does not hold any more is void as a whole:
+//! the client asks again, and gets rows.
 //!
 //! Invariants: rows come in the order of their candidates. A row is read after its lock was granted, at its primary.
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
 
 use crate::cx::{Cx, LockedRows};
 use crate::inbox::Reply;
-use crate::outcome::{Failure, Pull, failure_of};
+use crate::outcome::{Failure, Pending, Pull, failure_of};
 use crate::row::{Row, row_size};
 use crate::sort::Sorter;
 use crate::table_reader::{KeyedRow, Pump, TableReader, by_slot, malformed};
-use expression::context::Warnings;
+use expression::context::{TextWork, Warnings};
 use memory::Guard;
 use planner::plan::{Equals, SortColumn};
 use protocol::placement::ReadPlacement;
-use protocol::program::{BATCH_BYTES_MAX, LockMode, LockWait, ReadProgram, ReadProgress};
+use protocol::program::{LockMode, LockWait, ReadProgram, ReadProgress};
 use protocol::signal::{Granted, RequestId};
 use query::{BatchShape, RowBatchReader, RowSink, TableAccessInfo, give_locked_row};
 use std::collections::VecDeque;
+use std::iter::Peekable;
+use std::ops::Range;
 use std::sync::Arc;
 use stdx::FixedMap;
 use storage::Lookup;
-use types::{SlotId, ValueRef};
+use types::{SlotId, ValueRef, ViewNumber};
 
 /// Keys locked at once.
 const LOCK_BATCH: usize = 256;
 
-/// A request to one primary.
+/// Keys of one slot, which its primary locks.
 struct OpenLocks {
-    request: RequestId,
     slot: SlotId,
-    /// Those it asked for: an answer that is full stops in front of one of them.
+    /// An answer that is full stops in front of one of them.
     keys: Vec<Box<[u8]>>,
+    /// Where their rows come from.
+    rows: LockedRows,
+    request: RequestId,
+    /// The answer to the request: the client reads what it grants.
+    grant: Option<Grant>,
+}
+
+/// Keys that are locked, and whose rows the client reads.
+struct Grant {
+    view: ViewNumber,
+    /// The positions of those that are still to be read.
+    left: Range<u32>,
+    /// The positions at which there is nothing to read, ascending.
+    omitted: Peekable<std::vec::IntoIter<u32>>,
+    /// Those of the filter, which the primary has tested, and of what was read.
+    warnings: Warnings,
+}
+
+/// How far the rows of a grant are read.
+enum Reading {
+    All,
+    /// The budget is spent.
+    Spent,
+    /// The grant does not hold any more.
+    Void,
 }
 
 /// Keys being locked.
@@ -72,7 +99,7 @@ impl LockBatch {
         };
         for (slot, keys) in groups {
             let request = cx.locked_read(slot, program, keys.clone(), lock, rows)?;
-            open.push(OpenLocks { request, slot, keys });
+            open.push(OpenLocks { slot, keys, rows, request, grant: None });
         }
         let table = info.definition.name.clone();
         Ok(Self {
@@ -88,24 +115,24 @@ impl LockBatch {
         })
     }
 
-    /// The rows, in the order of the keys; None while answers are missing.
-    pub fn poll(&mut self, cx: &mut Cx<'_>) -> Result<Option<Vec<KeyedRow>>, Failure> {
-        let mut still_open = Vec::new();
-        for open in std::mem::take(&mut self.open) {
-            match cx.client.inbox.take(open.request) {
-                None => still_open.push(open),
-                Some(reply) => match self.on_reply(reply, open, cx) {
-                    Ok(None) => {}
-                    Ok(Some(rest)) => still_open.push(rest),
-                    Err(failure) => {
-                        self.failure.get_or_insert(failure);
-                    }
-                },
+    /// The rows, in the order of the keys, or why they are not all there yet.
+    pub fn poll(&mut self, cx: &mut Cx<'_>) -> Result<Result<Vec<KeyedRow>, Pending>, Failure> {
+        let (mut still_open, mut pending) = (Vec::new(), Pending::Wait);
+        for mut open in std::mem::take(&mut self.open) {
+            match self.go_on(&mut open, cx) {
+                Ok(None) => {}
+                Ok(Some(why)) => {
+                    pending = pending.or(why);
+                    still_open.push(open);
+                }
+                Err(failure) => {
+                    self.failure.get_or_insert(failure);
+                }
             }
         }
         self.open = still_open;
         if !self.open.is_empty() {
-            return Ok(None);
+            return Ok(Err(pending));
         }
         if let Some(failure) = self.failure.take() {
             return Err(failure);
@@ -116,29 +143,54 @@ impl LockBatch {
                 rows.push(KeyedRow { primary_key: key, index_key: Box::default(), values });
             }
         }
-        Ok(Some(rows))
+        Ok(Ok(rows))
     }
 
-    /// Takes rows; if there were too many for one answer, asks for the others.
+    /// Takes an answer, or goes on to read what it grants; None: the rows of all keys are there.
+    fn go_on(&mut self, open: &mut OpenLocks, cx: &mut Cx<'_>) -> Result<Option<Pending>, Failure> {
+        let mut grant = match open.grant.take() {
+            Some(grant) => grant,
+            None => {
+                let Some(reply) = cx.client.inbox.take(open.request) else { return Ok(Some(Pending::Wait)) };
+                match self.on_reply(reply, open, cx)? {
+                    (_, Some(grant)) => grant,
+                    (end, None) => return self.ask_for_rest(open, end, cx),
+                }
+            }
+        };
+        match self.read_granted(open, &mut grant, cx)? {
+            Reading::All => {
+                if let Some(raised) = grant.warnings.take_raised() {
+                    self.warnings.absorb(*raised);
+                }
+                self.ask_for_rest(open, grant.left.end as usize, cx)
+            }
+            Reading::Spent => {
+                open.grant = Some(grant);
+                Ok(Some(Pending::Spent))
+            }
+            Reading::Void => {
+                // The answer with rows has the warnings of all of them.
+                open.keys.iter().for_each(|key| drop(self.rows.remove(key)));
+                open.rows = LockedRows::Sent;
+                self.ask_for_rest(open, 0, cx)
+            }
+        }
+    }
+
+    /// Takes the rows or the grant of an answer, and gives how many keys it is about.
     fn on_reply(
         &mut self,
         reply: Reply,
-        mut open: OpenLocks,
+        open: &OpenLocks,
         cx: &mut Cx<'_>,
-    ) -> Result<Option<OpenLocks>, Failure> {
+    ) -> Result<(usize, Option<Grant>), Failure> {
         let batch = match reply {
             Reply::Read(Ok(batch)) => batch,
             Reply::Read(Err(refusal)) => return Err(failure_of(refusal, &self.table)),
             _ => return Err(lost_lock()),
         };
         cx.client.transaction.holds(open.slot, batch.operations);
-        if let Some(raised) = batch.raised {
-            self.warnings.absorb(*raised);
-        }
-        for row in RowBatchReader::new(self.shape, &batch.rows) {
-            let row = row.map_err(|_| malformed())?;
-            self.rows.insert(row.primary_key.into(), row.values);
-        }
         let end = match batch.progress {
             ReadProgress::More { position, .. } => position as usize,
             _ => open.keys.len(),
@@ -146,66 +198,88 @@ impl LockBatch {
         if end == 0 || end > open.keys.len() {
             return Err(malformed());
         }
-        let (position, rows) = match batch.granted {
-            Some(granted) => self.read_granted(&open, &granted, end, cx)?,
-            None => (end, LockedRows::ReadHere),
-        };
-        if position == open.keys.len() {
-            return Ok(None);
+        let grant = batch.granted.map(|Granted { view, omitted }| Grant {
+            view,
+            left: 0..u32::try_from(end).unwrap_or(u32::MAX),
+            omitted: omitted.into_iter().peekable(),
+            warnings: Warnings::default(),
+        });
+        if let Some(raised) = batch.raised {
+            grant.as_ref().map_or(&self.warnings, |grant| &grant.warnings).absorb(*raised);
         }
-        open.keys.drain(..position);
-        open.request = cx.locked_read(open.slot, &self.program, open.keys.clone(), self.lock, rows)?;
-        Ok(Some(open))
+        for row in RowBatchReader::new(self.shape, &batch.rows) {
+            let row = row.map_err(|_| malformed())?;
+            self.rows.insert(row.primary_key.into(), row.values);
+        }
+        Ok((end, grant))
     }
 
-    /// Reads the rows of the first `end` keys, which are locked. Gives the first key that is to be asked for again, and
-    /// how.
+    /// The rows of the first `end` keys are there: asks for the others.
+    fn ask_for_rest(
+        &self,
+        open: &mut OpenLocks,
+        end: usize,
+        cx: &mut Cx<'_>,
+    ) -> Result<Option<Pending>, Failure> {
+        if end == open.keys.len() {
+            return Ok(None);
+        }
+        open.keys.drain(..end);
+        open.request = cx.locked_read(open.slot, &self.program, open.keys.clone(), self.lock, open.rows)?;
+        Ok(Some(Pending::Wait))
+    }
+
+    /// Reads rows of keys that are locked until the budget is spent. Large rows are paid for like text.
     fn read_granted(
         &mut self,
         open: &OpenLocks,
-        granted: &Granted,
-        end: usize,
-        cx: &Cx<'_>,
-    ) -> Result<(usize, LockedRows), Failure> {
+        grant: &mut Grant,
+        cx: &mut Cx<'_>,
+    ) -> Result<Reading, Failure> {
         let program = &self.program;
-        let Some((reader, info)) = cx.reader_of_locked(program.table, open.slot, granted.view) else {
-            return Ok((0, LockedRows::Sent));
+        let Some((reader, info)) = cx.reader_of_locked(program.table, open.slot, grant.view) else {
+            return Ok(Reading::Void);
         };
         let guard = Guard::enter();
-        let mut omitted = granted.omitted.iter().peekable();
-        let mut sink = LockedSink { rows: &mut self.rows, size: 0 };
-        for (position, key) in (0..).zip(&open.keys[..end]) {
-            if omitted.next_if_eq(&&position).is_some() {
+        let mut sink = LockedSink { rows: &mut self.rows, text_work: TextWork::default() };
+        let mut work = 0_u32;
+        let mut reading = Reading::All;
+        while !grant.left.is_empty() {
+            if work >= cx.env.budget.rows {
+                reading = Reading::Spent;
+                break;
+            }
+            let position = grant.left.start;
+            grant.left.start += 1;
+            if grant.omitted.next_if_eq(&position).is_some() {
                 continue;
             }
-            let Lookup::Found(row) = reader.get_locked(&guard, key) else {
-                return Ok((position as usize, LockedRows::Sent));
-            };
-            if sink.is_full() {
-                return Ok((position as usize, LockedRows::ReadHere));
-            }
-            give_locked_row(program, info, key, row, &self.warnings, &mut sink).map_err(Failure::Error)?;
+            let key = &open.keys[position as usize];
+            let Lookup::Found(row) = reader.get_locked(&guard, key) else { return Ok(Reading::Void) };
+            give_locked_row(program, info, key, row, &grant.warnings, &mut sink).map_err(Failure::Error)?;
+            let text_work = grant.warnings.take_text_work().saturating_add(sink.text_work.take_rows());
+            work = work.saturating_add(text_work);
         }
-        Ok((end, LockedRows::ReadHere))
+        cx.env.budget.spend(work);
+        Ok(reading)
     }
 }
 
 /// Rows of primary keys that are locked.
 struct LockedSink<'a> {
     rows: &'a mut FixedMap<Box<[u8]>, Row>,
-    /// Bytes of this call.
-    size: usize,
+    text_work: TextWork,
 }
 
 impl RowSink for LockedSink<'_> {
     fn row(&mut self, primary_key: &[u8], _: &[u8], values: &[ValueRef<'_>]) {
         let row: Row = values.iter().map(|value| value.to_value()).collect();
-        self.size += row_size(&row);
+        self.text_work.add(row_size(&row));
         self.rows.insert(primary_key.into(), row);
     }
 
     fn is_full(&self) -> bool {
-        self.size >= BATCH_BYTES_MAX
+        false
     }
 }
 
@@ -363,7 +437,10 @@ impl LockedReader {
     pub fn next(&mut self, cx: &mut Cx<'_>) -> Result<Pull, Failure> {
         loop {
             if let Some(batch) = &mut self.batch {
-                let Some(rows) = batch.poll(cx)? else { return Ok(Pull::Wait) };
+                let rows = match batch.poll(cx)? {
+                    Ok(rows) => rows,
+                    Err(pending) => return Ok(pending.into()),
+                };
                 cx.keep_raised(batch.warnings.take_raised());
                 self.batch = None;
                 if !rows.is_empty() {

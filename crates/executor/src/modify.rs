@@ -200,26 +200,26 @@ impl ModifyRun {
                     self.next_batch(cx)?;
                 }
                 Stage::Lock(mut batch) => match batch.poll(cx)? {
-                    None => {
+                    Err(pending) => {
                         self.stage = Stage::Lock(batch);
-                        return Ok(Progress::Wait);
+                        return Ok(pending.into());
                     }
-                    Some(rows) if matches!(self.kind, Kind::UpdateIgnoring(_)) => {
+                    Ok(rows) if matches!(self.kind, Kind::UpdateIgnoring(_)) => {
                         self.unresolved = rows.into();
                     }
-                    Some(rows) => self.rewrite_rows(&rows, cx)?,
+                    Ok(rows) => self.rewrite_rows(&rows, cx)?,
                 },
                 Stage::Resolve(mut run) => {
                     let parts = (&*self.info, &self.indexes);
                     match run.poll(&mut self.set, &InsertConflict::Ignore, None, parts, cx)? {
-                        None => {
+                        Err(pending) => {
                             self.stage = Stage::Resolve(run);
-                            return Ok(Progress::Wait);
+                            return Ok(pending.into());
                         }
-                        Some(RowOutcome::Ignored(error)) => {
+                        Ok(RowOutcome::Ignored(error)) => {
                             cx.client.diagnostics.warn(error.code, error.message)
                         }
-                        Some(_) => self.changed += 1,
+                        Ok(_) => self.changed += 1,
                     }
                 }
                 Stage::Write => match self.set.poll(cx) {

@@ -18,6 +18,41 @@ pub enum Pull {
     End,
 }
 
+/// Why there is no result yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pending {
+    /// An answer must come first.
+    Wait,
+    /// The budget is spent.
+    Spent,
+}
+
+impl Pending {
+    /// For two results of which neither is there: a step that can go on does.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        if self == Self::Spent { self } else { other }
+    }
+}
+
+impl From<Pending> for Pull {
+    fn from(pending: Pending) -> Self {
+        match pending {
+            Pending::Wait => Self::Wait,
+            Pending::Spent => Self::Spent,
+        }
+    }
+}
+
+impl From<Pending> for Progress {
+    fn from(pending: Pending) -> Self {
+        match pending {
+            Pending::Wait => Self::Wait,
+            Pending::Spent => Self::Spent,
+        }
+    }
+}
+
 /// The result of a step of a statement.
 #[derive(Debug)]
 pub enum Progress {

@@ -625,9 +625,12 @@ impl DdlRun {
         mut batch: LockBatch,
         cx: &mut Cx<'_, '_>,
     ) -> Result<Option<Progress>, Failure> {
-        let Some(rows) = batch.poll(&mut cx.executor())? else {
-            self.stage = Stage::Check { step, batch };
-            return Ok(Some(Progress::Wait));
+        let rows = match batch.poll(&mut cx.executor())? {
+            Ok(rows) => rows,
+            Err(pending) => {
+                self.stage = Stage::Check { step, batch };
+                return Ok(Some(pending.into()));
+            }
         };
         let info = cx.executor().hidden_info(system::SCHEMA_VERSION)?;
         let found = match rows.first() {

@@ -1,9 +1,10 @@
 use super::LockBatch;
 
-use crate::outcome::Failure;
+use crate::outcome::{Failure, Pending};
 use crate::table_reader::KeyedRow;
 use crate::{Client, Cx, Environment, Joining, Options, Site, Statement};
 use expression::context::Raised;
+use expression::{ColumnSlot, Expression, TypingContext};
 use fixtures::data_node;
 use memory::{MemoryConfig, MemoryManager};
 use protocol::placement::ReadPlacement;
@@ -150,7 +151,11 @@ impl World {
 
     /// Locks rows that lie in one slot.
     fn lock(&mut self, ids: &[i64]) -> LockBatch {
-        let output = ReadOutput::Columns(vec![ColumnIndex(1)]);
+        self.lock_for(ids, ReadOutput::Columns(vec![ColumnIndex(1)]))
+    }
+
+    /// The same for such values of them.
+    fn lock_for(&mut self, ids: &[i64], output: ReadOutput) -> LockBatch {
         let program = Arc::new(ReadProgram {
             table: TableRef { id: TABLE, version: 1 },
             filter: None,
@@ -195,18 +200,19 @@ impl World {
         self.answer(read, rows(read, keys(read).len(), text), None);
     }
 
-    fn poll(&mut self, batch: &mut LockBatch) -> Option<Vec<String>> {
+    fn poll(&mut self, batch: &mut LockBatch) -> Result<Vec<String>, Pending> {
         self.poll_within(batch, PLENTY)
     }
 
     /// In a slice of so many rows.
-    fn poll_within(&mut self, batch: &mut LockBatch, rows: u32) -> Option<Vec<String>> {
+    fn poll_within(&mut self, batch: &mut LockBatch, rows: u32) -> Result<Vec<String>, Pending> {
         let text = |row: KeyedRow| match &row.values[..] {
             [Value::Bytes(bytes)] => String::from_utf8(bytes.to_vec()).unwrap(),
             [Value::Int(number)] => number.to_string(),
             other => panic!("{other:?}"),
         };
-        let polled = self.with(rows, |cx, _| batch.poll(cx)).unwrap_or_else(|_: Failure| panic!("no failure"));
+        let polled =
+            self.with(rows, |cx, _| batch.poll(cx)).unwrap_or_else(|_: Failure| panic!("no failure"));
         polled.map(|rows| rows.into_iter().map(text).collect())
     }
 
@@ -246,7 +252,7 @@ fn granted_rows_are_read_here_in_their_order() {
         (to.node, read.lock, read.access.clone()),
         (NODE, Some(LOCK), Access::Keys(wanted.map(|id| world.key(id)).into()))
     );
-    assert_eq!(world.poll(&mut batch), None);
+    assert_eq!(world.poll(&mut batch), Err(Pending::Wait));
     world.grant(&read, 1, &[2]);
     assert_eq!(world.poll(&mut batch).unwrap(), [ids[3], ids[0], ids[1]].map(|id| id.to_string()));
     assert_eq!(world.outputs.signals, []);
@@ -259,7 +265,11 @@ pub(crate) fn rows_that_another_node_leads_by_then_are_asked_for() {
     let (_, read) = world.asked();
     world.grant(&read, 1, &[]);
     world.follow(OTHER, 2);
-    assert_eq!(world.poll(&mut batch), None, "the other node may have what this transaction has staged");
+    assert_eq!(
+        world.poll(&mut batch),
+        Err(Pending::Wait),
+        "the other node may have what this transaction has staged"
+    );
     let (to, again) = world.asked();
     assert_eq!((to.node, &again.access), (OTHER, &read.access));
     world.send_rows(&again, "sent");
@@ -273,7 +283,7 @@ fn rows_are_asked_for_without_a_lease_and_from_primaries_elsewhere() {
     let (_, read) = world.asked();
     world.site.map.lease.set(Instant(1_000));
     world.grant(&read, 1, &[]);
-    assert_eq!(world.poll(&mut batch), None);
+    assert_eq!(world.poll(&mut batch), Err(Pending::Wait));
     let (to, again) = world.asked();
     assert_eq!((to.node, again.grant_only), (NODE, false));
     world.send_rows(&again, "sent");
@@ -288,34 +298,18 @@ fn rows_are_asked_for_without_a_lease_and_from_primaries_elsewhere() {
 }
 
 #[test]
-fn a_row_that_is_not_as_it_was_granted_is_asked_for_with_those_behind_it() {
+fn a_row_that_is_not_as_it_was_granted_is_asked_for_with_all_of_its_slot() {
     let (mut world, ids) = world(3);
     let mut batch = world.lock(&ids);
     let (_, read) = world.asked();
     world.stage(TransactionId(99), ids[1], "of another", false);
     world.grant(&read, 1, &[]);
-    assert_eq!(world.poll(&mut batch), None);
+    assert_eq!(world.poll(&mut batch), Err(Pending::Wait));
     let (_, again) = world.asked();
-    assert_eq!(again.access, Access::Keys(vec![world.key(ids[1]), world.key(ids[2])]));
+    assert_eq!(again.access, read.access);
     world.send_rows(&again, "sent");
-    assert_eq!(world.poll(&mut batch).unwrap(), [ids[0].to_string(), "sent".to_owned(), "sent".to_owned()]);
-}
-
-#[test]
-fn large_rows_are_read_in_several_calls() {
-    let (mut world, ids) = world(3);
-    let large = "x".repeat(BATCH_BYTES_MAX);
-    for id in &ids {
-        world.stage(BEFORE, *id, &large, true);
-    }
-    let mut batch = world.lock(&ids);
-    for left in [3, 2, 1] {
-        let (_, read) = world.asked();
-        assert_eq!(read.access, Access::Keys(ids[3 - left..].iter().map(|id| world.key(*id)).collect()));
-        world.grant(&read, 1, &[]);
-        let rows = world.poll(&mut batch);
-        assert_eq!(rows.map(|rows| rows.len()), (left == 1).then_some(3));
-    }
+    assert_eq!(world.poll(&mut batch).unwrap(), ["sent"; 3]);
+    assert_eq!(batch.warnings.count(), 3, "those of the answer with rows");
 }
 
 /// The `ldm` has handed its slot over and dropped what was staged there, and the session has not heard of it.
@@ -343,8 +337,62 @@ fn a_grant_does_not_hold_for_a_slot_that_it_has_written() {
     let (staged, transaction) = world.write(ids[0], "own");
     world.grant(&read, 1, &[]);
     world.fragment.abort(staged, transaction);
-    assert_eq!(world.poll(&mut batch), None);
+    assert_eq!(world.poll(&mut batch), Err(Pending::Wait));
     let (_, again) = world.asked();
     world.send_rows(&again, "own");
     assert_eq!(world.poll(&mut batch).unwrap(), ["own"]);
+}
+
+#[test]
+fn text_of_granted_rows_uses_up_the_slice() {
+    let (mut world, ids) = world(3);
+    let text = Expression::column(ColumnSlot(1), SqlType::Blob { size: BlobSize::Long }, false);
+    let call = |name, arguments| Expression::call(name, arguments, &TypingContext::default()).unwrap();
+    let repeated = call("REPEAT", vec![text, Expression::integer(16 << 20)]);
+    let output = ReadOutput::Expressions(vec![call("LENGTH", vec![repeated])]);
+    let mut batch = world.lock_for(&ids, output);
+    let (_, read) = world.asked();
+    world.grant(&read, 1, &[]);
+    assert_eq!(world.poll(&mut batch), Err(Pending::Spent));
+    assert_eq!(world.poll(&mut batch), Err(Pending::Spent));
+    let lengths = world.poll(&mut batch).unwrap();
+    let expected: Vec<String> =
+        ids.iter().map(|id| ((16 << 20) * id.to_string().len()).to_string()).collect();
+    assert_eq!(lengths, expected);
+    assert_eq!(world.outputs.signals, []);
+}
+
+#[test]
+fn large_rows_use_up_the_slice_and_their_warnings_count_once() {
+    let (mut world, ids) = world(3);
+    let large = "x".repeat(BATCH_BYTES_MAX);
+    for id in &ids {
+        world.stage(BEFORE, *id, &large, true);
+    }
+    let mut batch = world.lock(&ids);
+    let (_, read) = world.asked();
+    world.grant(&read, 1, &[]);
+    // A row is worth 64 rows of the slice.
+    assert_eq!(world.poll_within(&mut batch, 100), Err(Pending::Spent));
+    assert_eq!(world.poll_within(&mut batch, 100).unwrap().len(), 3);
+    assert_eq!(batch.warnings.count(), 3);
+    assert_eq!(world.outputs.signals, [], "its locks are granted already");
+}
+
+/// Rows that come in parts all come as the first ones.
+#[test]
+fn no_part_is_read_here_where_owners_read() {
+    let (mut world, ids) = world(2);
+    world.site.read_placement = ReadPlacement::Owner;
+    let mut batch = world.lock(&ids);
+    let (_, read) = world.asked();
+    let progress = ReadProgress::More { after: None, position: 1 };
+    let part =
+        ReadBatch { rows: rows(&read, 1, "sent"), progress, operations: 1, raised: None, granted: None };
+    world.deliver(&read, part);
+    assert_eq!(world.poll(&mut batch), Err(Pending::Wait));
+    let (_, rest) = world.asked();
+    assert_eq!((rest.grant_only, keys(&rest)), (false, &keys(&read)[1..]));
+    world.send_rows(&rest, "sent");
+    assert_eq!(world.poll(&mut batch).unwrap(), ["sent", "sent"]);
 }

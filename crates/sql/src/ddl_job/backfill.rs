@@ -84,11 +84,11 @@ impl UniqueBackfill {
                     }
                 }
                 Stage::Lock(mut batch) => match batch.poll(cx)? {
-                    None => {
+                    Err(pending) => {
                         self.stage = Stage::Lock(batch);
-                        return Ok(Progress::Wait);
+                        return Ok(pending.into());
                     }
-                    Some(rows) => self.insert(&rows, cx)?,
+                    Ok(rows) => self.insert(&rows, cx)?,
                 },
                 Stage::Insert { mut set, rows } => match set.poll(cx) {
                     None => {
@@ -108,11 +108,11 @@ impl UniqueBackfill {
                     }
                 },
                 Stage::Compare { mut batch, rows } => match batch.poll(cx)? {
-                    None => {
+                    Err(pending) => {
                         self.stage = Stage::Compare { batch, rows };
-                        return Ok(Progress::Wait);
+                        return Ok(pending.into());
                     }
-                    Some(entries) => self.check(&entries, &rows, cx)?,
+                    Ok(entries) => self.check(&entries, &rows, cx)?,
                 },
                 Stage::Commit(mut commit) => match commit.poll(cx.client, &mut cx.env) {
                     None => {

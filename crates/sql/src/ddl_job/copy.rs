@@ -33,7 +33,7 @@ use executor::locked_reader::LockBatch;
 use executor::row_builder::primary_key_of;
 use executor::table_reader::{Collector, KeyedRow, Order, Pump, TableReader, Target};
 use executor::write_set::{FailedWrite, HiddenIndexes, Origin, WriteSet, duplicate_error};
-use executor::{Completion, Cx, Failure, Progress, failure_of, warnings_of};
+use executor::{Completion, Cx, Failure, Pending, Progress, failure_of, warnings_of};
 use planner::plan::ScanDirection;
 use protocol::program::{KeyRange, LockMode, OnDuplicate, OperationResult, ReadOutput, WriteOperation};
 use protocol::signal::{CommitOutcome, RequestId};
@@ -122,13 +122,13 @@ impl CopyRun {
                 Stage::Find if self.is_end => self.finish_rows(cx),
                 Stage::Find => self.find(cx)?,
                 Stage::Lock(mut batch) => match batch.poll(cx)? {
-                    None => self.wait(Stage::Lock(batch)),
-                    Some(rows) => self.insert(&rows, cx)?,
+                    Err(pending) => self.pause(Stage::Lock(batch), pending),
+                    Ok(rows) => self.insert(&rows, cx)?,
                 },
                 Stage::Insert { set, rows } => self.poll_insert(set, rows, cx)?,
                 Stage::Compare { mut batch, index, met, rest, rows } => match batch.poll(cx)? {
-                    None => self.wait(Stage::Compare { batch, index, met, rest, rows }),
-                    Some(found) => {
+                    Err(pending) => self.pause(Stage::Compare { batch, index, met, rest, rows }, pending),
+                    Ok(found) => {
                         self.check(&found, index, &met, &rows)?;
                         self.compare(rest, rows, cx)?
                     }
@@ -152,8 +152,12 @@ impl CopyRun {
     }
 
     fn wait(&mut self, stage: Stage) -> Option<Progress> {
+        self.pause(stage, Pending::Wait)
+    }
+
+    fn pause(&mut self, stage: Stage, pending: Pending) -> Option<Progress> {
         self.stage = stage;
-        Some(Progress::Wait)
+        Some(pending.into())
     }
 
     // ---- rows -------------------------------------------------------------------------------------------------------
