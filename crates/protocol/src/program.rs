@@ -339,6 +339,15 @@ impl WriteOperation {
             | Self::Delete { key, .. } => key,
         }
     }
+
+    /// The bytes of its row, if it brings them.
+    #[must_use]
+    pub fn row(&self) -> Option<&[u8]> {
+        match self {
+            Self::Insert { row, .. } | Self::Put { row, .. } => Some(row),
+            Self::Update { .. } | Self::Delete { .. } => None,
+        }
+    }
 }
 
 /// The WHERE of a DELETE.

@@ -115,23 +115,32 @@ pub struct WriteDone {
 }
 
 impl WriteDone {
-    /// The answer to a request that is not at hand any more.
+    /// The answer without the request's memory.
     #[must_use]
     pub fn new(request: RequestId, result: Result<WriteSummary, WriteFailure>) -> Self {
         Self { request, result, spent: Spent::default() }
     }
 }
 
-/// A request that is done. It goes back to its module, if that is on the same node, so that its memory is used again
-/// or freed by the thread that allocated it. It says nothing: answers are the same with it and without.
+/// A small request that is done. It goes back to its module, if that is on the same node, so that its memory is used
+/// again or freed by the thread that allocated it. It says nothing: answers are the same with it and without.
 #[derive(Clone, Default)]
 pub struct Spent(Option<Box<WriteRequest>>);
 
+/// The largest row that a request goes back with.
+const SPENT_ROW_MAX: usize = 4 << 10;
+
 impl Spent {
-    /// A request from node `from` that node `own` has done.
+    /// A request from node `from` that node `own` has done. The answer may wait until backups have its commit, so a
+    /// large request is freed before: its rows are in the fragment by now, and this memory is not counted.
     #[must_use]
     pub fn of(request: Box<WriteRequest>, from: NodeId, own: NodeId) -> Self {
-        Self((from == own).then_some(request))
+        let is_small = match &request.operations[..] {
+            [] => true,
+            [operation] => operation.row().is_none_or(|row| row.len() <= SPENT_ROW_MAX),
+            [_, _, ..] => false,
+        };
+        Self((from == own && is_small).then_some(request))
     }
 
     /// The request.
@@ -254,3 +263,6 @@ pub struct Probe {
     /// How many more transactions it may visit: a probe that entered a cycle without its initiator dies out.
     pub hops_left: u8,
 }
+
+#[cfg(test)]
+mod tests;

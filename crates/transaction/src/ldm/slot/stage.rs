@@ -107,11 +107,7 @@ impl Context<'_> {
     /// Rows from another node must be rows before anybody looks at them.
     pub(in crate::ldm) fn check_rows(&self, request: &WriteRequest) -> Result<(), Refusal> {
         for operation in &request.operations {
-            let row = match operation {
-                WriteOperation::Insert { row, .. } | WriteOperation::Put { row, .. } => Some(&**row),
-                WriteOperation::Update { .. } | WriteOperation::Delete { .. } => None,
-            };
-            self.check_row(request.table.id, operation.key(), row)?;
+            self.check_row(request.table.id, operation.key(), operation.row())?;
         }
         Ok(())
     }
