@@ -43,14 +43,16 @@ pub(crate) fn evaluate_keys(
     let context = statement.context();
     let mut keys: Vec<Box<[u8]>> = Vec::with_capacity(templates.len());
     let key = &mut cx.env.site.key;
-    for template in templates {
+    let made = templates.iter().try_for_each(|template| {
         key.clear();
         if append_key(template, table, parts, encoder, &context, key)? {
             keys.push(key.as_slice().into());
         }
-    }
+        Ok::<_, Failure>(())
+    });
     key.clear();
     key.shrink_to(KEY_BYTES_KEPT);
+    made?;
     if keys.len() > 1 {
         keys.sort_unstable();
         keys.dedup();

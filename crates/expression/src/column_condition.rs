@@ -98,6 +98,9 @@ impl TextTest {
 
     /// LIKE with a constant pattern, if that is a beginning.
     fn of_pattern(pattern: &[u8], escape: Option<u32>, collation: Collation, negated: bool) -> Option<Self> {
+        if escape == Some(u32::from(b'%')) {
+            return None;
+        }
         let text = pattern.strip_suffix(b"%")?;
         let is_plain =
             |byte: &u8| byte.is_ascii() && !matches!(byte, b'%' | b'_') && escape != Some(u32::from(*byte));

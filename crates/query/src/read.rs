@@ -11,7 +11,7 @@
 //!
 //! Invariants: a row is given to the sink at most once. A row whose newest version is prepared is never answered from
 //! an older one. The run stops at it, says `Undecided`, and goes on behind it when it is stepped again. Between two
-//! rows the groups hold at most [`BATCH_BYTES_MAX`] and what one row adds. One row gives at most [`ROW_SIZE_MAX`], or
+//! batches the groups of rows and those of vectors hold at most [`BATCH_BYTES_MAX`] each, and what one batch adds. One row gives at most [`ROW_SIZE_MAX`], or
 //! it is an error.
 
 mod groups;
@@ -39,16 +39,14 @@ use std::ops::Bound;
 use std::sync::Arc;
 use stdx::hash64;
 use storage::{
-    BatchEnd, Direction, KeyBounds, Lookup, MANY_MAX, Reader, SCAN_BATCH_MAX, ScanBatch, ScanRow, Visibility,
-    Wanted, get_many,
+    BatchEnd, Direction, KeyBounds, Lookup, MANY_MAX, Reader, SCAN_BATCH_FIRST, SCAN_BATCH_MAX, ScanBatch,
+    ScanRow, Visibility, Wanted, get_many,
 };
 use types::ValueRef;
 
 /// Values of a row that need no memory on their way, and of a usual row.
 const INLINE: usize = 16;
 const FEW: usize = 4;
-/// Rows of a scan's first batch.
-const BATCH_ROWS_FIRST: usize = 16;
 
 /// Rows a read produced.
 pub trait RowSink {
@@ -161,7 +159,7 @@ impl ReadRun {
             state: RunState {
                 resume: None,
                 rows_left,
-                batch_rows: BATCH_ROWS_FIRST,
+                batch_rows: SCAN_BATCH_FIRST,
                 visited: 0,
                 aggregation: Aggregation::default(),
             },
@@ -237,7 +235,7 @@ impl ReadRun {
                 match found {
                     Lookup::Absent => {}
                     Lookup::Found(row) => {
-                        evaluator.row(key, row, &mut self.state.aggregation, sink)?;
+                        evaluator.row((key, key), row, None, &mut self.state.aggregation, sink)?;
                         // The rest of the budget is seen at the next key.
                         budget.spend(evaluator.context.warnings.take_text_work());
                     }
@@ -348,7 +346,8 @@ impl ReadRun {
 }
 
 impl RunState {
-    /// The rows that the next batch of a scan asks for: few at first, because the caller may want no more.
+    /// The rows that the next batch of a scan asks for: few at first, because the caller may want no
+    /// more. The limit counts only where every row is given.
     #[inline]
     fn next_batch_rows(&self, program: &ReadProgram, budget: &Budget) -> usize {
         let left = if program.filter.is_none() { self.rows_left } else { u64::MAX };
@@ -375,7 +374,8 @@ impl RunState {
             for position in selected.positions() {
                 let position = usize::from(*position);
                 let row = &rows[position];
-                let passed = evaluator.found(row, known, &mut self.aggregation, sink)?;
+                let keys = (row.key(), row.index_key());
+                let passed = evaluator.row(keys, row.bytes(), known, &mut self.aggregation, sink)?;
                 self.rows_left -= u64::from(passed);
                 let visited = row_count(position + 1 - paid);
                 paid = position + 1;
@@ -575,38 +575,22 @@ struct RowEvaluator<'a> {
 }
 
 impl RowEvaluator<'_> {
-    /// Filters and outputs one row; true if it passed the filter.
+    /// Filters and outputs one row of these keys, of which so many of the filter's first conditions may be known to be
+    /// TRUE; true if it passed the filter.
     #[inline]
     fn row(
         &mut self,
-        key: &[u8],
+        (primary_key, index_key): (&[u8], &[u8]),
         row: &[u8],
-        aggregation: &mut Aggregation,
-        sink: &mut dyn RowSink,
-    ) -> Result<bool, SqlError> {
-        let stored = StoredRow::new(&self.info.layout, row);
-        if !self.passes(self.kernel.passed(row), &stored)? {
-            return Ok(false);
-        }
-        self.output((key, key), row, &stored, aggregation, sink)?;
-        Ok(true)
-    }
-
-    /// The same for a row of a scan; so many of the filter's first conditions may be known to be TRUE.
-    #[inline]
-    fn found(
-        &mut self,
-        found: &ScanRow<'_>,
         known: Option<usize>,
         aggregation: &mut Aggregation,
         sink: &mut dyn RowSink,
     ) -> Result<bool, SqlError> {
-        let row = found.bytes();
         let stored = StoredRow::new(&self.info.layout, row);
         if !self.passes(known.or_else(|| self.kernel.passed(row)), &stored)? {
             return Ok(false);
         }
-        self.output((found.key(), found.index_key()), row, &stored, aggregation, sink)?;
+        self.output((primary_key, index_key), row, &stored, aggregation, sink)?;
         Ok(true)
     }
 
@@ -744,7 +728,7 @@ pub fn read_row(
     let mut aggregation = Aggregation::default();
     let mut writer = RowBatchWriter::new(BatchShape::of(program));
     let mut evaluator = RowEvaluator { program, context: &context, info, kernel: &Kernel::default() };
-    evaluator.row(key, row, &mut aggregation, &mut writer)?;
+    evaluator.row((key, key), row, Some(0), &mut aggregation, &mut writer)?;
     absorb(warnings, &context);
     if let ReadOutput::Aggregate { calls, .. } = &program.output {
         aggregation.emit(calls, &mut writer);
@@ -762,7 +746,7 @@ pub fn passes_filter(
 ) -> Result<bool, SqlError> {
     let context = program.context.evaluation();
     let evaluator = RowEvaluator { program, context: &context, info, kernel: &Kernel::default() };
-    let passes = evaluator.passes(evaluator.kernel.passed(row), &StoredRow::new(&info.layout, row))?;
+    let passes = evaluator.passes(Some(0), &StoredRow::new(&info.layout, row))?;
     absorb(warnings, &context);
     Ok(passes)
 }

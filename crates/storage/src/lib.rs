@@ -43,7 +43,7 @@ pub use definition::FragmentDefinition;
 pub use fragment::{BackfillProgress, Decided, Fragment, FragmentStatistics, LockTally, Newest, Tally};
 pub use reader::{
     BatchEnd, CommittedRow, CommittedRows, Cursor, Direction, KeyBounds, Lookup, MANY_MAX, NoSuchIndex,
-    Reader, SCAN_BATCH_MAX, ScanBatch, ScanItem, ScanRow, Visibility, Wanted, get_many,
+    Reader, SCAN_BATCH_FIRST, SCAN_BATCH_MAX, ScanBatch, ScanItem, ScanRow, Visibility, Wanted, get_many,
 };
 pub use slab::RowHandle;
 pub use version::{ROW_BYTES_MAX, VersionState};

@@ -28,7 +28,7 @@ pub(crate) mod batch;
 mod committed;
 mod many;
 
-pub use batch::{BatchEnd, SCAN_BATCH_MAX, ScanBatch, ScanRow};
+pub use batch::{BatchEnd, SCAN_BATCH_FIRST, SCAN_BATCH_MAX, ScanBatch, ScanRow};
 
 pub use many::{MANY_MAX, Wanted, get_many};
 

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use stdx::{Prng, hash64};
 use storage::{
-    Direction, Fragment, FragmentDefinition, KeyBounds, Lookup, MANY_MAX, RowHandle, ScanItem, Visibility,
-    Wanted, get_many,
+    BatchEnd, Direction, Fragment, FragmentDefinition, KeyBounds, Lookup, MANY_MAX, RowHandle,
+    SCAN_BATCH_FIRST, SCAN_BATCH_MAX, ScanBatch, Visibility, Wanted, get_many,
 };
 use types::{Epoch, TransactionId, ValueRef};
 
@@ -128,11 +128,17 @@ impl Table {
             upper: Bound::Excluded(self.keys[first + RANGE].as_slice()),
         };
         let index = self.fragment.definition().primary_id();
-        let cursor = reader.scan(&guard, index, bounds, Direction::Forward, Visibility::Committed);
         let mut total = 0;
-        for item in cursor.into_iter().flatten() {
-            if let ScanItem::Row { row, .. } = item {
-                total += usize::from(row[row.len() / 2]);
+        if let Ok(mut cursor) = reader.cursor(&guard, index, Direction::Forward, Visibility::Committed) {
+            cursor.seek(bounds);
+            let (mut batch, mut rows_max) = (ScanBatch::default(), SCAN_BATCH_FIRST);
+            loop {
+                let end = cursor.next_batch(rows_max, &mut batch);
+                total += batch.rows().iter().map(|row| length(Lookup::Found(row.bytes()))).sum::<usize>();
+                if end != BatchEnd::More {
+                    break;
+                }
+                rows_max = (2 * rows_max).min(SCAN_BATCH_MAX);
             }
         }
         std::hint::black_box(total);

@@ -66,6 +66,11 @@ type Rounds = BTreeMap<(Workload, u16, u32), Vec<measurement::Figures>>;
 
 /// Measures, round by round.
 pub fn run(options: &Options, stop: &AtomicBool, say: &(dyn Fn(&str) + Sync)) -> Result<(), String> {
+    let modelled = super::modelled();
+    if let Some(workload) = options.workloads.iter().find(|one| !modelled.contains(one)) {
+        let names: Vec<&str> = modelled.iter().map(|one| one.name()).collect();
+        return Err(format!("the model has no {}; it has {}", workload.name(), names.join(", ")));
+    }
     let present = thread::available_parallelism().map_or(1, usize::from);
     if let Some(cpus) = options.cpus.iter().find(|cpus| usize::from(**cpus) > present) {
         return Err(format!("this machine has {present} CPUs, not {cpus}"));

@@ -13,8 +13,9 @@
 //! - Backups have the other half of those.
 //! - Of a read of many rows the session keeps the instructions of a read of one row. The rest is with the rows.
 //!
-//! **Invariants.** The stages of a graph add up to all instructions that are counted for its operation. Signals between
-//! nodes that no stage waits for are charged to the stages that make and take them.
+//! **Invariants.** The stages of a graph at one node add up to all instructions that are counted for its operation.
+//! Where another node is asked, that node does the work of a session once more. Signals between nodes that no stage
+//! waits for are charged to the stages that make and take them.
 
 use crate::costs::Costs;
 use crate::counts::{Book, Counts};

@@ -200,7 +200,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// A thread that slept has a CPU.
+    /// A thread that slept, or waited for its turn, has a CPU. The switch to it costs half a wake.
     fn on_run(&mut self, thread: usize) {
         self.threads.begin(thread, self.events.now());
         self.round(thread, self.costs.wake / 2.0);

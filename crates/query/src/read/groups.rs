@@ -24,7 +24,7 @@ use types::ValueRef;
 
 /// The bytes of a group besides its key and states.
 pub(super) const GROUP_COST: usize = 128;
-/// So many rows show whether rows share groups.
+/// So many rows show whether rows share groups; where rows come in batches, those of the batch too that has the last.
 const PROBED_ROWS: usize = 128;
 
 /// The groups that a sink has itself: they take partial aggregates, and rows, without a message's form in between.
@@ -47,8 +47,9 @@ pub(super) struct Aggregation {
     vectors: Option<Option<Box<Vectors>>>,
     /// The sink of this step has groups of its own.
     has_table: bool,
-    /// The first groups have shown whether rows go straight there, and they do.
+    /// The first groups have shown whether rows go straight there.
     is_probed: bool,
+    /// They do.
     is_direct: bool,
 }
 

@@ -246,7 +246,8 @@ fn mixed_table() -> Arc<TableDefinition> {
     Arc::new(fixtures::table(TableId(1), columns))
 }
 
-/// Some rows are wide, in their second half: their columns do not lie where a kernel expects them.
+/// Some rows are wide, in their second half: their columns do not lie where a kernel expects them. Some others are
+/// undecided.
 fn mixed_rows(info: &TableAccessInfo, rows: i64, prng: &mut Prng) -> Fragment {
     let memory = MemoryManager::new(MemoryConfig::with_data_memory(64 << 20));
     let mut fragment = Fragment::new(Arc::new(FragmentDefinition::new(&info.definition)), memory);
@@ -273,6 +274,9 @@ fn mixed_rows(info: &TableAccessInfo, rows: i64, prng: &mut Prng) -> Fragment {
         info.layout.encode(&[ValueRef::Int(id), n, u, text, decimal, day], &mut row);
         let handle = fragment.stage(&key(info, id), TransactionId(1), Some(&row)).unwrap();
         fragment.commit(handle, TransactionId(1), Epoch(1));
+        if prng.chance(1, 60) {
+            fragment.apply_prepared(&key(info, id), TransactionId(2), Some(&row)).unwrap();
+        }
     }
     fragment
 }
@@ -469,7 +473,13 @@ fn column_of((column, number): (&ColumnDefinition, u16)) -> Expression {
 
 /// Some conditions: what a kernel takes, what it does not, and what raises an error.
 fn drawn_filter(columns: &[Expression], prng: &mut Prng) -> Expression {
-    let operators = [Comparison::Equal, Comparison::NotEqual, Comparison::Less, Comparison::GreaterOrEqual];
+    let operators = [
+        Comparison::Equal,
+        Comparison::NotEqual,
+        Comparison::Less,
+        Comparison::GreaterOrEqual,
+        Comparison::NullSafeEqual,
+    ];
     let mut drawn = || {
         let column = columns[prng.index(3)].clone();
         let number = Expression::integer(i64::try_from(prng.below(7)).unwrap() - 3);
@@ -481,9 +491,12 @@ fn drawn_filter(columns: &[Expression], prng: &mut Prng) -> Expression {
                 let text = Expression::text(texts[prng.index(5)], Collation::Utf8mb40900AiCi);
                 match (columns.get(3).cloned(), prng.chance(1, 2)) {
                     (None, _) => Expression::is(Test::NotNull, column),
-                    (Some(column), true) => Expression::like(column, text, Some('\\'), false).unwrap(),
+                    (Some(column), true) => {
+                        let escape = [Some('\\'), Some('%'), Some('a'), None][prng.index(4)];
+                        Expression::like(column, text, escape, prng.chance(1, 2)).unwrap()
+                    }
                     (Some(column), false) => {
-                        Expression::compare(operators[prng.index(4)], column, text).unwrap()
+                        Expression::compare(operators[prng.index(5)], column, text).unwrap()
                     }
                 }
             }
@@ -496,7 +509,11 @@ fn drawn_filter(columns: &[Expression], prng: &mut Prng) -> Expression {
                     Expression::binary(BinaryOperator::Multiply, column, Expression::integer(i64::MAX / 3));
                 Expression::compare(Comparison::NotEqual, product.unwrap(), number).unwrap()
             }
-            _ => Expression::compare(operators[prng.index(4)], column, number).unwrap(),
+            2 => {
+                let low = Expression::integer(i64::try_from(prng.below(7)).unwrap() - 4);
+                Expression::between(column, low, number, prng.chance(1, 2)).unwrap()
+            }
+            _ => Expression::compare(operators[prng.index(5)], column, number).unwrap(),
         }
     };
     Expression::and((0..3).map(|_| drawn()).collect())

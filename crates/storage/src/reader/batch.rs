@@ -5,8 +5,9 @@
 //! versions. The last one reads their states. Nothing waits for one miss alone (group prefetching: Chen, Ailamaki,
 //! Gibbons, Mowry 2004).
 //!
-//! Invariants: the rows of all batches of a range, and the undecided ones between them, are those that the cursor gives
-//! one by one. Each is what the row showed at some moment of the call. The last pass loads each link again, so it may
+//! Invariants: the entries of all batches of a range, and the undecided ones between them, are those that the cursor
+//! gives one by one. Each is what its row showed at some moment of the call. So a row whose index key changes meanwhile
+//! may be met at both places or at none: its new entry may come behind the leaves that were walked. The last pass loads each link again, so it may
 //! find a newer version than the one that was fetched.
 #![expect(unsafe_code, reason = "places of a batch are written before they are read, and never cleared")]
 
@@ -15,6 +16,8 @@ use crate::row::{Keyed, Row};
 use std::mem::MaybeUninit;
 use std::ops::Bound;
 
+/// Rows of the first batch of a scan, whose caller may want no more. Each further one is twice as large.
+pub const SCAN_BATCH_FIRST: usize = 16;
 /// Rows of a batch at most.
 pub const SCAN_BATCH_MAX: usize = 256;
 

@@ -432,7 +432,7 @@ fn a_copy_goes_on_behind_what_was_applied() {
     };
     let mut applied = 0;
     while applied < 3 {
-        let envelope = all.queue.pop_front().expect("a copy is under way");
+        let envelope = all.take_next().expect("a copy is under way");
         applied += u32::from(is_applied(&envelope, all.slot));
         let _ = all.deliver(envelope);
     }
@@ -442,7 +442,7 @@ fn a_copy_goes_on_behind_what_was_applied() {
     all.install_at(&[1, 2, 3]);
     all.settle();
     let mut sent = 0;
-    while let Some(envelope) = all.queue.pop_front() {
+    while let Some(envelope) = all.take_next() {
         if let Signal::CopyPiece(piece) = &envelope.signal
             && (envelope.from, piece.slot) == (ldm(2), all.slot)
         {

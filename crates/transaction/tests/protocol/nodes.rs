@@ -36,6 +36,8 @@ const SIZES: Sizes = Sizes { at_once: 4, ahead_rows: 8 };
 const BUDGET: u32 = 4;
 /// DataMemory of each node.
 const DATA_MEMORY: u64 = 256 << 20;
+/// What is due then is not due in the round that is under way.
+const NEXT_ROUND: Duration = Duration::from_nanos(1);
 /// A node that owes an answer for so long is reported.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// The longest wait for a lock.
@@ -361,10 +363,19 @@ impl Nodes {
         if self.now.monotonic >= until {
             return false;
         }
-        let nodes = self.nodes.iter();
-        let due = nodes.flat_map(|node| [node.ldm.deadline(), node.tc.deadline()]).flatten().min();
         let soon = self.now.monotonic + Duration::from_millis(1);
-        self.now.monotonic = due.unwrap_or(until).clamp(soon, until.max(soon));
+        self.now.monotonic = self.deadline().unwrap_or(until).clamp(soon, until.max(soon));
+        self.look_at_deadlines();
+        true
+    }
+
+    /// The first of a live member.
+    fn deadline(&self) -> Option<Instant> {
+        let live = (1..).zip(&self.nodes).filter(|(node, _)| !self.ended.contains_key(node));
+        live.flat_map(|(_, node)| [node.ldm.deadline(), node.tc.deadline()]).flatten().min()
+    }
+
+    fn look_at_deadlines(&mut self) {
         for node in 1..=u16::try_from(self.nodes.len()).expect("few") {
             if self.ended.contains_key(&node) {
                 continue;
@@ -375,13 +386,27 @@ impl Nodes {
             this.tc.on_deadline(now, &mut outputs);
             self.emit(node, outputs);
         }
-        true
+    }
+
+    /// The first signal that is under way. If there is none, what waits for the next round goes on in it.
+    pub(crate) fn take_next(&mut self) -> Option<Envelope> {
+        self.take_next_in_rounds(NEXT_ROUND)
+    }
+
+    /// The same where each round takes so long.
+    fn take_next_in_rounds(&mut self, round: Duration) -> Option<Envelope> {
+        while self.queue.is_empty() {
+            self.deadline().filter(|due| *due <= self.later(NEXT_ROUND))?;
+            self.now.monotonic = self.later(round);
+            self.look_at_deadlines();
+        }
+        self.queue.pop_front()
     }
 
     /// Delivers everything but this; what sessions and main modules have heard since they were last asked.
     pub(crate) fn run_but(&mut self, is_kept: impl Fn(&Envelope) -> bool) -> Vec<Signal> {
         let mut kept = VecDeque::new();
-        while let Some(envelope) = self.queue.pop_front() {
+        while let Some(envelope) = self.take_next() {
             if is_kept(&envelope) {
                 kept.push_back(envelope);
             } else {
@@ -397,7 +422,7 @@ impl Nodes {
     pub(crate) fn run_for(&mut self, count: usize, is_kept: impl Fn(&Envelope) -> bool) {
         let mut kept = VecDeque::new();
         for _ in 0..count {
-            let Some(envelope) = self.queue.pop_front() else { break };
+            let Some(envelope) = self.take_next() else { break };
             if is_kept(&envelope) {
                 kept.push_back(envelope);
             } else {
@@ -407,12 +432,9 @@ impl Nodes {
         self.queue.extend(kept);
     }
 
-    /// Everything is delivered. Each round of a module, which a `Continue` ends, takes so long.
+    /// Everything is delivered. Each round takes so long.
     pub(crate) fn run_in_rounds(&mut self, round: Duration) {
-        while let Some(envelope) = self.queue.pop_front() {
-            if matches!(envelope.signal, Signal::Continue(_)) {
-                self.now.monotonic = self.later(round);
-            }
+        while let Some(envelope) = self.take_next_in_rounds(round) {
             let _ = self.deliver(envelope);
         }
     }

@@ -136,7 +136,7 @@ impl Script {
     /// Delivers everything that is not held back, a line each.
     fn run(&mut self) {
         let mut kept = Vec::new();
-        while let Some(envelope) = self.all.queue.pop_front() {
+        while let Some(envelope) = self.all.take_next() {
             if self.held.iter().any(|held| held.has(&envelope)) {
                 kept.push(envelope);
             } else {
