@@ -54,6 +54,10 @@ pub enum Mutant {
     CursorAheadOfApplied,
     /// A joining member does not remember in a newer view what was deleted before.
     CursorForgetsDeleted,
+    /// A joining member does not remember in a newer view which rows it has asked for.
+    AwaitedForgotten,
+    /// A copy that goes on in the midst of an index leaves out the rest of the table's entries.
+    CursorSkipsIndexes,
     /// The writes of a view do not wait for a joining member.
     JoiningNotNeeded,
     /// A joining member refuses what it has no room for, as members in sync do.
@@ -178,7 +182,7 @@ pub enum Mutant {
 }
 
 /// All of them.
-pub const ALL: [Mutant; 84] = [
+pub const ALL: [Mutant; 86] = [
     Mutant::OwnerByOwnLayout,
     Mutant::TableLeavesSlot,
     Mutant::AckBeforeBackup,
@@ -203,6 +207,8 @@ pub const ALL: [Mutant; 84] = [
     Mutant::CopyWithoutTombstones,
     Mutant::CursorAheadOfApplied,
     Mutant::CursorForgetsDeleted,
+    Mutant::AwaitedForgotten,
+    Mutant::CursorSkipsIndexes,
     Mutant::JoiningNotNeeded,
     Mutant::JoinerRefuses,
     Mutant::CopyHalfPublished,
@@ -272,7 +278,7 @@ pub const BY_OWN_TEST: [Mutant; 2] = [Mutant::SameEpochOutOfOrder, Mutant::Entry
 pub const BY_FULL_LOG: [Mutant; 1] = [Mutant::SpaceAfterStamp];
 
 /// Those that no seed catches soon, and a schedule that is written down does: `tests/protocol/directed.rs`.
-pub const DIRECTED: [Mutant; 32] = [
+pub const DIRECTED: [Mutant; 34] = [
     Mutant::LocksOnlySurvive,
     Mutant::StagedElsewhereAccepted,
     Mutant::LocksBeforeSettled,
@@ -305,6 +311,8 @@ pub const DIRECTED: [Mutant; 32] = [
     Mutant::GrantReadBeforeLock,
     Mutant::CursorAheadOfApplied,
     Mutant::CursorForgetsDeleted,
+    Mutant::AwaitedForgotten,
+    Mutant::CursorSkipsIndexes,
 ];
 
 stdx::plantable!(Mutant);

@@ -4,6 +4,7 @@
 //! Node 1 is the old primary, node 2 the new one, node 3 a further replica. With the feature `mutants`,
 //! `every_listed_bug_fails_its_test` plants the bugs.
 
+use super::TABLE;
 use super::nodes::{
     Nodes, SESSION, SQL_NODE, is_aborted, is_committed, is_moved, is_read, is_refused, is_written, ldm, tc,
 };
@@ -495,6 +496,92 @@ fn what_a_joiner_knows_to_be_deleted_is_not_copied_in_the_next_view() {
     assert_eq!((all.committed(2, &[row]), all.committed(3, &[row])), (vec![], vec![]));
 }
 
+/// Node 3 is back, and lacks a delete. It asks for the rows of that range, and the primary is lost before it answers.
+#[test]
+fn a_range_that_differs_is_asked_for_in_the_next_view() {
+    let mut all = Nodes::new(3);
+    let ids = all.ids[..2 * LARGE].to_vec();
+    all.stage(1, &ids);
+    let commit = all.commit(1, u32::try_from(ids.len()).expect("few"));
+    assert!(is_committed(&all.ask(1, commit), 1));
+    all.keep(3);
+    all.run();
+    all.leave_out(3, 1);
+    all.install_at(&[1, 2]);
+    all.settle();
+    all.run();
+    let gone = ids.iter().copied().min_by_key(|id| all.key(*id)).expect("some");
+    let delete = all.alone(2, WriteOperation::Delete { key: all.key(gone), filter: None });
+    assert!(is_written(&all.ask(1, delete), 2));
+    all.let_join(3);
+    all.begin_again(3);
+    all.install_at(&[1, 2, 3]);
+    all.settle();
+    let slot = all.slot;
+    let is_exact = |envelope: &Envelope| match &envelope.signal {
+        Signal::CopyPiece(piece) => piece.slot == slot && piece.ranges.iter().any(|range| range.is_exact),
+        _ => false,
+    };
+    all.run_but(is_exact);
+    assert!(all.lose(is_exact) > 0, "node 1 was asked");
+    all.leave_out(1, 2);
+    all.install_at(&[2, 3]);
+    all.settle();
+    let is_applied =
+        |envelope: &Envelope| matches!(envelope.signal, Signal::CopyApplied { slot: of, .. } if of == slot);
+    all.run_but(is_applied);
+    let first = all.queue.iter().find(|envelope| is_applied(envelope)).map(|envelope| &envelope.signal);
+    let Some(Signal::CopyApplied { differing, .. }) = first else { panic!("{first:?}") };
+    let starts: Vec<_> = differing.iter().map(|bounds| (bounds.table, bounds.after.clone())).collect();
+    assert_eq!(starts, [(TABLE, None)]);
+    all.run();
+    assert_eq!(all.committed(3, &ids), all.committed(2, &ids));
+    assert_eq!(all.committed(3, &[gone]), []);
+}
+
+/// The position of what node 3 has applied may be behind an entry of an index.
+#[test]
+fn a_copy_goes_on_in_the_midst_of_an_index() {
+    let mut all = Nodes::new(3);
+    all.add_index();
+    let ids = all.ids[..3 * LARGE].to_vec();
+    all.stage(1, &ids);
+    let commit = all.commit(1, u32::try_from(ids.len()).expect("few"));
+    assert!(is_committed(&all.ask(1, commit), 1));
+    all.leave_out(3, 1);
+    all.install_at(&[1, 2]);
+    all.settle();
+    all.run();
+    all.let_join(3);
+    all.begin_again(3);
+    all.install_at(&[1, 2, 3]);
+    all.settle();
+    let first = ids.iter().map(|id| all.key(*id)).min().expect("some");
+    let is_later = |envelope: &Envelope| match &envelope.signal {
+        Signal::CopyPiece(piece) => piece.entries.iter().any(|copied| copied.keys[0] != first),
+        _ => false,
+    };
+    all.run_but(is_later);
+    assert_eq!(all.committed(3, &ids), ids, "all rows are there");
+    assert!(all.lose(is_later) > 0, "and some entries");
+    all.hand_over_to(2);
+    all.install_at(&[1, 2, 3]);
+    all.settle();
+    let is_piece = |envelope: &Envelope| matches!(envelope.signal, Signal::CopyPiece(_));
+    all.run_but(is_piece);
+    let sent = all.queue.iter().map(|envelope| match &envelope.signal {
+        Signal::CopyPiece(piece) if piece.slot == all.slot => (piece.rows.len(), piece.entries.len()),
+        _ => (0, 0),
+    });
+    assert!(sent.clone().all(|(rows, _)| rows == 0) && sent.clone().any(|(_, entries)| entries > 0));
+    all.run();
+    all.let_sync(3);
+    all.install_at(&[1, 2, 3]);
+    all.settle();
+    all.run();
+    assert_eq!(all.found_by_index(3), u32::try_from(ids.len()).expect("few"));
+}
+
 /// A copy rests after each piece only where rounds without a piece are long: the thread has other work.
 #[test]
 fn a_copy_gives_way_to_a_thread_that_has_work() {
@@ -671,7 +758,7 @@ mod bugs {
     use stdx::planted::survivors;
     use transaction::mutants::{DIRECTED, Mutant, activate};
 
-    const TESTS: [(Mutant, fn()); 32] = [
+    const TESTS: [(Mutant, fn()); 34] = [
         (Mutant::LocksOnlySurvive, super::locks_of_a_lost_primary_are_missed),
         (Mutant::StagedElsewhereAccepted, super::rows_of_a_lost_primary_are_missed),
         (Mutant::LocksBeforeSettled, || play("takeover/no_lock_before_all_know")),
@@ -716,6 +803,8 @@ mod bugs {
             Mutant::CursorForgetsDeleted,
             super::what_a_joiner_knows_to_be_deleted_is_not_copied_in_the_next_view,
         ),
+        (Mutant::AwaitedForgotten, super::a_range_that_differs_is_asked_for_in_the_next_view),
+        (Mutant::CursorSkipsIndexes, super::a_copy_goes_on_in_the_midst_of_an_index),
     ];
 
     #[test]

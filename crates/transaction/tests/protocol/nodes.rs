@@ -9,7 +9,7 @@ use super::{TABLE, table};
 use fixtures::{data_node, node};
 use memory::{MemoryConfig, MemoryManager, PAGE_BYTES, Region, Urgency};
 use protocol::program::{
-    Access, LockMode, LockWait, ReadOutput, ReadProgram, StatementContext, TableRef, WriteOperation,
+    Access, KeyRange, LockMode, LockWait, ReadOutput, ReadProgram, StatementContext, TableRef, WriteOperation,
 };
 use protocol::signal::{
     CommitDone, CommitOneRequest, CommitOutcome, Participant, ReadRequest, RequestId, Verdict, WriteDone,
@@ -23,8 +23,8 @@ use stdx::{Duration, Instant, Now};
 use storage::{Fragment, FragmentDefinition};
 use transaction::{Ldm, MARKER_TIME, Sizes, Tc};
 use types::{
-    ColumnIndex, Epoch, Incarnation, NodeId, Schema, SlotId, TableDefinition, TransactionId, ValueRef,
-    ViewNumber,
+    ColumnIndex, Epoch, Incarnation, IndexId, IndexKind, NodeId, Schema, SlotId, TableDefinition,
+    TransactionId, ValueRef, ViewNumber,
 };
 
 /// Whose sessions ask: a node without slots.
@@ -34,6 +34,8 @@ pub(crate) const SESSION: Address = Address::new(NodeId(SQL_NODE), ModuleKind::S
 const SIZES: Sizes = Sizes { at_once: 4, ahead_rows: 8 };
 /// Rows of a slice.
 const BUDGET: u32 = 4;
+/// That of `add_index`.
+const INDEX: IndexId = IndexId(1);
 /// DataMemory of each node.
 const DATA_MEMORY: u64 = 256 << 20;
 /// What is due then is not due in the round that is under way.
@@ -189,6 +191,24 @@ impl Nodes {
         self.emit(node, outputs);
     }
 
+    /// The table has an index of `v` at every node. Its version stays, because it has no rows yet.
+    pub(crate) fn add_index(&mut self) {
+        let mut definition = table();
+        definition.indexes.push(fixtures::index(INDEX.0, IndexKind::Ordered, &[1]));
+        let mut schema = (*self.schema).clone();
+        schema.put_table(Arc::new(definition));
+        self.schema = Arc::new(schema);
+        for node in 1..=u16::try_from(self.nodes.len()).expect("few") {
+            let (now, schema) = (self.now, Arc::clone(&self.schema));
+            let this = self.node(node);
+            let view = Arc::clone(&this.map.view);
+            this.map = Arc::new(this.map.with(this.map.incarnation, view, schema, &this.map.lost));
+            let mut outputs: Outputs<Shared> = Outputs::default();
+            this.ldm.on_shared(now, Shared::Tables(Arc::clone(&this.map)), &mut outputs);
+            self.emit(node, outputs);
+        }
+    }
+
     pub(crate) fn assert_idle(&self) {
         for (id, node) in (1..).zip(&self.nodes).filter(|(id, _)| self.view.is_in_sync(NodeId(*id))) {
             assert!(node.ldm.is_idle(), "node {id} is not: {:?}", node.ldm.unfinished());
@@ -220,6 +240,15 @@ impl Nodes {
     pub(crate) fn let_join(&mut self, node: u16) {
         self.view.number = ViewNumber(self.view.number.0 + 1);
         self.view.groups.iter_mut().for_each(|group| group.joining.push(NodeId(node)));
+    }
+
+    /// The next view: a node that was copied to has everything.
+    pub(crate) fn let_sync(&mut self, node: u16) {
+        self.view.number = ViewNumber(self.view.number.0 + 1);
+        for group in &mut self.view.groups {
+            group.joining.retain(|member| *member != NodeId(node));
+            group.in_sync.push(NodeId(node));
+        }
     }
 
     /// A node's disk has the rows that the node has now, and then the next epoch is opened. (Of the rows of the system
@@ -590,6 +619,17 @@ impl Nodes {
     }
 
     // ---- what is there ----------------------------------------------------------------------------------------------
+
+    /// How many rows of the slot a node finds by the index.
+    pub(crate) fn found_by_index(&mut self, node: u16) -> u32 {
+        let (ranges, (descending, limit)) = (Arc::new(vec![KeyRange::all()]), (false, None));
+        let access = Access::Scan { index: INDEX, ranges, descending, limit };
+        let read = self.lock(0, 0, (LockMode::Shared, LockWait::NoWait));
+        let read = ReadRequest { transaction: None, lock: None, access, ..read };
+        let answers = self.ask(node, Signal::Read(Box::new(read)));
+        let [Signal::ReadDone(done)] = &answers[..] else { panic!("{answers:?}") };
+        done.result.as_ref().expect("rows").rows.count
+    }
 
     /// Outcomes that members keep for somebody.
     pub(crate) fn marker_counts(&self) -> Vec<usize> {

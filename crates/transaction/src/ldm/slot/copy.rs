@@ -207,6 +207,9 @@ impl CopyIn {
         if mutants::is(Mutant::CursorForgetsDeleted) {
             self.deleted.clear();
         }
+        if mutants::is(Mutant::AwaitedForgotten) {
+            self.awaited.clear();
+        }
     }
 }
 

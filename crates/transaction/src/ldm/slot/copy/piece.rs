@@ -107,7 +107,7 @@ pub(super) fn next_share(
         let start = after.as_ref().filter(|position| position.table == table);
         let first = start.and_then(|position| position.index);
         let mut indexes: Vec<IndexId> = fragment.definition().secondary_indexes().collect();
-        if plan.is_difference() {
+        if plan.is_difference() || (mutants::is(Mutant::CursorSkipsIndexes) && first.is_some()) {
             indexes.clear();
         }
         indexes.sort_unstable();
