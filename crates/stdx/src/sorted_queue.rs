@@ -88,7 +88,9 @@ impl<K, V> SortedQueue<K, V> {
     /// Takes out the entries for which `is_taken` is true.
     pub fn take_if(&mut self, mut is_taken: impl FnMut(&K, &V) -> bool) -> Vec<(K, V)> {
         let mut taken = Vec::new();
-        for (key, value) in std::mem::take(&mut self.entries) {
+        // Each goes around once, within the room that there is.
+        for _ in 0..self.entries.len() {
+            let Some((key, value)) = self.entries.pop_front() else { break };
             if is_taken(&key, &value) {
                 taken.push((key, value));
             } else {
@@ -225,9 +227,17 @@ mod tests {
         queue.retain(|key, _| key % 2 == 0);
         model.retain(|key, _| key % 2 == 0);
         let taken: Vec<_> = model.extract_if(.., |key, _| key % 3 == 0).collect();
+        let room = queue.entries.capacity();
         assert_eq!(queue.take_if(|key, _| key % 3 == 0), taken);
         assert_eq!(queue.len(), model.len());
         assert_eq!(format!("{queue:?}"), format!("{model:?}"));
-        assert!(queue.into_values().eq(model.into_values()));
+        queue.iter_mut().for_each(|(key, value)| *value += key);
+        model.iter_mut().for_each(|(key, value)| *value += key);
+        queue.values_mut().for_each(|value| *value *= 2);
+        model.values_mut().for_each(|value| *value *= 2);
+        assert!(queue.clone().into_values().eq(model.into_values()));
+        queue.clear();
+        assert!(queue.is_empty() && queue.first().is_none());
+        assert_eq!(queue.entries.capacity(), room, "neither gives its room back");
     }
 }
