@@ -32,7 +32,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::ops::Bound;
 use std::sync::Arc;
-use stdx::wire::{WIRE_VERSION, WireError, from_bytes, to_bytes};
+use stdx::wire::{Decoder, Encoder, WIRE_VERSION, Wire, WireError, from_bytes, to_bytes};
 use stdx::{Prng, smallvec};
 use types::{
     ColumnIndex, Date, DateTime, Decimal, Epoch, Incarnation, IndexId, NodeId, NodeSet, RestartNumber,
@@ -705,6 +705,23 @@ fn ids_that_no_node_gives_are_refused() {
     }
     for (number, is_transaction) in [((1_u64 << 62) - 1, true), (1 << 62, false), (u64::MAX, false)] {
         assert_eq!(from_bytes::<TransactionId>(&number.to_le_bytes()).is_ok(), is_transaction, "{number}");
+    }
+}
+
+/// A node of version 8 says nothing of how far a copy is, and is told nothing.
+#[test]
+fn the_positions_of_copies_are_of_version_9() {
+    for signal in takeover() {
+        let mut bytes = Vec::new();
+        signal.encode(&mut Encoder { bytes: &mut bytes, version: 8 });
+        let decoded = Signal::decode(&mut Decoder::new(&bytes, 8)).expect("a signal");
+        let mut expected = signal;
+        match &mut expected {
+            Signal::CopyPiece(piece) => piece.until = None,
+            Signal::Gather(report) => report.copied_until = None,
+            _ => {}
+        }
+        assert_eq!(decoded, expected);
     }
 }
 
