@@ -88,7 +88,8 @@ impl ReplicatedWrite {
     /// A row of this key becomes these bytes; None deletes it.
     #[must_use]
     pub fn new(table: TableRef, key: &[u8], row: Option<&[u8]>) -> Self {
-        let key_size = u32::try_from(key.len()).unwrap_or(u32::MAX);
+        stdx::require!(u32::try_from(key.len()).is_ok(), "a key longer than 4 GiB");
+        let key_size = u32::try_from(key.len()).unwrap_or_default();
         let bytes = [key, row.unwrap_or_default()].concat().into();
         Self { table, key_size, is_delete: row.is_none(), bytes }
     }

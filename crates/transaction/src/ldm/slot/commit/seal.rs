@@ -166,7 +166,9 @@ impl Slot {
         context: &mut Context<'_>,
     ) -> Option<Place> {
         let order = self.new_order();
-        let held = self.held.get_mut(&transaction)?;
+        let held = self.held.get_mut(&transaction);
+        stdx::require!(held.is_some(), "{transaction} is sealed, and is not held");
+        let held = held?;
         let epoch = context.stamp(epoch_seen);
         let Terms { decider, participants, marker } = terms;
         // A participant that recovery counts must be known to its backups, even if its writes changed nothing.
