@@ -1,14 +1,14 @@
 //! Copying the rows of a slot to a member that joins.
 
 use crate::program::Results;
-use types::{Epoch, SlotId, TransactionId};
+use types::{Epoch, IndexId, SlotId, TableId, TransactionId};
 use wire_derive::Wire;
 
 /// The newest committed version of a row.
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
 pub struct CopiedRow {
     /// The table.
-    pub table: types::TableId,
+    pub table: TableId,
     /// Its primary key.
     pub key: Box<[u8]>,
     /// Its bytes.
@@ -21,7 +21,7 @@ pub struct CopiedRow {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Wire)]
 pub struct CopyBounds {
     /// The table.
-    pub table: types::TableId,
+    pub table: TableId,
     /// They begin behind this key; None: with the first one.
     pub after: Option<Box<[u8]>>,
     /// They end with this key; None: with the last one.
@@ -32,9 +32,9 @@ pub struct CopyBounds {
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
 pub struct CopyPosition {
     /// The table.
-    pub table: types::TableId,
+    pub table: TableId,
     /// None: its primary key.
-    pub index: Option<types::IndexId>,
+    pub index: Option<IndexId>,
     /// The key there.
     pub key: Box<[u8]>,
 }
@@ -56,9 +56,9 @@ pub struct CopiedRange {
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
 pub struct CopiedEntries {
     /// The table.
-    pub table: types::TableId,
+    pub table: TableId,
     /// Its index.
-    pub index: types::IndexId,
+    pub index: IndexId,
     /// Primary keys.
     pub keys: Vec<Box<[u8]>>,
 }
@@ -87,7 +87,7 @@ pub struct CopyPiece {
     pub is_last: bool,
     /// For tables with rows here: indexes whose entries come behind all of the table's rows.
     #[wire(since = 5)]
-    pub later: Vec<(types::TableId, Vec<types::IndexId>)>,
+    pub later: Vec<(TableId, Vec<IndexId>)>,
     /// The entries.
     #[wire(since = 5)]
     pub entries: Vec<CopiedEntries>,

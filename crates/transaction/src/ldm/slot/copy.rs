@@ -130,7 +130,7 @@ pub(in crate::ldm) struct CopyIn {
     has_last: bool,
     /// Every row is here.
     is_whole: bool,
-    /// Every row and entry up to here is, by pieces of any view.
+    /// The member has every row and entry up to here, by pieces of any view.
     until: Option<CopyPosition>,
     /// Copied rows lack entries that were to come later.
     lacks_entries: bool,
@@ -152,7 +152,7 @@ impl CopyIn {
         self.is_whole
     }
 
-    /// Every row and entry up to here is, whatever comes.
+    /// The member has every row and entry up to here, whatever comes.
     pub(in crate::ldm) fn until(&self) -> Option<&CopyPosition> {
         self.until.as_ref()
     }
@@ -290,12 +290,20 @@ enum Turn {
         slot: SlotId,
         node: NodeId,
     },
-    /// `until`: how long it may wait for memory that is coming.
+    /// `waits_until`: how long it may wait for memory that is coming.
     Apply {
         from: Address,
         piece: CopyPiece,
-        until: Option<Instant>,
+        waits_until: Option<Instant>,
     },
+}
+
+/// The part of a piece beside its rows and entries. One of a range that was asked for says nothing.
+#[derive(Default)]
+struct Beside {
+    outcomes: Vec<CopiedOutcome>,
+    is_last: bool,
+    until: Option<CopyPosition>,
 }
 
 /// How much of a piece was applied.
@@ -426,7 +434,7 @@ fn take_turn(slots: &mut Slots, budget: &mut Budget, context: &mut Context<'_>) 
     for _ in 0..context.copying.turns.len() {
         let Some(turn) = context.copying.turns.pop_front() else { return Taken::Nothing };
         match turn {
-            Turn::Apply { from, piece, until } => {
+            Turn::Apply { from, piece, waits_until } => {
                 let Some(slot) = slots.get_mut(piece.slot) else { continue };
                 let applied = slot.apply_piece(from, &piece, context);
                 // Nodes of indexes that grow are replaced: what waits in many tables would make holes in many pages.
@@ -435,18 +443,19 @@ fn take_turn(slots: &mut Slots, budget: &mut Budget, context: &mut Context<'_>) 
                 let full = match applied {
                     Ok(Applied::Wholly) => return Taken::Done,
                     Ok(Applied::Partly) => {
-                        context.copying.turns.push_front(Turn::Apply { from, piece, until });
+                        context.copying.turns.push_front(Turn::Apply { from, piece, waits_until });
                         return Taken::Done;
                     }
                     Err(full) => full,
                 };
-                let until = until.unwrap_or(context.now.monotonic + WAIT_MAX);
-                if context.now.monotonic >= until || !is_coming {
+                let waits_until = waits_until.unwrap_or(context.now.monotonic + WAIT_MAX);
+                if context.now.monotonic >= waits_until || !is_coming {
                     context.end_for_memory(full);
                     return Taken::Done;
                 }
                 // Rows of it that have found their place are passed over.
-                context.copying.turns.push_front(Turn::Apply { from, piece, until: Some(until) });
+                let waits_until = Some(waits_until);
+                context.copying.turns.push_front(Turn::Apply { from, piece, waits_until });
                 return Taken::Waits;
             }
             Turn::Send { slot, node } => {
@@ -512,7 +521,7 @@ impl Slot {
             let (share, left) = piece::exact_share(&plan, bounds, context.fragments);
             out.exact.extend(left);
             let goes_on = !(out.is_over && out.exact.is_empty());
-            self.send_share(node, share, (Vec::new(), false, None), budget, context);
+            self.send_share(node, share, Beside::default(), budget, context);
             return goes_on;
         }
         if out.is_over {
@@ -530,7 +539,7 @@ impl Slot {
         let Some(out) = self.members.copies.get_mut(&node) else { return false };
         (out.outcomes, out.after, out.is_over) = (Some(left), after.clone(), is_last);
         let goes_on = !is_last || !out.exact.is_empty();
-        self.send_share(node, share, (outcomes, is_last, after), budget, context);
+        self.send_share(node, share, Beside { outcomes, is_last, until: after }, budget, context);
         goes_on
     }
 
@@ -538,11 +547,12 @@ impl Slot {
         &mut self,
         node: NodeId,
         share: Share,
-        (outcomes, is_last, until): (Vec<CopiedOutcome>, bool, Option<CopyPosition>),
+        beside: Beside,
         budget: &mut Budget,
         context: &mut Context<'_>,
     ) {
         let Some(out) = self.members.copies.get_mut(&node) else { return };
+        let Beside { outcomes, is_last, until } = beside;
         out.in_flight += 1;
         budget.spend(u32::try_from(share.cost() + outcomes.len()).unwrap_or(u32::MAX));
         let Share { rows, later, entries, ranges, .. } = share;
@@ -622,7 +632,7 @@ impl Slot {
         {
             copy.note_until(&piece);
         }
-        context.copying.turns.push_back(Turn::Apply { from, piece, until: None });
+        context.copying.turns.push_back(Turn::Apply { from, piece, waits_until: None });
         context.go_on_copying();
     }
 
@@ -633,7 +643,7 @@ impl Slot {
         context: &mut Context<'_>,
     ) -> Result<Applied, RegionFull> {
         // Before the rows: what they replace is no difference.
-        let mut differing = self.differing(piece, context);
+        let differing = self.differing(piece, context);
         if self.remove_unnamed(piece, context)? == Applied::Partly {
             return Ok(Applied::Partly);
         }
@@ -649,7 +659,7 @@ impl Slot {
         }
         context.copying.tally.note(piece, differing.len());
         let Some(copy) = &mut self.copy_in else { return Ok(Applied::Wholly) };
-        copy.note_asked(piece, &mut differing);
+        let differing = copy.note_asked(piece, differing);
         copy.note_until(piece);
         copy.has_last |= piece.is_last;
         if piece.is_last && copy.lacks_entries && !piece.with_entries {

@@ -66,8 +66,10 @@ enum Met {
     Absent,
     /// Its row does not match.
     Passed,
-    /// Its row matches, and here it is unless the session reads it.
-    Row(Option<RowBatch>),
+    /// Its row matches, and the session reads it.
+    Granted,
+    /// Its row matches, and here it is.
+    Row(RowBatch),
 }
 
 impl PendingRead {
@@ -113,10 +115,11 @@ impl LockedRead {
     }
 
     /// There is nothing to read of the next key.
-    fn omit(&mut self) {
+    fn pass_over(&mut self) {
         if let LockedAnswer::Grants(omitted) = &mut self.answer {
             omitted.push(u32::try_from(self.next).unwrap_or(u32::MAX));
         }
+        self.next += 1;
     }
 
     /// The row of the next key.
@@ -125,6 +128,7 @@ impl LockedRead {
             batch.count += row.count;
             batch.bytes.extend_from_slice(&row.bytes);
         }
+        self.next += 1;
     }
 
     /// The key that it locks next: a row, or the table as a whole.
@@ -335,18 +339,14 @@ impl Slot {
         while let Some(lock) = read.next_lock().filter(|_| !read.is_full()) {
             let met = self.meet(&mut read, &lock, transaction, mode, context);
             let in_the_way = match met.and_then(|met| self.take(met, &mut read, lock, mode, context)) {
-                Ok(None) => {
-                    read.next += 1;
-                    continue;
-                }
+                Ok(None) => continue,
                 Ok(Some(in_the_way)) => in_the_way,
                 Err(refusal) => return context.refuse_read(read.from, &read.request, refusal),
             };
             match (wait, timeout_of(wait)) {
                 (LockWait::SkipLocked, _) => {
                     context.count_not_waited(&in_the_way, mode);
-                    read.omit();
-                    read.next += 1;
+                    read.pass_over();
                 }
                 (_, Ok(timeout_ms)) => {
                     return self.wait_for_lock(in_the_way, mode, timeout_ms, Run::Read(read), context);
@@ -391,7 +391,7 @@ impl Slot {
         if context.locks.is_blocked(lock, transaction, mode, owner, place) {
             let is_grant = matches!(read.answer, LockedAnswer::Grants(_));
             if mutants::is(Mutant::GrantReadBeforeLock) && is_grant && newest.row.is_some() {
-                return Ok(Met::Row(None));
+                return Ok(Met::Granted);
             }
             return Ok(Met::InTheWay(lock.clone()));
         }
@@ -401,18 +401,18 @@ impl Slot {
         let met = match &read.answer {
             LockedAnswer::Grants(_) => {
                 let matches = passes_filter(program, info, row, warnings);
-                matches.map(|matches| if matches { Met::Row(None) } else { Met::Passed })
+                matches.map(|matches| if matches { Met::Granted } else { Met::Passed })
             }
             LockedAnswer::Rows(_) => {
                 let batch = read_row(program, info, &lock.key, row, warnings);
-                batch.map(|batch| if batch.count > 0 { Met::Row(Some(batch)) } else { Met::Passed })
+                batch.map(|batch| if batch.count > 0 { Met::Row(batch) } else { Met::Passed })
             }
         };
         met.map_err(Refusal::Error)
     }
 
-    /// Keeps the lock of a key unless its row does not match. An absent key stays locked too, so that nobody inserts
-    /// it. Gives what is in the way.
+    /// Goes on to the key behind this one, and keeps its lock unless its row does not match. An absent key stays locked
+    /// too, so that nobody inserts it. Gives what is in the way.
     fn take(
         &mut self,
         met: Met,
@@ -424,14 +424,18 @@ impl Slot {
         let transaction = read.request.transaction.unwrap_or_default();
         match met {
             Met::InTheWay(in_the_way) => return Ok(Some(in_the_way)),
-            Met::Passed => read.omit(),
+            Met::Passed => read.pass_over(),
             Met::Absent => {
                 self.keep_lock(lock, transaction, mode, read.from, context)?;
-                read.omit();
+                read.pass_over();
+            }
+            Met::Granted => {
+                self.keep_lock(lock, transaction, mode, read.from, context)?;
+                read.next += 1;
             }
             Met::Row(row) => {
                 self.keep_lock(lock, transaction, mode, read.from, context)?;
-                row.iter().for_each(|row| read.add(row));
+                read.add(&row);
             }
         }
         Ok(None)

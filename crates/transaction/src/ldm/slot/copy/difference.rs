@@ -50,18 +50,20 @@ pub(super) fn is_within(key: &[u8], to: Option<&[u8]>) -> bool {
 }
 
 impl CopyIn {
-    /// This member asks for some ranges, and has got those of a piece. With the first piece of a view it asks for all
-    /// that it has not got: this primary knows of none.
-    pub(super) fn note_asked(&mut self, piece: &CopyPiece, differing: &mut Vec<CopyBounds>) {
+    /// This member has got the ranges of a piece, and wants those that differ. Gives the ranges that it asks for: with
+    /// the first piece of a view all that it has not got, because this primary knows of none.
+    pub(super) fn note_asked(&mut self, piece: &CopyPiece, differing: Vec<CopyBounds>) -> Vec<CopyBounds> {
         for CopiedRange { bounds, .. } in piece.ranges.iter().filter(|range| range.is_exact) {
             self.awaited.remove(&(bounds.table, bounds.to.clone()));
         }
         let asked = differing.iter().cloned();
         self.awaited.extend(asked.map(|CopyBounds { table, after, to }| ((table, to), after)));
-        if !std::mem::replace(&mut self.has_asked, true) {
-            let all = self.awaited.iter().map(|((table, to), after)| (*table, after.clone(), to.clone()));
-            *differing = all.map(|(table, after, to)| CopyBounds { table, after, to }).collect();
+        if std::mem::replace(&mut self.has_asked, true) {
+            return differing;
         }
+        let all = self.awaited.iter();
+        all.map(|((table, to), after)| CopyBounds { table: *table, after: after.clone(), to: to.clone() })
+            .collect()
     }
 }
 
