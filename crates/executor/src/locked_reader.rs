@@ -5,10 +5,10 @@
 //! LOCKED, are omitted; with a LIMIT the next candidates take their place.
 //!
 //! A primary on this node only grants the locks, if reads go where the client is. The client reads the rows itself and
-//! encodes nothing. It does so in the grant's view, under a good lease, and only where its transaction has written
-//! nothing: then the newest version of each row is committed, and stays so until the transaction ends. A spent slice
-//! is no end of the grant: the client goes on in the next one. A grant that does not hold any more is void as a whole:
-//! the client asks again, and gets rows.
+//! encodes nothing. A grant holds in its view, under a good lease, and where the transaction has written nothing. Then
+//! the newest version of each row is committed, and stays so until the transaction ends. A spent slice does not end the
+//! grant: the client goes on in the next one. A grant that does not hold any more is void as a whole: the client asks
+//! again, and gets rows.
 //!
 //! Invariants: rows come in the order of their candidates. A row is read after its lock was granted, at its primary.
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
