@@ -90,8 +90,11 @@ impl ReplicatedWrite {
     pub fn new(table: TableRef, key: &[u8], row: Option<&[u8]>) -> Self {
         stdx::require!(u32::try_from(key.len()).is_ok(), "a key longer than 4 GiB");
         let key_size = u32::try_from(key.len()).unwrap_or_default();
-        let bytes = [key, row.unwrap_or_default()].concat().into();
-        Self { table, key_size, is_delete: row.is_none(), bytes }
+        let new = row.unwrap_or_default();
+        let mut bytes = Vec::with_capacity(key.len() + new.len());
+        bytes.extend_from_slice(key);
+        bytes.extend_from_slice(new);
+        Self { table, key_size, is_delete: row.is_none(), bytes: bytes.into() }
     }
 
     /// Its primary key.
