@@ -373,3 +373,39 @@ fn statements_end_where_others_have_all_memory() {
         assert!(harness.disk.writes > before && room.used() == 0, "{query}");
     }
 }
+
+// ---- order ----------------------------------------------------------------------------------------------------------
+
+/// An index gives the order, and no sort stands behind DISTINCT.
+#[test]
+fn distinct_rows_keep_the_order_of_an_index() {
+    let queries = [
+        "SELECT DISTINCT id, v FROM test.d ORDER BY id",
+        "SELECT DISTINCT id, v FROM test.d ORDER BY id DESC",
+        "SELECT DISTINCT id, v FROM test.d ORDER BY id LIMIT 100 OFFSET 700",
+        "SELECT DISTINCT MOD(id, 2) AS m, id, v FROM test.d ORDER BY id DESC LIMIT 800",
+        "SELECT DISTINCT k, v FROM test.d ORDER BY k LIMIT 850",
+        "SELECT DISTINCT k, v FROM test.d ORDER BY k DESC LIMIT 850",
+        "SELECT COUNT(*), SUM(id) FROM (SELECT DISTINCT id, v FROM test.d ORDER BY id LIMIT 100 OFFSET 700) x",
+    ];
+    let (mut plenty, _, client) = harness(1 << 30, 1 << 30);
+    let (mut little, room, poor) = harness(LITTLE, 1 << 30);
+    let rows = made(900, "i, i * 7919 MOD 401, REPEAT(CHAR(65 + i MOD 26), 60 + i * 13 MOD 240)", "");
+    for (harness, client) in [(&mut plenty, client), (&mut little, poor)] {
+        harness.ask(
+            client,
+            "CREATE TEMPORARY TABLE test.d (id INT PRIMARY KEY, k INT, v VARCHAR(300), KEY (k))",
+        );
+        harness.ask_much(client, &format!("INSERT INTO test.d {rows}"));
+    }
+    for query in queries {
+        let expected = texts(plenty.ask_much(client, query));
+        let before = little.disk.writes;
+        let rows = texts(little.ask_much(poor, query));
+        let wrong = rows.iter().zip(&expected).position(|(row, wanted)| row != wanted);
+        assert!(wrong.is_none() && rows.len() == expected.len(), "{query}\n{} rows, {wrong:?}", rows.len());
+        assert!(little.disk.writes > before + 3, "{query} used the disk");
+        assert_eq!((little.disk.files(), room.used()), (vec![], 0), "{query}");
+    }
+    assert_eq!(plenty.disk.writes, 0);
+}
