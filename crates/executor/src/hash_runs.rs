@@ -125,6 +125,11 @@ impl TableMemory {
         self.charged
     }
 
+    /// Bytes that may be kept before they are paid for.
+    pub(crate) fn uncharged_max(&self) -> usize {
+        self.uncharged_max
+    }
+
     /// No more rows before they are paid for.
     pub(crate) fn is_full(&self, size: usize) -> bool {
         size > self.charged + self.uncharged_max

@@ -19,7 +19,7 @@
 //! (`join_parts`). Another one that has looked up before goes back to that.
 //!
 //! Invariants: unless there are parts, the order of left rows is kept, and for each that of the right rows; memory that
-//! is held is charged.
+//! is held is charged, but for what an operator may keep before it pays.
 //!
 //! Deliberately not here: which ways there are, and how many left rows are few. The plan says.
 
@@ -262,7 +262,7 @@ impl JoinRun {
                 Walk::Full => return Ok(Pump::Rows),
                 Walk::Spent => return Ok(Pump::Spent),
                 Walk::Gather => self.gather_for_row(cx)?,
-                Walk::Done => self.batch.clear(),
+                Walk::Done => self.clear_batch(),
             }
         }
     }
@@ -302,7 +302,7 @@ impl JoinRun {
             let size = self.batch.size() + self.right.size();
             self.memory.pay(size.max(self.memory.charged()), false, cx)?;
             match pump {
-                Pump::Rows if is_full(&self.batch, rows_max) => break,
+                Pump::Rows if is_full(&self.batch, rows_max, BATCH_BYTES) => break,
                 Pump::Rows if cx.env.budget.is_spent() => return Ok(Pump::Spent),
                 Pump::Rows => {}
                 Pump::Wait | Pump::Spent => return Ok(pump),
@@ -314,6 +314,14 @@ impl JoinRun {
         }
         self.begin_batch();
         Ok(Pump::Rows)
+    }
+
+    /// The batch is done. Its memory is kept, unless a large row has made that unusual.
+    fn clear_batch(&mut self) {
+        self.batch.clear();
+        if self.batch.size() > self.memory.uncharged_max() {
+            self.batch = RowBuffer::default();
+        }
     }
 
     /// There is a batch of left rows.
@@ -604,13 +612,13 @@ impl RowSink for BatchSink<'_> {
     }
 
     fn is_full(&self) -> bool {
-        is_full(self.batch, self.rows_max)
+        is_full(self.batch, self.rows_max, BATCH_BYTES)
     }
 }
 
 /// A batch of left rows takes no more.
-pub(crate) fn is_full(batch: &RowBuffer, rows_max: usize) -> bool {
-    batch.len() >= rows_max || (batch.len() > 0 && batch.size() >= BATCH_BYTES)
+pub(crate) fn is_full(batch: &RowBuffer, rows_max: usize, size_max: usize) -> bool {
+    batch.len() >= rows_max || (batch.len() > 0 && batch.size() >= size_max)
 }
 
 /// Right rows, by hash if there are hash keys. A row with a NULL among its keys equals nothing, and is not kept.

@@ -15,12 +15,14 @@
 //! blocks so far have said. So keys are evaluated once.
 //!
 //! Invariants: rows that match are in the same pair. A left row comes out once for each match, and where it has none
-//! once, with the last block. There is at least one right row, or one was not kept for a NULL.
+//! once, with the last block. There is at least one right row, or one was not kept for a NULL. While right rows come
+//! into memory there is no batch. A batch of left rows is not charged: it has one row, or as many as an operator may
+//! keep before it pays.
 
 use crate::cx::{Cx, warnings_of};
 use crate::join::{Found, JoinRun, hash_of, is_full};
 use crate::outcome::Failure;
-use crate::row_buffer::RowAt;
+use crate::row_buffer::{RowAt, RowBuffer};
 use crate::scratch::{Advance, Hold, PackedRow, Run, RunReader, RunWriter};
 use crate::table_reader::Pump;
 use expression::Context;
@@ -319,7 +321,7 @@ impl Parts {
             let is_spent = cx.env.budget.is_spent();
             return Ok(is_spent.then_some(Pump::Spent));
         }
-        join.batch.clear();
+        join.batch = RowBuffer::default();
         if let Some(pump) = division.divide_rest(&self.hold, cx)? {
             return Ok(Some(pump));
         }
@@ -353,7 +355,8 @@ impl Parts {
         let Stage::Loading(loading) = &mut self.stage else { return Ok(None) };
         let is_set = matches!(join.plan.kind, JoinKind::Semi | JoinKind::Anti | JoinKind::Mark);
         let has_memory = loop {
-            let size = join.batch.size() + join.right.size();
+            // There is no batch. So a block that is full has a row.
+            let size = join.right.size();
             if join.memory.is_full(size) && join.memory.pay(size, true, cx)? {
                 break false;
             }
@@ -401,7 +404,8 @@ impl Parts {
         {
             return Ok(Some(Pump::Wait));
         }
-        while !is_full(&join.batch, cx.statement.options.batch_rows_max) {
+        let rows_max = cx.statement.options.batch_rows_max;
+        while !is_full(&join.batch, rows_max, join.memory.uncharged_max()) {
             match left.advance(&self.hold, cx)? {
                 Advance::Row => {
                     join.batch.push(left.row().values());
@@ -425,7 +429,8 @@ impl Parts {
             None => None,
         };
         join.right.give_up_rows();
-        join.memory.pay(join.batch.size(), true, cx)?;
+        join.batch = RowBuffer::default();
+        join.memory.pay(0, true, cx)?;
         let stage = std::mem::replace(&mut self.stage, Stage::Next);
         if let (Stage::Joining { next: Some((loading, _)), .. }, Some(left)) = (stage, going_on)
             && !left.is_empty()

@@ -409,3 +409,44 @@ fn distinct_rows_keep_the_order_of_an_index() {
     }
     assert_eq!(plenty.disk.writes, 0);
 }
+
+// ---- long rows ------------------------------------------------------------------------------------------------------
+
+/// Two common tables: `left` and `right` are their columns. They have so many rows.
+fn sides(counts: (u32, u32), left: &str, right: &str, query: &str) -> String {
+    let with = format!(
+        ", l AS (SELECT i, {left} FROM n WHERE i <= {}), r AS (SELECT i, {right} FROM n WHERE i <= {}) {query}",
+        counts.0, counts.1
+    );
+    made(counts.0.max(counts.1), "", "").replace("SELECT  FROM n ", &with)
+}
+
+/// A batch of left rows alone may be larger than the share of the statement.
+#[test]
+fn left_rows_may_be_longer_than_the_memory_of_a_statement() {
+    let left = |key: &str| format!("{key} AS a, IF(i BETWEEN 300 AND 310, REPEAT('z', 100000), '') AS t");
+    let right = |key: &str| format!("{key} AS b, REPEAT('r', i MOD 30) AS t");
+    let queries = [
+        sides((600, 3_000), &left("i"), &right("i MOD 600"), "SELECT l.i, l.t, r.i FROM l JOIN r ON a = b"),
+        sides(
+            (600, 3_000),
+            &left("i"),
+            &right("i MOD 600"),
+            "SELECT l.i, l.t, r.i FROM l LEFT JOIN r ON a = b",
+        ),
+        // Block by block.
+        sides(
+            (600, 3_000),
+            &left("i MOD 2"),
+            &right("i MOD 2"),
+            "SELECT l.i, l.t, r.i FROM l JOIN r ON a = b AND r.i MOD 1500 = l.i",
+        ),
+        sides(
+            (600, 3_000),
+            &left("i MOD 2"),
+            &right("i MOD 2"),
+            "SELECT l.i, l.t FROM l WHERE a NOT IN (SELECT b FROM r WHERE r.i = l.i + 2500)",
+        ),
+    ];
+    assert_same_bags(&queries, queries.len());
+}
