@@ -10,9 +10,10 @@
 //! hashes, its values, and its number; 0: it was given on.
 
 use crate::cx::Cx;
-use crate::hash_runs::{HashRuns, Put, TableMemory};
+use crate::hash_runs::{HashRuns, Put};
 use crate::outcome::Failure;
 use crate::row_buffer::{RowAt, RowBuffer};
+use crate::row_memory::RowMemory;
 use crate::scratch::RunWriter;
 use crate::sort::Merged;
 use crate::table_reader::Pump;
@@ -57,7 +58,7 @@ pub(crate) struct RowTable {
     positions: HashIndex,
     /// Bytes of all of this. Counted when a row is kept, because each row asks for it.
     size: usize,
-    memory: TableMemory,
+    memory: RowMemory,
     text_work: TextWork,
 }
 
@@ -70,7 +71,7 @@ impl RowTable {
             places: Pages::default(),
             positions: HashIndex::default(),
             size: 0,
-            memory: TableMemory::default(),
+            memory: RowMemory::default(),
             text_work: TextWork::default(),
         }
     }

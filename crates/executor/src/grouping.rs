@@ -13,10 +13,11 @@
 
 use crate::cx::{Cx, warnings_of};
 use crate::distinct::{equal_rows, hash_row, pass_texts};
-use crate::hash_runs::{HashRuns, Put, TableMemory};
+use crate::hash_runs::{HashRuns, Put};
 use crate::outcome::Failure;
 use crate::row::{Row, borrowed};
 use crate::row_buffer::{RowAt, RowBuffer};
+use crate::row_memory::RowMemory;
 use crate::scratch::RunWriter;
 use crate::sort::Merged;
 use crate::table_reader::{Pump, malformed};
@@ -55,7 +56,7 @@ pub struct Groups {
     heap: usize,
     /// Bytes of all of this. Counted when a group begins or a state grows, because each row asks for it.
     size: usize,
-    memory: TableMemory,
+    memory: RowMemory,
     text_work: TextWork,
     /// Groups that were written to scratch.
     runs: Option<Box<HashRuns>>,
@@ -153,7 +154,7 @@ impl Groups {
             states: States::new(width),
             heap: 0,
             size: 0,
-            memory: TableMemory::default(),
+            memory: RowMemory::default(),
             text_work: TextWork::default(),
             runs: None,
             portions: Vec::new(),

@@ -25,12 +25,11 @@
 
 use crate::client::QueryMemory;
 use crate::cx::{Cx, warnings_of};
-use crate::hash_runs::TableMemory;
 use crate::join_parts::{Head, Parts};
 use crate::memo::{Memo, is_identical};
 use crate::outcome::Failure;
-use crate::row::UNCHARGED_MAX;
 use crate::row_buffer::{RowAt, RowBuffer};
+use crate::row_memory::RowMemory;
 use crate::select::{Operator, ReadTarget, measured, order_unasked, read_target, reader_of, relation_source};
 use crate::statement::{Joining, Statement};
 use crate::table_reader::{Pump, Target};
@@ -61,7 +60,7 @@ pub struct JoinRun {
     /// The left row that is matched; None: a new batch is wanted.
     pub(crate) current: Option<RowAt>,
     step: Matching,
-    pub(crate) memory: TableMemory,
+    pub(crate) memory: RowMemory,
     /// Both sides are in scratch.
     parts: Option<Box<Parts>>,
     way: Way,
@@ -193,7 +192,7 @@ impl JoinRun {
             reading: None,
             current: None,
             step: Matching::New,
-            memory: TableMemory::default(),
+            memory: RowMemory::default(),
             parts: None,
             way,
             few,
@@ -211,15 +210,16 @@ impl JoinRun {
                     return Ok(pump);
                 }
             } else if let Some(reading) = &mut self.reading {
+                let size_max = self.right.size() + self.memory.uncharged_max();
                 let pump = match &mut self.inner {
                     Some(inner) if self.way == Way::Applied => {
                         std::mem::swap(&mut cx.client.memory, &mut inner.memory);
-                        let pump =
-                            gather(reading, &mut self.right, &self.plan, &mut cx.within(&inner.statement));
+                        let mut within = cx.within(&inner.statement);
+                        let pump = gather(reading, &mut self.right, &self.plan, size_max, &mut within);
                         std::mem::swap(&mut cx.client.memory, &mut inner.memory);
                         pump?
                     }
-                    Some(_) | None => gather(reading, &mut self.right, &self.plan, cx)?,
+                    Some(_) | None => gather(reading, &mut self.right, &self.plan, size_max, cx)?,
                 };
                 match self.pay(cx) {
                     Ok(false) => {}
@@ -298,11 +298,14 @@ impl JoinRun {
     fn fill(&mut self, cx: &mut Cx<'_>) -> Result<Pump, Failure> {
         while !self.has_left_ended {
             let rows_max = cx.statement.options.batch_rows_max;
-            let pump = self.left.pump(cx, &mut BatchSink { batch: &mut self.batch, rows_max })?;
+            let unpaid_max = self.memory.charged() + self.memory.uncharged_max();
+            let size_max = BATCH_BYTES.min(unpaid_max.saturating_sub(self.right.size()));
+            let pump = self.left.pump(cx, &mut BatchSink { batch: &mut self.batch, rows_max, size_max })?;
             let size = self.batch.size() + self.right.size();
-            self.memory.pay(size.max(self.memory.charged()), false, cx)?;
+            // Without memory for more, the rows that have come are a batch.
+            let is_refused = self.memory.pay(size.max(self.memory.charged()), true, cx)?;
             match pump {
-                Pump::Rows if is_full(&self.batch, rows_max, BATCH_BYTES) => break,
+                Pump::Rows if is_refused || is_full(&self.batch, rows_max, BATCH_BYTES) => break,
                 Pump::Rows if cx.env.budget.is_spent() => return Ok(Pump::Spent),
                 Pump::Rows => {}
                 Pump::Wait | Pump::Spent => return Ok(pump),
@@ -542,15 +545,15 @@ fn truth_of(
     })
 }
 
-/// Reads right rows into their buffer, as far as they are paid for.
+/// Reads right rows into their buffer, up to a size.
 fn gather(
     source: &mut Operator,
     rows: &mut RightRows,
     plan: &Join,
+    size_max: usize,
     cx: &mut Cx<'_>,
 ) -> Result<Pump, Failure> {
     let context = cx.statement.context();
-    let size_max = rows.size() + UNCHARGED_MAX;
     let rows_max = plan.rows_max.unwrap_or(usize::MAX);
     let is_set = matches!(plan.kind, JoinKind::Semi | JoinKind::Anti | JoinKind::Mark);
     let keys = &plan.keys;
@@ -604,6 +607,7 @@ fn lookup_source(
 struct BatchSink<'a> {
     batch: &'a mut RowBuffer,
     rows_max: usize,
+    size_max: usize,
 }
 
 impl RowSink for BatchSink<'_> {
@@ -612,13 +616,13 @@ impl RowSink for BatchSink<'_> {
     }
 
     fn is_full(&self) -> bool {
-        is_full(self.batch, self.rows_max, BATCH_BYTES)
+        is_full(self.batch, self.rows_max, self.size_max)
     }
 }
 
 /// A batch of left rows takes no more.
 pub(crate) fn is_full(batch: &RowBuffer, rows_max: usize, size_max: usize) -> bool {
-    batch.len() >= rows_max || (batch.len() > 0 && batch.size() >= size_max)
+    batch.len() >= rows_max || (batch.len() > 0 && batch.size() > size_max)
 }
 
 /// Right rows, by hash if there are hash keys. A row with a NULL among its keys equals nothing, and is not kept.
