@@ -341,8 +341,12 @@ impl Parts {
         }
         let divisions = division.number + 1;
         let lefts = std::mem::take(&mut division.runs);
+        let needs_right = matches!(join.plan.kind, JoinKind::Inner | JoinKind::Semi);
         for (right, left) in std::mem::take(rights).into_iter().zip(lefts) {
-            if !left.is_empty() {
+            if left.is_empty() || (needs_right && right.is_empty()) {
+                right.give_up(&self.hold, cx);
+                left.give_up(&self.hold, cx);
+            } else {
                 self.pairs.push(Pair { right, left, divisions });
             }
         }

@@ -442,6 +442,23 @@ fn left_rows_may_be_longer_than_the_memory_of_a_statement() {
     assert_same_bags(&queries, queries.len());
 }
 
+/// The slots of rows that are longer than a slot are used again.
+#[test]
+fn long_rows_use_their_slots_again() {
+    let (mut harness, room, client) = harness(LITTLE, 24 << 20);
+    let query = sides(
+        (400, 3_000),
+        "i DIV 10000 AS a, REPEAT('l', 5000) AS t",
+        "i DIV 10000 AS b, REPEAT('r', 1300) AS t",
+        "SELECT l.i, l.t, r.i, r.t FROM l JOIN r ON a = b AND r.i - l.i * 2 = l.i",
+    );
+    let rows = texts(harness.ask_much(client, &query));
+    assert_eq!((rows.len(), room.used()), (400, 0));
+    assert!(rows.iter().all(|row| row[1].len() == 5_000 && row[3].len() == 1_300));
+    let writes = harness.disk.writes;
+    assert!(writes > 10_000, "{writes}");
+}
+
 // ---- memory that others have ----------------------------------------------------------------------------------------
 
 /// Another session takes all of QueryMemory.
