@@ -125,6 +125,13 @@ impl RowTable {
         self.size = self.rows.size() + self.places.size() + self.positions.size();
     }
 
+    /// Forgets all rows, and gives their memory back.
+    pub(crate) fn give_up_rows(&mut self, cx: &mut Cx<'_>) {
+        (self.rows, self.places) = (RowBuffer::default(), Pages::default());
+        (self.positions, self.size) = (HashIndex::default(), 0);
+        self.memory.give_back(cx);
+    }
+
     /// Lends the row at a position.
     pub(crate) fn lend(&self, position: usize, take: impl FnOnce(&[ValueRef<'_>])) {
         self.rows.lend(*self.places.get(position), take);
@@ -187,6 +194,7 @@ impl Distinct {
     /// All inputs have ended: gives the rows that were not given on when they came.
     pub fn give_rest(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
         if self.runs.is_none() {
+            self.seen.give_up_rows(cx);
             return Ok(Pump::End);
         }
         let is_ordered = self.is_ordered;
@@ -201,6 +209,18 @@ impl Distinct {
             },
         };
         rest.give(cx, sink)
+    }
+
+    /// Nobody wants more rows.
+    pub(crate) fn close(&mut self, cx: &mut Cx<'_>) {
+        self.seen.give_up_rows(cx);
+        if let Some(runs) = &mut self.runs {
+            runs.close(cx);
+        }
+        if let Some(rest) = &mut self.rest {
+            rest.merged.close(cx);
+            rest.equals.give_up_rows(cx);
+        }
     }
 
     /// False if the row was seen before.
@@ -240,10 +260,8 @@ impl Distinct {
             return Ok(Some(pump));
         }
         *written += seen.places.len() as u64;
-        (seen.rows, seen.places) = (RowBuffer::default(), Pages::default());
-        (seen.positions, seen.size) = (HashIndex::default(), 0);
         *is_held = true;
-        seen.pay(true, cx)?;
+        seen.give_up_rows(cx);
         Ok(None)
     }
 
@@ -300,7 +318,9 @@ impl Rest {
         let (equals, order) = (&mut self.equals, &mut self.order);
         let mut rest = RestSink { equals, order, is_ordered: self.is_ordered, sink };
         let pump = self.merged.give(cx, &mut rest)?;
-        if self.equals.is_full() {
+        if pump == Pump::End {
+            self.equals.give_up_rows(cx);
+        } else if self.equals.is_full() {
             self.equals.pay(false, cx)?;
         }
         Ok(if pump == Pump::Rows && cx.env.budget.is_spent() { Pump::Spent } else { pump })

@@ -243,11 +243,23 @@ impl Groups {
         if let Some(pump) = runs.write(positions, cx, put)? {
             return Ok(Some(pump));
         }
+        self.give_up_groups(cx);
+        Ok(None)
+    }
+
+    fn give_up_groups(&mut self, cx: &mut Cx<'_>) {
         (self.values, self.places) = (RowBuffer::default(), Pages::default());
         (self.positions, self.states) = (HashIndex::default(), States::new(self.calls.len()));
         (self.count, self.heap, self.size) = (0, 0, 0);
-        self.memory.pay(0, true, cx)?;
-        Ok(None)
+        self.memory.give_back(cx);
+    }
+
+    /// Nobody wants the groups.
+    pub(crate) fn close(&mut self, cx: &mut Cx<'_>) {
+        self.give_up_groups(cx);
+        if let Some(runs) = &mut self.runs {
+            runs.close(cx);
+        }
     }
 
     /// All rows have come, and some groups are in scratch: the groups that become of all, or why they are not there
@@ -413,9 +425,24 @@ impl AllGroups {
 
     /// As [`Operator::pump`](crate::select::Operator::pump).
     pub fn pump(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
+        let pump = match self {
+            Self::Finished(groups) => groups.give(cx, sink)?,
+            Self::Merged(groups) => groups.pump(cx, sink)?,
+        };
+        if pump == Pump::End {
+            self.close(cx);
+        }
+        Ok(pump)
+    }
+
+    /// Nobody wants more rows.
+    pub(crate) fn close(&mut self, cx: &mut Cx<'_>) {
         match self {
-            Self::Finished(groups) => groups.give(cx, sink),
-            Self::Merged(groups) => groups.pump(cx, sink),
+            Self::Finished(finished) => finished.groups.close(cx),
+            Self::Merged(groups) => {
+                groups.merged.close(cx);
+                groups.groups.groups.close(cx);
+            }
         }
     }
 }

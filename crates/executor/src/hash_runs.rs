@@ -93,6 +93,11 @@ impl HashRuns {
         Ok(None)
     }
 
+    /// Nobody wants the rows.
+    pub(crate) fn close(&mut self, cx: &mut Cx<'_>) {
+        self.spill.close(cx);
+    }
+
     /// All rows are in runs: their merge, or why it is not there now.
     pub(crate) fn merge(&mut self, cx: &mut Cx<'_>) -> Result<Result<Merged, Pump>, Failure> {
         let sql_type = SqlType::Integer { width: IntegerWidth::Big, unsigned: true };

@@ -202,6 +202,14 @@ impl JoinRun {
 
     /// As [`Operator::pump`].
     pub(crate) fn pump(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
+        let pump = self.pump_pairs(cx, sink)?;
+        if pump == Pump::End {
+            self.give_up_rows(cx);
+        }
+        Ok(pump)
+    }
+
+    fn pump_pairs(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
         loop {
             if self.parts.is_some() {
                 if self.current.is_none()
@@ -270,8 +278,26 @@ impl JoinRun {
     /// Nobody wants more rows.
     pub(crate) fn close(&mut self, cx: &mut Cx<'_>) {
         self.left.close(cx);
-        if let Some(reading) = &mut self.reading {
-            reading.close(cx);
+        if let Some(mut reading) = self.reading.take() {
+            match &mut self.inner {
+                Some(inner) if self.way == Way::Applied => {
+                    std::mem::swap(&mut cx.client.memory, &mut inner.memory);
+                    reading.close(&mut cx.within(&inner.statement));
+                    std::mem::swap(&mut cx.client.memory, &mut inner.memory);
+                }
+                Some(_) | None => reading.close(cx),
+            }
+        }
+        self.give_up_rows(cx);
+    }
+
+    /// Rows of both sides are of no more use.
+    fn give_up_rows(&mut self, cx: &mut Cx<'_>) {
+        self.right.give_up_rows();
+        (self.batch, self.current, self.parts) = (RowBuffer::default(), None, None);
+        self.memory.give_back(cx);
+        if let Some(inner) = &mut self.inner {
+            inner.forget(&mut cx.client.memory);
         }
     }
 

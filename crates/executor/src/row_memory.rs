@@ -4,7 +4,11 @@
 //! writes its rows there. It is not asked to before it has so many that this is worth while: else a full QueryMemory
 //! would make a run of each few rows.
 //!
-//! Invariant: on a node with scratch nobody is refused bytes that may be kept unpaid. So a new client can begin where
+//! When the operator has given all its rows, or nobody wants more, it gives its memory back: operators behind it run on
+//! and have the same share.
+//!
+//! Invariants: what is given back was charged to the same account, because an operator is pumped and closed under one
+//! account. On a node with scratch nobody is refused bytes that may be kept unpaid. So a new client can begin where
 //! others have all memory.
 
 use crate::cx::Cx;
@@ -39,6 +43,11 @@ impl RowMemory {
     /// No more rows before they are paid for.
     pub(crate) fn is_full(&self, size: usize) -> bool {
         size > self.charged + self.uncharged_max
+    }
+
+    /// The rows are gone.
+    pub(crate) fn give_back(&mut self, cx: &mut Cx<'_>) {
+        cx.client.memory.release(std::mem::take(&mut self.charged));
     }
 
     /// Pays for rows of this size. True if that was refused, and they should go to scratch.

@@ -208,7 +208,7 @@ impl Operator {
                 *self = Operator::Sorted(sorted);
                 self.pump(cx, sink)
             }
-            Operator::Sorted(sorted) => Ok(sorted.give(cx.env.budget, sink)),
+            Operator::Sorted(sorted) => Ok(sorted.give(cx, sink)),
             Operator::Merged(merged) => merged.give(cx, sink),
         }
     }
@@ -286,16 +286,16 @@ impl Operator {
     pub fn close(&mut self, cx: &mut Cx<'_>) {
         match self {
             Operator::Rows(_)
-            | Operator::Sorting(_)
-            | Operator::Sorted(_)
-            | Operator::Merged(_)
             | Operator::Made(_)
             | Operator::Common(_)
             | Operator::Values(_)
-            | Operator::Groups(_)
             | Operator::LockedRows(_)
-            | Operator::Rollup(_)
             | Operator::Locked(_) => {}
+            Operator::Sorting(sorter) => sorter.close(cx),
+            Operator::Sorted(sorted) => sorted.close(cx),
+            Operator::Merged(merged) => merged.close(cx),
+            Operator::Groups(groups) => groups.close(cx),
+            Operator::Rollup(rollup) => rollup.close(cx),
             Operator::Table(reader) => reader.close(cx),
             Operator::Unique(reader) => reader.close(cx),
             Operator::Held(held) => held.close(cx),
@@ -305,11 +305,21 @@ impl Operator {
             Operator::With(with) => with.close(cx),
             Operator::Window(window) => window.close(cx),
             Operator::Measured(measured) => measured.close(cx),
-            Operator::Filter { input, .. }
-            | Operator::Project { input, .. }
-            | Operator::Group { input, .. }
-            | Operator::Distinct { input, .. }
-            | Operator::Sort { input, .. } => input.close(cx),
+            Operator::Filter { input, .. } | Operator::Project { input, .. } => input.close(cx),
+            Operator::Group { input, groups, .. } => {
+                input.close(cx);
+                if let Some(groups) = groups {
+                    groups.close(cx);
+                }
+            }
+            Operator::Distinct { input, distinct, .. } => {
+                input.close(cx);
+                distinct.close(cx);
+            }
+            Operator::Sort { input, sorter } => {
+                input.close(cx);
+                sorter.close(cx);
+            }
         }
     }
 }

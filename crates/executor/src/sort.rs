@@ -184,6 +184,19 @@ impl Sorter {
         self.memory.pay_for_work(self.size(), sorting, self.may_spill, cx)
     }
 
+    /// Nobody wants its rows.
+    pub(crate) fn close(&mut self, cx: &mut Cx<'_>) {
+        self.give_up_rows();
+        self.memory.give_back(cx);
+        if let Some(mut spill) = self.spill.take() {
+            spill.close(cx);
+        }
+    }
+
+    fn give_up_rows(&mut self) {
+        (self.buffer, self.entries, self.sorting) = (RowBuffer::default(), Vec::new(), None);
+    }
+
     // ---- scratch ----------------------------------------------------------------------------------------------------
 
     fn is_spilling(&self) -> bool {
@@ -227,7 +240,7 @@ impl Sorter {
             return Ok(Some(Pump::Wait));
         }
         self.note_bound();
-        (self.buffer, self.entries) = (RowBuffer::default(), Vec::new());
+        self.give_up_rows();
         // Of the bound, which is small enough to be kept unpaid.
         self.charge(cx)?;
         Ok(None)
@@ -242,6 +255,8 @@ impl Sorter {
             }
         }
         let Some(spill) = &mut self.spill else { return Ok(Err(Pump::End)) };
+        // Of the bound.
+        self.memory.give_back(cx);
         Ok(match spill.merge(&self.order, self.equals, self.limit, cx)? {
             Ok(merge) => Ok(Merged::new(std::mem::take(&mut self.order), spill, merge)),
             Err(pump) => Err(pump),
@@ -409,7 +424,7 @@ impl Sorter {
 
     fn take(&mut self) -> Sorted {
         let (buffer, entries) = (std::mem::take(&mut self.buffer), std::mem::take(&mut self.entries));
-        Sorted { buffer, entries: entries.into_iter() }
+        Sorted { buffer, entries: entries.into_iter(), memory: std::mem::take(&mut self.memory) }
     }
 }
 
@@ -433,6 +448,7 @@ impl RowSink for Sorter {
 pub struct Sorted {
     buffer: RowBuffer,
     entries: std::vec::IntoIter<Entry>,
+    memory: RowMemory,
 }
 
 impl Sorted {
@@ -453,15 +469,24 @@ impl Sorted {
     }
 
     /// Gives rows to `sink` until it is full or the budget is spent: behind it may be one that only counts them.
-    pub fn give(&mut self, budget: &mut Budget, sink: &mut dyn RowSink) -> Pump {
+    pub fn give(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Pump {
         while !sink.is_full() {
-            let Some(entry) = self.entries.next() else { return Pump::End };
+            let Some(entry) = self.entries.next() else {
+                self.close(cx);
+                return Pump::End;
+            };
             self.buffer.lend(entry.at, |values| sink.row(&[], &[], values));
-            if !budget.spend(1) {
+            if !cx.env.budget.spend(1) {
                 return Pump::Spent;
             }
         }
         Pump::Rows
+    }
+
+    /// Nobody wants more rows.
+    pub(crate) fn close(&mut self, cx: &mut Cx<'_>) {
+        (self.buffer, self.entries) = (RowBuffer::default(), Vec::new().into_iter());
+        self.memory.give_back(cx);
     }
 }
 

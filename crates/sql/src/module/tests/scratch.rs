@@ -522,3 +522,25 @@ fn a_new_client_needs_no_query_memory() {
         }
     }
 }
+
+/// An operator that has given all its rows leaves its share to those behind it.
+#[test]
+fn operators_that_are_gone_leave_their_share() {
+    let branches = |branch: &str| format!("{}{branch}", format!("{branch} UNION ALL ").repeat(7));
+    let queries = [
+        branches("(SELECT i, REPEAT('x', 50) AS t FROM n ORDER BY i * 7919 MOD 10007 LIMIT 100000)"),
+        branches("(SELECT i, REPEAT('x', 50) AS t FROM n ORDER BY i * 7919 MOD 10007 LIMIT 1500)"),
+        branches("(SELECT i * 2 AS k, MAX(i) AS t FROM n GROUP BY k)"),
+        branches("(SELECT DISTINCT i * 2, REPEAT('x', 50) AS t FROM n)"),
+        branches("(SELECT a.i, REPEAT('x', 50) AS t FROM n a JOIN n b ON a.i + 1 = b.i + 0)"),
+    ];
+    let (mut harness, room, client) = harness(700 << 10, 1 << 30);
+    for query in queries {
+        let query = made(2_000, "", "")
+            .replace("SELECT  FROM n ", &format!("SELECT COUNT(*) FROM ({query}) u WHERE LENGTH(t) > 0"));
+        let before = harness.disk.writes;
+        let rows = texts(harness.ask_much(client, &query));
+        assert!(rows.len() == 1 && rows[0][0].parse::<u32>().unwrap() > 10_000, "{rows:?}");
+        assert_eq!((harness.disk.writes - before, room.used()), (0, 0), "{query}");
+    }
+}
