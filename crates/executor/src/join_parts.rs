@@ -7,7 +7,8 @@
 //! ```
 //! A right part for which there is no memory either is divided again by the next bits, and its left part with it. After
 //! [`DIVISIONS_MAX`] divisions it is joined *block by block*: as many right rows as find memory are joined with the
-//! left part. Left rows that the next block may still match are written again, with what was found so far.
+//! left part. Left rows that the next block may still match are written again, with what was found so far. So is a
+//! part that begins with a block of one hash. A block with another one is divided, with all behind it.
 //!
 //! The order of left rows is not kept. No plan asks for it: ORDER BY sorts what a join gives.
 //!
@@ -117,7 +118,7 @@ struct Loading {
     right: RunReader,
     left: Run,
     divisions: u32,
-    /// The hash of the first row, and the bits in which others differ from it.
+    /// The hash of the first row of the pair, and the bits in which those of this block differ from it.
     first: Option<u32>,
     differing: u32,
 }
@@ -386,7 +387,7 @@ impl Parts {
         let Stage::Loading(loading) = std::mem::replace(&mut self.stage, Stage::Next) else {
             return Ok(None);
         };
-        let Loading { right, left, divisions, differing, .. } = loading;
+        let Loading { right, left, divisions, first, differing } = loading;
         self.stage = if has_memory {
             Stage::Joining { left: RunReader::new(left), next: None }
         } else if differing != 0 && divisions < DIVISIONS_MAX {
@@ -394,7 +395,7 @@ impl Parts {
             Stage::Right(division, Some(left))
         } else {
             // It gets its left rows when they are all written.
-            let next = Loading::new(right, Run::default(), DIVISIONS_MAX);
+            let next = Loading { first, ..Loading::new(right, Run::default(), divisions) };
             Stage::Joining { left: RunReader::new(left), next: Some((next, RunWriter::new(self.piece_size))) }
         };
         Ok(None)

@@ -544,3 +544,24 @@ fn operators_that_are_gone_leave_their_share() {
         assert_eq!((harness.disk.writes - before, room.used()), (0, 0), "{query}");
     }
 }
+
+/// The first right rows of a part have one key, and those behind them have many.
+#[test]
+fn a_skewed_join_divides_what_is_behind_a_block() {
+    let (mut harness, room, client) = harness(LITTLE, 1 << 30);
+    let query = sides(
+        (8_000, 60_000),
+        "i AS a, REPEAT('l', 150) AS t",
+        "IF(i <= 500, 16, i MOD 8000 + 1) AS b, REPEAT('r', 50) AS t",
+        "SELECT COUNT(*), SUM(LENGTH(l.t) + LENGTH(r.t)) FROM l JOIN r ON a = b",
+    );
+    let mut writes = |query: &str| {
+        let before = harness.disk.writes;
+        let rows = texts(harness.ask_much(client, query));
+        assert_eq!((rows[0][0].as_str(), room.used()), ("60000", 0));
+        harness.disk.writes - before
+    };
+    let skewed = writes(&query);
+    let even = writes(&query.replace("IF(i <= 500, 16, i MOD 8000 + 1)", "i MOD 8000 + 1"));
+    assert!(skewed < even + 150, "{skewed} writes, and {even} without the many rows of one key");
+}
