@@ -29,6 +29,8 @@ pub(crate) struct RunWriter {
     full: VecDeque<Vec<u8>>,
     /// The part of the first of them that is written.
     cut: usize,
+    /// A row was too long to be put.
+    has_refused: bool,
     run: Run,
 }
 
@@ -50,11 +52,15 @@ impl RunWriter {
     /// An empty run, in pieces of this size.
     pub(crate) fn new(piece_size: u64) -> Self {
         let piece_size = usize::try_from(piece_size).unwrap_or(usize::MAX);
-        Self { piece_size, bytes: Vec::new(), full: VecDeque::new(), cut: 0, run: Run::default() }
+        let (bytes, full, run) = (Vec::new(), VecDeque::new(), Run::default());
+        Self { piece_size, bytes, full, cut: 0, has_refused: false, run }
     }
 
     /// Whether a row may be put. If not, an answer of the disk comes.
     pub(crate) fn is_ready(&mut self, hold: &Hold, cx: &mut Cx<'_>) -> Result<bool, SqlError> {
+        if self.has_refused {
+            return Err(SqlError::packet_too_large());
+        }
         while self.is_full() {
             if !cx.client.scratch.may_write()? {
                 return Ok(false);
@@ -84,13 +90,13 @@ impl RunWriter {
 
     /// A piece is to be written before it is ready again.
     pub(crate) fn is_full(&self) -> bool {
-        !self.full.is_empty()
+        !self.full.is_empty() || self.has_refused
     }
 
     /// Puts a row. A writer that is not ready has to keep more than a piece then.
     pub(crate) fn put<'v>(&mut self, values: impl IntoIterator<Item = ValueRef<'v>>) {
         let before = self.bytes.len();
-        append(values, &mut self.bytes);
+        self.has_refused |= !append(values, &mut self.bytes);
         if before > 0 && self.bytes.len() > self.piece_size {
             let next = self.bytes.split_off(before);
             self.full.push_back(std::mem::replace(&mut self.bytes, next));
