@@ -27,7 +27,7 @@ use expression::{Context, Expression};
 use planner::plan::Grouping;
 use protocol::Budget;
 use query::{GroupTable, RowSink, give_row, with_evaluated};
-use stdx::disposal::free_later;
+use stdx::disposal::{free_later, free_some};
 use stdx::{HashIndex, Pages};
 use types::{SqlType, Value, ValueRef};
 
@@ -91,6 +91,9 @@ impl States {
     fn push(&mut self, calls: &[AggregateCall]) -> usize {
         let page = self.count >> self.page_bits;
         if page == self.pages.len() {
+            if page > 0 {
+                free_some(1);
+            }
             // Few groups have a short first page.
             let capacity = if page == 0 { 0 } else { self.width << self.page_bits };
             self.pages.push(Vec::with_capacity(capacity));
