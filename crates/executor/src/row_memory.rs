@@ -64,7 +64,8 @@ impl RowMemory {
         cx: &mut Cx<'_>,
     ) -> Result<bool, Failure> {
         let terms = cx.env.site.scratch.as_ref();
-        self.uncharged_max = terms.map_or(UNCHARGED_MAX, |terms| terms.uncharged_max());
+        let of_share = terms.filter(|_| may_spill).map(|terms| terms.uncharged_max());
+        self.uncharged_max = of_share.unwrap_or(UNCHARGED_MAX);
         let more = size.saturating_sub(self.charged);
         if more == 0 {
             cx.client.memory.release(self.charged - size);
