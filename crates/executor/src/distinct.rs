@@ -3,20 +3,26 @@
 //! New rows are given on as they come. When they find no more memory they go to scratch (`hash_runs`). From then on
 //! rows are kept and not given on: the first run tells at the end which of them were given before.
 //!
-//! Invariant: what the seen rows hold is charged, but for `UNCHARGED_MAX`.
+//! *In order.* Rows may come in the order of an index that ORDER BY asks for. Then those in scratch have the numbers of
+//! their arrival, and the ones that were not given on are sorted by them.
+//!
+//! Invariant: what the seen rows hold is charged, but for `UNCHARGED_MAX`. A row in a run is its place in the order of
+//! hashes, its values, and its number; 0: it was given on.
 
 use crate::cx::Cx;
-use crate::hash_runs::{HashRuns, Put, TableMemory};
+use crate::hash_runs::{HashRuns, Put};
 use crate::outcome::Failure;
 use crate::row_buffer::{RowAt, RowBuffer};
+use crate::row_memory::RowMemory;
 use crate::scratch::RunWriter;
 use crate::sort::Merged;
 use crate::table_reader::Pump;
 use expression::context::TextWork;
 use expression::{compare_values, hash_value};
+use planner::plan::SortColumn;
 use query::RowSink;
 use stdx::{HashIndex, Pages};
-use types::{SqlType, ValueRef};
+use types::{IntegerWidth, SqlType, ValueRef};
 
 /// Texts are hashed, and compared with one that is probably equal.
 pub(crate) fn pass_texts(row: &[ValueRef<'_>], work: &TextWork) {
@@ -52,7 +58,7 @@ pub(crate) struct RowTable {
     positions: HashIndex,
     /// Bytes of all of this. Counted when a row is kept, because each row asks for it.
     size: usize,
-    memory: TableMemory,
+    memory: RowMemory,
     text_work: TextWork,
 }
 
@@ -65,7 +71,7 @@ impl RowTable {
             places: Pages::default(),
             positions: HashIndex::default(),
             size: 0,
-            memory: TableMemory::default(),
+            memory: RowMemory::default(),
             text_work: TextWork::default(),
         }
     }
@@ -119,6 +125,13 @@ impl RowTable {
         self.size = self.rows.size() + self.places.size() + self.positions.size();
     }
 
+    /// Forgets all rows, and gives their memory back.
+    pub(crate) fn give_up_rows(&mut self, cx: &mut Cx<'_>) {
+        (self.rows, self.places) = (RowBuffer::default(), Pages::default());
+        (self.positions, self.size) = (HashIndex::default(), 0);
+        self.memory.give_back(cx);
+    }
+
     /// Lends the row at a position.
     pub(crate) fn lend(&self, position: usize, take: impl FnOnce(&[ValueRef<'_>])) {
         self.rows.lend(*self.places.get(position), take);
@@ -146,13 +159,23 @@ pub struct Distinct {
     runs: Option<Box<HashRuns>>,
     /// Some runs are written: rows are not given on when they come.
     is_held: bool,
+    /// Rows come in an order that is kept. They have no values behind those that are compared.
+    is_ordered: bool,
+    /// Rows of the runs.
+    written: u64,
     rest: Option<Box<Rest>>,
 }
 
 impl Distinct {
     /// Compares the first values of each row, of these types.
     pub fn new(types: Vec<SqlType>) -> Self {
-        Self { seen: RowTable::new(types), runs: None, is_held: false, rest: None }
+        let seen = RowTable::new(types);
+        Self { seen, runs: None, is_held: false, is_ordered: false, written: 0, rest: None }
+    }
+
+    /// The same for rows that come in an order which is to be kept.
+    pub(crate) fn in_order(types: Vec<SqlType>) -> Self {
+        Self { is_ordered: true, ..Self::new(types) }
     }
 
     /// A sink that gives new rows on to another, after [`Distinct::pay`].
@@ -160,22 +183,44 @@ impl Distinct {
         DistinctSink { distinct: self, sink }
     }
 
+    /// All inputs have ended. If the rows that were not given on have lost their order: the column behind their values
+    /// that gives it.
+    pub(crate) fn lost_order(&self) -> Option<SortColumn> {
+        let sql_type = SqlType::Integer { width: IntegerWidth::Big, unsigned: true };
+        let column = SortColumn { position: self.seen.types.len(), sql_type, descending: false };
+        (self.is_ordered && self.runs.is_some()).then_some(column)
+    }
+
     /// All inputs have ended: gives the rows that were not given on when they came.
     pub fn give_rest(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
         if self.runs.is_none() {
+            self.seen.give_up_rows(cx);
             return Ok(Pump::End);
         }
+        let is_ordered = self.is_ordered;
         let rest = match &mut self.rest {
             Some(rest) => rest,
             None => match self.merge(cx)? {
                 Ok(merged) => {
                     let equals = RowTable::new(std::mem::take(&mut self.seen.types));
-                    self.rest.insert(Box::new(Rest { merged, equals, order: 0 }))
+                    self.rest.insert(Box::new(Rest { merged, equals, is_ordered, order: 0 }))
                 }
                 Err(pump) => return Ok(pump),
             },
         };
         rest.give(cx, sink)
+    }
+
+    /// Nobody wants more rows.
+    pub(crate) fn close(&mut self, cx: &mut Cx<'_>) {
+        self.seen.give_up_rows(cx);
+        if let Some(runs) = &mut self.runs {
+            runs.close(cx);
+        }
+        if let Some(rest) = &mut self.rest {
+            rest.merged.close(cx);
+            rest.equals.give_up_rows(cx);
+        }
     }
 
     /// False if the row was seen before.
@@ -203,20 +248,20 @@ impl Distinct {
     }
 
     fn go_on_spilling(&mut self, cx: &mut Cx<'_>) -> Result<Option<Pump>, Failure> {
-        let Self { seen, runs, is_held, .. } = self;
+        let Self { seen, runs, is_held, written, .. } = self;
         let Some(runs) = runs else { return Ok(None) };
         let put = |writer: &mut RunWriter, order: ValueRef<'_>, position: usize| {
-            let was_given = ValueRef::UInt(u64::from(!*is_held));
-            writer.put([order, was_given].into_iter().chain(seen.rows.values(*seen.places.get(position))));
+            let number = ValueRef::UInt(if *is_held { *written + position as u64 + 1 } else { 0 });
+            let row = seen.rows.values(*seen.places.get(position));
+            writer.put(std::iter::once(order).chain(row).chain([number]));
             Put::Whole
         };
         if let Some(pump) = runs.write(&seen.positions, cx, put)? {
             return Ok(Some(pump));
         }
-        (seen.rows, seen.places) = (RowBuffer::default(), Pages::default());
-        (seen.positions, seen.size) = (HashIndex::default(), 0);
+        *written += seen.places.len() as u64;
         *is_held = true;
-        seen.pay(true, cx)?;
+        seen.give_up_rows(cx);
         Ok(None)
     }
 
@@ -242,8 +287,10 @@ pub struct DistinctSink<'a> {
 
 impl RowSink for DistinctSink<'_> {
     fn row(&mut self, primary_key: &[u8], index_key: &[u8], values: &[ValueRef<'_>]) {
-        if self.distinct.is_held {
+        if self.distinct.is_held && !self.distinct.is_ordered {
             self.distinct.seen.find_or_keep_as(values, values);
+        } else if self.distinct.is_held {
+            self.distinct.seen.find_or_keep(values);
         } else if self.distinct.is_new(values) {
             self.sink.row(primary_key, index_key, values);
         }
@@ -260,15 +307,20 @@ struct Rest {
     merged: Merged,
     /// Different rows of the hash that is read.
     equals: RowTable,
+    /// Rows have their numbers behind them.
+    is_ordered: bool,
     /// The place of that hash in the order.
     order: u64,
 }
 
 impl Rest {
     fn give(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
-        let pump =
-            self.merged.give(cx, &mut RestSink { equals: &mut self.equals, order: &mut self.order, sink })?;
-        if self.equals.is_full() {
+        let (equals, order) = (&mut self.equals, &mut self.order);
+        let mut rest = RestSink { equals, order, is_ordered: self.is_ordered, sink };
+        let pump = self.merged.give(cx, &mut rest)?;
+        if pump == Pump::End {
+            self.equals.give_up_rows(cx);
+        } else if self.equals.is_full() {
             self.equals.pay(false, cx)?;
         }
         Ok(if pump == Pump::Rows && cx.env.budget.is_spent() { Pump::Spent } else { pump })
@@ -279,18 +331,19 @@ impl Rest {
 struct RestSink<'a> {
     equals: &'a mut RowTable,
     order: &'a mut u64,
+    is_ordered: bool,
     sink: &'a mut dyn RowSink,
 }
 
 impl RowSink for RestSink<'_> {
     fn row(&mut self, _: &[u8], _: &[u8], values: &[ValueRef<'_>]) {
-        let [ValueRef::UInt(order), ValueRef::UInt(was_given), row @ ..] = values else { return };
+        let [ValueRef::UInt(order), row @ .., ValueRef::UInt(number)] = values else { return };
         if self.order != order {
             *self.order = *order;
             self.equals.clear();
         }
-        if self.equals.find_or_keep(row).1 && *was_given == 0 {
-            self.sink.row(&[], &[], row);
+        if self.equals.find_or_keep(row).1 && *number > 0 {
+            self.sink.row(&[], &[], if self.is_ordered { &values[1..] } else { row });
         }
     }
 

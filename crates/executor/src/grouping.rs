@@ -13,10 +13,11 @@
 
 use crate::cx::{Cx, warnings_of};
 use crate::distinct::{equal_rows, hash_row, pass_texts};
-use crate::hash_runs::{HashRuns, Put, TableMemory};
+use crate::hash_runs::{HashRuns, Put};
 use crate::outcome::Failure;
 use crate::row::{Row, borrowed};
 use crate::row_buffer::{RowAt, RowBuffer};
+use crate::row_memory::RowMemory;
 use crate::scratch::RunWriter;
 use crate::sort::Merged;
 use crate::table_reader::{Pump, malformed};
@@ -26,7 +27,7 @@ use expression::{Context, Expression};
 use planner::plan::Grouping;
 use protocol::Budget;
 use query::{GroupTable, RowSink, give_row, with_evaluated};
-use stdx::disposal::free_later;
+use stdx::disposal::{free_later, free_some};
 use stdx::{HashIndex, Pages};
 use types::{SqlType, Value, ValueRef};
 
@@ -55,7 +56,7 @@ pub struct Groups {
     heap: usize,
     /// Bytes of all of this. Counted when a group begins or a state grows, because each row asks for it.
     size: usize,
-    memory: TableMemory,
+    memory: RowMemory,
     text_work: TextWork,
     /// Groups that were written to scratch.
     runs: Option<Box<HashRuns>>,
@@ -90,6 +91,9 @@ impl States {
     fn push(&mut self, calls: &[AggregateCall]) -> usize {
         let page = self.count >> self.page_bits;
         if page == self.pages.len() {
+            if page > 0 {
+                free_some(1);
+            }
             // Few groups have a short first page.
             let capacity = if page == 0 { 0 } else { self.width << self.page_bits };
             self.pages.push(Vec::with_capacity(capacity));
@@ -153,7 +157,7 @@ impl Groups {
             states: States::new(width),
             heap: 0,
             size: 0,
-            memory: TableMemory::default(),
+            memory: RowMemory::default(),
             text_work: TextWork::default(),
             runs: None,
             portions: Vec::new(),
@@ -242,11 +246,23 @@ impl Groups {
         if let Some(pump) = runs.write(positions, cx, put)? {
             return Ok(Some(pump));
         }
+        self.give_up_groups(cx);
+        Ok(None)
+    }
+
+    fn give_up_groups(&mut self, cx: &mut Cx<'_>) {
         (self.values, self.places) = (RowBuffer::default(), Pages::default());
         (self.positions, self.states) = (HashIndex::default(), States::new(self.calls.len()));
         (self.count, self.heap, self.size) = (0, 0, 0);
-        self.memory.pay(0, true, cx)?;
-        Ok(None)
+        self.memory.give_back(cx);
+    }
+
+    /// Nobody wants the groups.
+    pub(crate) fn close(&mut self, cx: &mut Cx<'_>) {
+        self.give_up_groups(cx);
+        if let Some(runs) = &mut self.runs {
+            runs.close(cx);
+        }
     }
 
     /// All rows have come, and some groups are in scratch: the groups that become of all, or why they are not there
@@ -412,9 +428,24 @@ impl AllGroups {
 
     /// As [`Operator::pump`](crate::select::Operator::pump).
     pub fn pump(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
+        let pump = match self {
+            Self::Finished(groups) => groups.give(cx, sink)?,
+            Self::Merged(groups) => groups.pump(cx, sink)?,
+        };
+        if pump == Pump::End {
+            self.close(cx);
+        }
+        Ok(pump)
+    }
+
+    /// Nobody wants more rows.
+    pub(crate) fn close(&mut self, cx: &mut Cx<'_>) {
         match self {
-            Self::Finished(groups) => groups.give(cx, sink),
-            Self::Merged(groups) => groups.pump(cx, sink),
+            Self::Finished(finished) => finished.groups.close(cx),
+            Self::Merged(groups) => {
+                groups.merged.close(cx);
+                groups.groups.groups.close(cx);
+            }
         }
     }
 }

@@ -17,7 +17,6 @@
 
 use crate::cx::Cx;
 use crate::outcome::Failure;
-use crate::row::UNCHARGED_MAX;
 use crate::scratch::RunWriter;
 use crate::sort::{Merged, SortOrder, Spill};
 use crate::table_reader::Pump;
@@ -94,6 +93,11 @@ impl HashRuns {
         Ok(None)
     }
 
+    /// Nobody wants the rows.
+    pub(crate) fn close(&mut self, cx: &mut Cx<'_>) {
+        self.spill.close(cx);
+    }
+
     /// All rows are in runs: their merge, or why it is not there now.
     pub(crate) fn merge(&mut self, cx: &mut Cx<'_>) -> Result<Result<Merged, Pump>, Failure> {
         let sql_type = SqlType::Integer { width: IntegerWidth::Big, unsigned: true };
@@ -102,54 +106,5 @@ impl HashRuns {
             Ok(merge) => Ok(Merged::new(order, &mut self.spill, merge)),
             Err(pump) => Err(pump),
         })
-    }
-}
-
-/// The memory of a table that may use scratch.
-#[derive(Debug)]
-pub(crate) struct TableMemory {
-    charged: usize,
-    /// Bytes that may be kept before they are paid for.
-    uncharged_max: usize,
-}
-
-impl Default for TableMemory {
-    fn default() -> Self {
-        Self { charged: 0, uncharged_max: UNCHARGED_MAX }
-    }
-}
-
-impl TableMemory {
-    /// Bytes that are paid for.
-    pub(crate) fn charged(&self) -> usize {
-        self.charged
-    }
-
-    /// No more rows before they are paid for.
-    pub(crate) fn is_full(&self, size: usize) -> bool {
-        size > self.charged + self.uncharged_max
-    }
-
-    /// Pays for a table of this size. True if that was refused, and its rows should go to scratch.
-    pub(crate) fn pay(&mut self, size: usize, may_spill: bool, cx: &mut Cx<'_>) -> Result<bool, Failure> {
-        let terms = cx.env.site.scratch.as_ref().filter(|_| may_spill);
-        if let Some(terms) = terms {
-            self.uncharged_max = terms.uncharged_max();
-        }
-        let more = size.saturating_sub(self.charged);
-        if more == 0 {
-            cx.client.memory.release(self.charged - size);
-            self.charged = size;
-            return Ok(false);
-        }
-        if terms.is_some_and(|terms| terms.is_beyond_share(cx.client.memory.used(), more, size)) {
-            return Ok(true);
-        }
-        match cx.client.memory.charge(more) {
-            Ok(()) => self.charged = size,
-            Err(_) if terms.is_some() => return Ok(true),
-            Err(refused) => return Err(refused.into()),
-        }
-        Ok(false)
     }
 }

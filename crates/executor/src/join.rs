@@ -19,18 +19,17 @@
 //! (`join_parts`). Another one that has looked up before goes back to that.
 //!
 //! Invariants: unless there are parts, the order of left rows is kept, and for each that of the right rows; memory that
-//! is held is charged.
+//! is held is charged, but for what an operator may keep before it pays.
 //!
 //! Deliberately not here: which ways there are, and how many left rows are few. The plan says.
 
 use crate::client::QueryMemory;
 use crate::cx::{Cx, warnings_of};
-use crate::hash_runs::TableMemory;
 use crate::join_parts::{Head, Parts};
 use crate::memo::{Memo, is_identical};
 use crate::outcome::Failure;
-use crate::row::UNCHARGED_MAX;
 use crate::row_buffer::{RowAt, RowBuffer};
+use crate::row_memory::RowMemory;
 use crate::select::{Operator, ReadTarget, measured, order_unasked, read_target, reader_of, relation_source};
 use crate::statement::{Joining, Statement};
 use crate::table_reader::{Pump, Target};
@@ -61,7 +60,7 @@ pub struct JoinRun {
     /// The left row that is matched; None: a new batch is wanted.
     pub(crate) current: Option<RowAt>,
     step: Matching,
-    pub(crate) memory: TableMemory,
+    pub(crate) memory: RowMemory,
     /// Both sides are in scratch.
     parts: Option<Box<Parts>>,
     way: Way,
@@ -193,7 +192,7 @@ impl JoinRun {
             reading: None,
             current: None,
             step: Matching::New,
-            memory: TableMemory::default(),
+            memory: RowMemory::default(),
             parts: None,
             way,
             few,
@@ -203,6 +202,14 @@ impl JoinRun {
 
     /// As [`Operator::pump`].
     pub(crate) fn pump(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
+        let pump = self.pump_pairs(cx, sink)?;
+        if pump == Pump::End {
+            self.give_up_rows(cx);
+        }
+        Ok(pump)
+    }
+
+    fn pump_pairs(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
         loop {
             if self.parts.is_some() {
                 if self.current.is_none()
@@ -211,15 +218,16 @@ impl JoinRun {
                     return Ok(pump);
                 }
             } else if let Some(reading) = &mut self.reading {
+                let size_max = self.right.size() + self.memory.uncharged_max();
                 let pump = match &mut self.inner {
                     Some(inner) if self.way == Way::Applied => {
                         std::mem::swap(&mut cx.client.memory, &mut inner.memory);
-                        let pump =
-                            gather(reading, &mut self.right, &self.plan, &mut cx.within(&inner.statement));
+                        let mut within = cx.within(&inner.statement);
+                        let pump = gather(reading, &mut self.right, &self.plan, size_max, &mut within);
                         std::mem::swap(&mut cx.client.memory, &mut inner.memory);
                         pump?
                     }
-                    Some(_) | None => gather(reading, &mut self.right, &self.plan, cx)?,
+                    Some(_) | None => gather(reading, &mut self.right, &self.plan, size_max, cx)?,
                 };
                 match self.pay(cx) {
                     Ok(false) => {}
@@ -262,7 +270,7 @@ impl JoinRun {
                 Walk::Full => return Ok(Pump::Rows),
                 Walk::Spent => return Ok(Pump::Spent),
                 Walk::Gather => self.gather_for_row(cx)?,
-                Walk::Done => self.batch.clear(),
+                Walk::Done => self.clear_batch(),
             }
         }
     }
@@ -270,8 +278,26 @@ impl JoinRun {
     /// Nobody wants more rows.
     pub(crate) fn close(&mut self, cx: &mut Cx<'_>) {
         self.left.close(cx);
-        if let Some(reading) = &mut self.reading {
-            reading.close(cx);
+        if let Some(mut reading) = self.reading.take() {
+            match &mut self.inner {
+                Some(inner) if self.way == Way::Applied => {
+                    std::mem::swap(&mut cx.client.memory, &mut inner.memory);
+                    reading.close(&mut cx.within(&inner.statement));
+                    std::mem::swap(&mut cx.client.memory, &mut inner.memory);
+                }
+                Some(_) | None => reading.close(cx),
+            }
+        }
+        self.give_up_rows(cx);
+    }
+
+    /// Rows of both sides are of no more use.
+    fn give_up_rows(&mut self, cx: &mut Cx<'_>) {
+        self.right.give_up_rows();
+        (self.batch, self.current, self.parts) = (RowBuffer::default(), None, None);
+        self.memory.give_back(cx);
+        if let Some(inner) = &mut self.inner {
+            inner.forget(&mut cx.client.memory);
         }
     }
 
@@ -298,11 +324,14 @@ impl JoinRun {
     fn fill(&mut self, cx: &mut Cx<'_>) -> Result<Pump, Failure> {
         while !self.has_left_ended {
             let rows_max = cx.statement.options.batch_rows_max;
-            let pump = self.left.pump(cx, &mut BatchSink { batch: &mut self.batch, rows_max })?;
+            let unpaid_max = self.memory.charged() + self.memory.uncharged_max();
+            let size_max = BATCH_BYTES.min(unpaid_max.saturating_sub(self.right.size()));
+            let pump = self.left.pump(cx, &mut BatchSink { batch: &mut self.batch, rows_max, size_max })?;
             let size = self.batch.size() + self.right.size();
-            self.memory.pay(size.max(self.memory.charged()), false, cx)?;
+            // Without memory for more, the rows that have come are a batch.
+            let is_refused = self.memory.pay(size.max(self.memory.charged()), true, cx)?;
             match pump {
-                Pump::Rows if is_full(&self.batch, rows_max) => break,
+                Pump::Rows if is_refused || is_full(&self.batch, rows_max, BATCH_BYTES) => break,
                 Pump::Rows if cx.env.budget.is_spent() => return Ok(Pump::Spent),
                 Pump::Rows => {}
                 Pump::Wait | Pump::Spent => return Ok(pump),
@@ -314,6 +343,14 @@ impl JoinRun {
         }
         self.begin_batch();
         Ok(Pump::Rows)
+    }
+
+    /// The batch is done. Its memory is kept, unless a large row has made that unusual.
+    fn clear_batch(&mut self) {
+        self.batch.clear();
+        if self.batch.size() > self.memory.uncharged_max() {
+            self.batch = RowBuffer::default();
+        }
     }
 
     /// There is a batch of left rows.
@@ -534,15 +571,15 @@ fn truth_of(
     })
 }
 
-/// Reads right rows into their buffer, as far as they are paid for.
+/// Reads right rows into their buffer, up to a size.
 fn gather(
     source: &mut Operator,
     rows: &mut RightRows,
     plan: &Join,
+    size_max: usize,
     cx: &mut Cx<'_>,
 ) -> Result<Pump, Failure> {
     let context = cx.statement.context();
-    let size_max = rows.size() + UNCHARGED_MAX;
     let rows_max = plan.rows_max.unwrap_or(usize::MAX);
     let is_set = matches!(plan.kind, JoinKind::Semi | JoinKind::Anti | JoinKind::Mark);
     let keys = &plan.keys;
@@ -596,6 +633,7 @@ fn lookup_source(
 struct BatchSink<'a> {
     batch: &'a mut RowBuffer,
     rows_max: usize,
+    size_max: usize,
 }
 
 impl RowSink for BatchSink<'_> {
@@ -604,13 +642,13 @@ impl RowSink for BatchSink<'_> {
     }
 
     fn is_full(&self) -> bool {
-        is_full(self.batch, self.rows_max)
+        is_full(self.batch, self.rows_max, self.size_max)
     }
 }
 
 /// A batch of left rows takes no more.
-pub(crate) fn is_full(batch: &RowBuffer, rows_max: usize) -> bool {
-    batch.len() >= rows_max || (batch.len() > 0 && batch.size() >= BATCH_BYTES)
+pub(crate) fn is_full(batch: &RowBuffer, rows_max: usize, size_max: usize) -> bool {
+    batch.len() >= rows_max || (batch.len() > 0 && batch.size() > size_max)
 }
 
 /// Right rows, by hash if there are hash keys. A row with a NULL among its keys equals nothing, and is not kept.

@@ -7,7 +7,8 @@
 //! ```
 //! A right part for which there is no memory either is divided again by the next bits, and its left part with it. After
 //! [`DIVISIONS_MAX`] divisions it is joined *block by block*: as many right rows as find memory are joined with the
-//! left part. Left rows that the next block may still match are written again, with what was found so far.
+//! left part. Left rows that the next block may still match are written again, with what was found so far. So is a
+//! part that begins with a block of one hash. A block with another one is divided, with all behind it.
 //!
 //! The order of left rows is not kept. No plan asks for it: ORDER BY sorts what a join gives.
 //!
@@ -15,12 +16,14 @@
 //! blocks so far have said. So keys are evaluated once.
 //!
 //! Invariants: rows that match are in the same pair. A left row comes out once for each match, and where it has none
-//! once, with the last block. There is at least one right row, or one was not kept for a NULL.
+//! once, with the last block. There is at least one right row, or one was not kept for a NULL. While right rows come
+//! into memory there is no batch. A batch of left rows is not charged: it has one row, or as many as an operator may
+//! keep before it pays.
 
 use crate::cx::{Cx, warnings_of};
 use crate::join::{Found, JoinRun, hash_of, is_full};
 use crate::outcome::Failure;
-use crate::row_buffer::RowAt;
+use crate::row_buffer::{RowAt, RowBuffer};
 use crate::scratch::{Advance, Hold, PackedRow, Run, RunReader, RunWriter};
 use crate::table_reader::Pump;
 use expression::Context;
@@ -115,7 +118,7 @@ struct Loading {
     right: RunReader,
     left: Run,
     divisions: u32,
-    /// The hash of the first row, and the bits in which others differ from it.
+    /// The hash of the first row of the pair, and the bits in which those of this block differ from it.
     first: Option<u32>,
     differing: u32,
 }
@@ -319,7 +322,7 @@ impl Parts {
             let is_spent = cx.env.budget.is_spent();
             return Ok(is_spent.then_some(Pump::Spent));
         }
-        join.batch.clear();
+        join.batch = RowBuffer::default();
         if let Some(pump) = division.divide_rest(&self.hold, cx)? {
             return Ok(Some(pump));
         }
@@ -339,8 +342,12 @@ impl Parts {
         }
         let divisions = division.number + 1;
         let lefts = std::mem::take(&mut division.runs);
+        let needs_right = matches!(join.plan.kind, JoinKind::Inner | JoinKind::Semi);
         for (right, left) in std::mem::take(rights).into_iter().zip(lefts) {
-            if !left.is_empty() {
+            if left.is_empty() || (needs_right && right.is_empty()) {
+                right.give_up(&self.hold, cx);
+                left.give_up(&self.hold, cx);
+            } else {
                 self.pairs.push(Pair { right, left, divisions });
             }
         }
@@ -353,7 +360,8 @@ impl Parts {
         let Stage::Loading(loading) = &mut self.stage else { return Ok(None) };
         let is_set = matches!(join.plan.kind, JoinKind::Semi | JoinKind::Anti | JoinKind::Mark);
         let has_memory = loop {
-            let size = join.batch.size() + join.right.size();
+            // There is no batch. So a block that is full has a row.
+            let size = join.right.size();
             if join.memory.is_full(size) && join.memory.pay(size, true, cx)? {
                 break false;
             }
@@ -379,7 +387,7 @@ impl Parts {
         let Stage::Loading(loading) = std::mem::replace(&mut self.stage, Stage::Next) else {
             return Ok(None);
         };
-        let Loading { right, left, divisions, differing, .. } = loading;
+        let Loading { right, left, divisions, first, differing } = loading;
         self.stage = if has_memory {
             Stage::Joining { left: RunReader::new(left), next: None }
         } else if differing != 0 && divisions < DIVISIONS_MAX {
@@ -387,7 +395,7 @@ impl Parts {
             Stage::Right(division, Some(left))
         } else {
             // It gets its left rows when they are all written.
-            let next = Loading::new(right, Run::default(), DIVISIONS_MAX);
+            let next = Loading { first, ..Loading::new(right, Run::default(), divisions) };
             Stage::Joining { left: RunReader::new(left), next: Some((next, RunWriter::new(self.piece_size))) }
         };
         Ok(None)
@@ -401,7 +409,8 @@ impl Parts {
         {
             return Ok(Some(Pump::Wait));
         }
-        while !is_full(&join.batch, cx.statement.options.batch_rows_max) {
+        let rows_max = cx.statement.options.batch_rows_max;
+        while !is_full(&join.batch, rows_max, join.memory.uncharged_max()) {
             match left.advance(&self.hold, cx)? {
                 Advance::Row => {
                     join.batch.push(left.row().values());
@@ -425,7 +434,8 @@ impl Parts {
             None => None,
         };
         join.right.give_up_rows();
-        join.memory.pay(join.batch.size(), true, cx)?;
+        join.batch = RowBuffer::default();
+        join.memory.pay(0, true, cx)?;
         let stage = std::mem::replace(&mut self.stage, Stage::Next);
         if let (Stage::Joining { next: Some((loading, _)), .. }, Some(left)) = (stage, going_on)
             && !left.is_empty()

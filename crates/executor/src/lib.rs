@@ -58,6 +58,7 @@ mod outcome;
 pub mod row;
 mod row_buffer;
 pub mod row_builder;
+mod row_memory;
 mod scratch;
 pub mod select;
 mod site;

@@ -339,6 +339,7 @@ impl Candidates {
                         keys.push_back(key.into());
                     }
                 }
+                sorted.close(cx);
                 *self = Candidates::Keys(keys);
                 self.take(count, cx)
             }

@@ -12,7 +12,7 @@
 mod tests;
 
 use query::RowSink;
-use stdx::disposal::free_later;
+use stdx::disposal::{free_later, free_some};
 use types::{Date, DateTime, Decimal, Time, ValueRef};
 
 /// A piece that has so many bytes takes no more rows.
@@ -154,6 +154,9 @@ impl RowBuffer {
     /// Keeps a row.
     pub(crate) fn push<'v>(&mut self, values: impl IntoIterator<Item = ValueRef<'v>>) -> RowAt {
         if self.pieces.last().is_none_or(Piece::is_full) {
+            if !self.pieces.is_empty() {
+                free_some(1);
+            }
             self.full_size = self.size();
             self.pieces.push(Piece::new());
         }

@@ -5,15 +5,16 @@
 //! operator <--rows-- RunReader <--pieces-- Scratch <--Read--- lane `scratch` of the disk
 //! ```
 //! The client of the statement has one file while the statement runs. It is made with the first piece and removed when
-//! the statement ends, so a KILL frees it, too. The file is divided into slots. A piece lies in one, or in several if a
-//! row is longer than a slot, and its slots are used again when it has been read.
+//! the statement ends, so a KILL frees it, too. The file is divided into slots of one size. A piece lies in one, which
+//! is used again when the piece has been read.
 //!
 //! The checksum of a piece is kept in memory, not beside the piece. So a write that was lost or went elsewhere is
 //! noticed as well as rot, and the statement fails. Nothing is synced: no other statement reads the file, and no other
 //! life of the node.
 //!
 //! Invariants:
-//! - The bytes of all slots are taken from [`ScratchRoom`], and are given back when the statement ends.
+//! - The bytes of all slots are taken from [`ScratchRoom`], and are given back when the statement ends. The lane
+//!   removes the file before it writes what another statement gets then.
 //! - The lane does requests in the order of asking: what is read was written before, also in slots that are used again.
 //! - After the disk has failed once, the statement gets no bytes any more, but the error.
 //! - Bytes on their way to the disk are not charged. They are [`WRITING_MAX`] at most, and the pieces of writers.
@@ -36,7 +37,7 @@ use query::Shared;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 
-/// The size of a piece, but for one with a longer row.
+/// The size of a piece.
 const PIECE_MAX: u64 = 256 << 10;
 const PIECE_MIN: u64 = 4 << 10;
 /// A statement has memory for so many pieces, if it has much.
@@ -101,7 +102,6 @@ pub(crate) struct Hold(Arc<()>);
 /// Bytes in scratch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece {
-    /// The first slot.
     slot: u32,
     length: u32,
     checksum: u32,
@@ -131,7 +131,7 @@ struct ScratchFile {
     /// How many slots it has.
     slots: u32,
     free: Vec<u32>,
-    /// The slots of each operator.
+    /// The slots of each operator. Those of operators that are gone are found when another one begins.
     holders: Vec<(Weak<()>, BTreeSet<u32>)>,
     /// Writes on their way, by ticket: their bytes.
     writes: BTreeMap<u64, u64>,
@@ -188,7 +188,7 @@ impl Scratch {
         Ok(file.writes.values().sum::<u64>() < WRITING_MAX)
     }
 
-    /// Writes a piece.
+    /// Writes a piece; it has no more bytes than a slot.
     pub(crate) fn write(
         &mut self,
         hold: &Hold,
@@ -209,9 +209,10 @@ impl Scratch {
             }
         };
         let length = bytes.len() as u64;
+        stdx::require!(length <= file.slot_size, "a piece has no more bytes than a slot");
         let piece = Piece {
-            slot: file.slot_for(hold, length)?,
-            length: u32::try_from(length).map_err(|_| SqlError::packet_too_large())?,
+            slot: file.slot_for(hold)?,
+            length: u32::try_from(length).unwrap_or(u32::MAX),
             checksum: stdx::crc32c(&bytes),
         };
         file.writes.insert(write, length);
@@ -234,7 +235,7 @@ impl Scratch {
         reading
     }
 
-    /// The bytes of a piece that was asked for, if they are there. Its slots are free then.
+    /// The bytes of a piece that was asked for, if they are there. Its slot is free then.
     pub(crate) fn take(
         &mut self,
         hold: &Hold,
@@ -247,7 +248,7 @@ impl Scratch {
         let Some(expected) = file.reads.get_mut(&reading) else { return Err(no_scratch()) };
         let Some(bytes) = expected.answer.take() else { return Ok(None) };
         file.reads.remove(&reading);
-        let bytes = bytes?;
+        let bytes = bytes.inspect_err(|error| file.failure = Some(error.clone()))?;
         let is_whole = bytes.len() == piece.length as usize && stdx::crc32c(&bytes) == piece.checksum;
         if !is_whole && !mutants::is(Mutant::DamagedPiecesTaken) {
             let error = damaged(file.name);
@@ -258,6 +259,13 @@ impl Scratch {
         file.free(hold, piece);
         env.site.scratch_bytes.read += u64::from(piece.length);
         Ok(Some(bytes))
+    }
+
+    /// Nobody will read a piece: its slot is free.
+    pub(crate) fn give_up(&mut self, hold: &Hold, piece: Piece) {
+        if let Some(file) = &mut self.file {
+            file.free(hold, piece);
+        }
     }
 
     /// A piece that was read whole does not hold what was written: an error of this program.
@@ -323,39 +331,38 @@ impl ScratchFile {
         }
     }
 
-    fn slots_of(&self, length: u64) -> u32 {
-        u32::try_from(length.div_ceil(self.slot_size)).unwrap_or(u32::MAX)
-    }
-
-    /// The first of as many slots as are wanted for so many bytes, one behind the other.
-    fn slot_for(&mut self, hold: &Hold, length: u64) -> Result<u32, SqlError> {
-        let wanted = self.slots_of(length);
-        if wanted == 1 && self.free.is_empty() {
+    /// A slot that is free, or a new one.
+    fn slot_for(&mut self, hold: &Hold) -> Result<u32, SqlError> {
+        if self.holder(hold).is_none() {
             self.sweep();
+            self.holders.push((Arc::downgrade(&hold.0), BTreeSet::new()));
         }
-        let first = match self.free.pop_if(|_| wanted == 1) {
+        let slot = match self.free.pop() {
             Some(slot) => slot,
             None => {
-                let is_there = self.room.take(u64::from(wanted) * self.slot_size);
-                let slots = self.slots.checked_add(wanted).filter(|_| is_there);
-                std::mem::replace(&mut self.slots, slots.ok_or_else(scratch_full)?)
+                let slots = self.slots.checked_add(1).ok_or_else(scratch_full)?;
+                if !self.room.take(self.slot_size) {
+                    return Err(scratch_full());
+                }
+                std::mem::replace(&mut self.slots, slots)
             }
         };
-        let is_holder = |(token, _): &&mut (Weak<()>, _)| token.as_ptr() == Arc::as_ptr(&hold.0);
-        let held = first..first + wanted;
-        match self.holders.iter_mut().find(is_holder) {
-            Some((_, slots)) => slots.extend(held),
-            None => self.holders.push((Arc::downgrade(&hold.0), held.collect())),
+        if let Some(slots) = self.holder(hold) {
+            slots.insert(slot);
         }
-        Ok(first)
+        Ok(slot)
     }
 
-    /// The slots of a piece may be used again.
-    fn free(&mut self, hold: &Hold, piece: Piece) {
-        let freed = piece.slot..piece.slot + self.slots_of(piece.length.into());
+    /// The slots of an operator; None: it has had none.
+    fn holder(&mut self, hold: &Hold) -> Option<&mut BTreeSet<u32>> {
         let is_holder = |(token, _): &&mut (Weak<()>, _)| token.as_ptr() == Arc::as_ptr(&hold.0);
-        if let Some((_, slots)) = self.holders.iter_mut().find(is_holder) {
-            self.free.extend(freed.filter(|slot| slots.remove(slot)));
+        self.holders.iter_mut().find(is_holder).map(|(_, slots)| slots)
+    }
+
+    /// The slot of a piece may be used again.
+    fn free(&mut self, hold: &Hold, piece: Piece) {
+        if self.holder(hold).is_some_and(|slots| slots.remove(&piece.slot)) {
+            self.free.push(piece.slot);
         }
     }
 

@@ -180,18 +180,7 @@ impl Operator {
             }
             Operator::Group { .. } => self.pump_groups(cx, sink),
             Operator::Groups(groups) => groups.pump(cx, sink),
-            Operator::Distinct { input, distinct, has_ended } => {
-                if !*has_ended {
-                    if let Some(pump) = distinct.pay(cx)? {
-                        return Ok(pump);
-                    }
-                    match input.pump(cx, &mut distinct.before(sink))? {
-                        Pump::End => *has_ended = true,
-                        pump @ (Pump::Rows | Pump::Wait | Pump::Spent) => return Ok(rested(pump, cx)),
-                    }
-                }
-                distinct.give_rest(cx, sink)
-            }
+            Operator::Distinct { .. } => self.pump_distinct(cx, sink),
             Operator::Sort { input, sorter } => loop {
                 if let Some(pump) = sorter.pay(cx)? {
                     return Ok(pump);
@@ -219,9 +208,29 @@ impl Operator {
                 *self = Operator::Sorted(sorted);
                 self.pump(cx, sink)
             }
-            Operator::Sorted(sorted) => Ok(sorted.give(cx.env.budget, sink)),
+            Operator::Sorted(sorted) => Ok(sorted.give(cx, sink)),
             Operator::Merged(merged) => merged.give(cx, sink),
         }
+    }
+
+    fn pump_distinct(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
+        let Operator::Distinct { input, distinct, has_ended } = self else { return Ok(Pump::End) };
+        if !*has_ended {
+            if let Some(pump) = distinct.pay(cx)? {
+                return Ok(pump);
+            }
+            match input.pump(cx, &mut distinct.before(sink))? {
+                Pump::End => *has_ended = true,
+                pump @ (Pump::Rows | Pump::Wait | Pump::Spent) => return Ok(rested(pump, cx)),
+            }
+            if let Some(column) = distinct.lost_order() {
+                let sorter = Sorter::new(vec![column], Equals::Kept, None).spilling(cx.env.site);
+                let rest = std::mem::replace(self, Operator::rows(Vec::new()));
+                *self = Operator::Sort { input: Box::new(rest), sorter };
+                return self.pump(cx, sink);
+            }
+        }
+        distinct.give_rest(cx, sink)
     }
 
     fn pump_groups(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
@@ -277,16 +286,16 @@ impl Operator {
     pub fn close(&mut self, cx: &mut Cx<'_>) {
         match self {
             Operator::Rows(_)
-            | Operator::Sorting(_)
-            | Operator::Sorted(_)
-            | Operator::Merged(_)
             | Operator::Made(_)
             | Operator::Common(_)
             | Operator::Values(_)
-            | Operator::Groups(_)
             | Operator::LockedRows(_)
-            | Operator::Rollup(_)
             | Operator::Locked(_) => {}
+            Operator::Sorting(sorter) => sorter.close(cx),
+            Operator::Sorted(sorted) => sorted.close(cx),
+            Operator::Merged(merged) => merged.close(cx),
+            Operator::Groups(groups) => groups.close(cx),
+            Operator::Rollup(rollup) => rollup.close(cx),
             Operator::Table(reader) => reader.close(cx),
             Operator::Unique(reader) => reader.close(cx),
             Operator::Held(held) => held.close(cx),
@@ -296,11 +305,21 @@ impl Operator {
             Operator::With(with) => with.close(cx),
             Operator::Window(window) => window.close(cx),
             Operator::Measured(measured) => measured.close(cx),
-            Operator::Filter { input, .. }
-            | Operator::Project { input, .. }
-            | Operator::Group { input, .. }
-            | Operator::Distinct { input, .. }
-            | Operator::Sort { input, .. } => input.close(cx),
+            Operator::Filter { input, .. } | Operator::Project { input, .. } => input.close(cx),
+            Operator::Group { input, groups, .. } => {
+                input.close(cx);
+                if let Some(groups) = groups {
+                    groups.close(cx);
+                }
+            }
+            Operator::Distinct { input, distinct, .. } => {
+                input.close(cx);
+                distinct.close(cx);
+            }
+            Operator::Sort { input, sorter } => {
+                input.close(cx);
+                sorter.close(cx);
+            }
         }
     }
 }
@@ -496,7 +515,10 @@ impl SelectRun {
             root = selected(plan.steps.evaluation, root, Vec::new(), shown);
         }
         if let Some(types) = &plan.steps.distinct {
-            let distinct = Distinct::new(types.clone());
+            let distinct = match plan.order_by_index {
+                Some(_) => Distinct::in_order(types.clone()),
+                None => Distinct::new(types.clone()),
+            };
             root = Operator::Distinct { input: Box::new(root), distinct, has_ended: false };
             root = measured(|| StepKey::of(plan, Part::Distinct), root, cx);
         }

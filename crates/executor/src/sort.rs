@@ -15,7 +15,7 @@
 //! all their rows by number may not: window functions.
 //!
 //! Invariants: rows that compare equal keep the order in which they came; what the buffer holds is charged, but for
-//! [`UNCHARGED_MAX`].
+//! what may be kept unpaid.
 
 mod merge;
 mod order;
@@ -26,14 +26,15 @@ pub(crate) use spill::{Merged, Spill};
 
 use crate::cx::Cx;
 use crate::outcome::Failure;
-use crate::row::{Row, UNCHARGED_MAX};
+use crate::row::Row;
 use crate::row_buffer::{RowAt, RowBuffer};
+use crate::row_memory::RowMemory;
 use crate::scratch::ScratchTerms;
 use crate::site::Site;
 use crate::table_reader::Pump;
 use expression::{ColumnSlot, Columns};
 use planner::plan::{Equals, SortColumn};
-use protocol::{Budget, SqlError};
+use protocol::Budget;
 use query::RowSink;
 use std::cmp::Ordering;
 use types::{Value, ValueRef};
@@ -60,6 +61,8 @@ struct BoundRow {
 const RUN: usize = 256;
 /// Rows above this, on average, are compared in turns from the first pair on.
 const LARGE_ROW: usize = 256;
+/// Where memory may be little, the bound takes no more than this part of what may be kept unpaid.
+const BOUND_PART: usize = 4;
 /// Comparisons of short values that cost as much of a slice as a row.
 const COMPARISONS_PER_ROW: u32 = 8;
 
@@ -114,9 +117,7 @@ pub struct Sorter {
     bound: Option<BoundRow>,
     /// While it goes on, the entries are there.
     sorting: Option<Sorting>,
-    charged: usize,
-    /// Bytes that may be kept before they are paid for.
-    uncharged_max: usize,
+    memory: RowMemory,
     /// It may use scratch.
     may_spill: bool,
     spill: Option<Box<Spill>>,
@@ -134,8 +135,7 @@ impl Sorter {
             entries: Vec::new(),
             bound: None,
             sorting: None,
-            charged: 0,
-            uncharged_max: UNCHARGED_MAX,
+            memory: RowMemory::default(),
             may_spill: false,
             spill: None,
         }
@@ -143,8 +143,7 @@ impl Sorter {
 
     /// The same sort, with the scratch of its node if there is any.
     pub(crate) fn spilling(self, site: &Site) -> Self {
-        let Some(terms) = &site.scratch else { return self };
-        Self { may_spill: true, uncharged_max: terms.uncharged_max(), ..self }
+        Self { may_spill: site.scratch.is_some(), ..self }
     }
 
     fn size(&self) -> usize {
@@ -165,11 +164,10 @@ impl Sorter {
         if is_due && is_cut {
             self.keep_the_first();
         }
-        match self.charge(cx) {
-            Ok(()) => Ok((!is_cut).then_some(Pump::Spent)),
-            Err(_) if self.may_spill => self.spill(cx),
-            Err(refused) => Err(refused),
+        if self.charge(cx)? {
+            return self.spill(cx);
         }
+        Ok((!is_cut).then_some(Pump::Spent))
     }
 
     /// Enough rows have come to find the first ones among them: twice the limit, so that each row is sorted a bounded
@@ -179,23 +177,24 @@ impl Sorter {
         self.entries.len() >= self.limit.saturating_mul(2).max(RUN)
     }
 
-    fn charge(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
-        let size = self.size();
-        if size > self.charged {
-            let more = size - self.charged;
-            // Sorting takes memory for its entries once more.
-            let sorting = self.entries.len() * size_of::<Entry>();
-            let is_too_much =
-                |terms: &ScratchTerms| terms.is_beyond_share(cx.client.memory.used(), more + sorting, size);
-            if self.may_spill && cx.env.site.scratch.as_ref().is_some_and(is_too_much) {
-                return Err(Failure::Error(out_of_share()));
-            }
-            cx.client.memory.charge(more)?;
-        } else {
-            cx.client.memory.release(self.charged - size);
+    /// Pays for what is held. True if it should go to scratch.
+    fn charge(&mut self, cx: &mut Cx<'_>) -> Result<bool, Failure> {
+        // Sorting takes memory for its entries once more.
+        let sorting = self.entries.len() * size_of::<Entry>();
+        self.memory.pay_for_work(self.size(), sorting, self.may_spill, cx)
+    }
+
+    /// Nobody wants its rows.
+    pub(crate) fn close(&mut self, cx: &mut Cx<'_>) {
+        self.give_up_rows();
+        self.memory.give_back(cx);
+        if let Some(mut spill) = self.spill.take() {
+            spill.close(cx);
         }
-        self.charged = size;
-        Ok(())
+    }
+
+    fn give_up_rows(&mut self) {
+        (self.buffer, self.entries, self.sorting) = (RowBuffer::default(), Vec::new(), None);
     }
 
     // ---- scratch ----------------------------------------------------------------------------------------------------
@@ -241,7 +240,8 @@ impl Sorter {
             return Ok(Some(Pump::Wait));
         }
         self.note_bound();
-        (self.buffer, self.entries) = (RowBuffer::default(), Vec::new());
+        self.give_up_rows();
+        // Of the bound, which is small enough to be kept unpaid.
         self.charge(cx)?;
         Ok(None)
     }
@@ -255,6 +255,8 @@ impl Sorter {
             }
         }
         let Some(spill) = &mut self.spill else { return Ok(Err(Pump::End)) };
+        // Of the bound.
+        self.memory.give_back(cx);
         Ok(match spill.merge(&self.order, self.equals, self.limit, cx)? {
             Ok(merge) => Ok(Merged::new(std::mem::take(&mut self.order), spill, merge)),
             Err(pump) => Err(pump),
@@ -392,6 +394,10 @@ impl Sorter {
             size += if let ValueRef::Bytes(bytes) = value { bytes.len() } else { 0 };
             values[position] = value.to_value();
         }
+        // An earlier bound is as true, and memory may be for rows only.
+        if self.may_spill && size > self.memory.uncharged_max() / BOUND_PART {
+            return;
+        }
         self.bound = Some(BoundRow { prefix: last.prefix, values, size });
     }
 
@@ -411,17 +417,14 @@ impl Sorter {
     /// All rows have come: they are given in order, or none are if that takes another slice.
     pub fn finish(&mut self, cx: &mut Cx<'_>) -> Result<Option<Sorted>, Failure> {
         let is_sorted = self.cut(cx.env.budget);
-        match self.charge(cx) {
-            // The last rows are too few to be written, and the entries are needed twice for a while only.
-            Err(_) if self.may_spill => {}
-            charged => charged?,
-        }
+        // If that is refused: the entries are needed twice for a while only.
+        self.charge(cx)?;
         Ok(is_sorted.then(|| self.take()))
     }
 
     fn take(&mut self) -> Sorted {
         let (buffer, entries) = (std::mem::take(&mut self.buffer), std::mem::take(&mut self.entries));
-        Sorted { buffer, entries: entries.into_iter() }
+        Sorted { buffer, entries: entries.into_iter(), memory: std::mem::take(&mut self.memory) }
     }
 }
 
@@ -436,13 +439,8 @@ impl RowSink for Sorter {
     }
 
     fn is_full(&self) -> bool {
-        self.is_due() || self.order.text_work.is_much() || self.size() > self.charged + self.uncharged_max
+        self.is_due() || self.order.text_work.is_much() || self.memory.is_full(self.size())
     }
-}
-
-/// The rows of a statement that may use scratch have taken its share of memory.
-fn out_of_share() -> SqlError {
-    SqlError::new(1041, "Out of memory; QueryMemoryPerStatement is exhausted by this statement")
 }
 
 /// Rows in order.
@@ -450,6 +448,7 @@ fn out_of_share() -> SqlError {
 pub struct Sorted {
     buffer: RowBuffer,
     entries: std::vec::IntoIter<Entry>,
+    memory: RowMemory,
 }
 
 impl Sorted {
@@ -470,15 +469,24 @@ impl Sorted {
     }
 
     /// Gives rows to `sink` until it is full or the budget is spent: behind it may be one that only counts them.
-    pub fn give(&mut self, budget: &mut Budget, sink: &mut dyn RowSink) -> Pump {
+    pub fn give(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Pump {
         while !sink.is_full() {
-            let Some(entry) = self.entries.next() else { return Pump::End };
+            let Some(entry) = self.entries.next() else {
+                self.close(cx);
+                return Pump::End;
+            };
             self.buffer.lend(entry.at, |values| sink.row(&[], &[], values));
-            if !budget.spend(1) {
+            if !cx.env.budget.spend(1) {
                 return Pump::Spent;
             }
         }
         Pump::Rows
+    }
+
+    /// Nobody wants more rows.
+    pub(crate) fn close(&mut self, cx: &mut Cx<'_>) {
+        (self.buffer, self.entries) = (RowBuffer::default(), Vec::new().into_iter());
+        self.memory.give_back(cx);
     }
 }
 

@@ -23,6 +23,7 @@ use crate::inbox::Reply;
 use crate::outcome::{Failure, failure_of};
 use crate::row::Row;
 use crate::row_buffer::{RowAt, RowBuffer};
+use crate::row_memory::RowMemory;
 use crate::site::Retry;
 use crate::temporary::OWN;
 use expression::{Evaluated, Expression};
@@ -143,7 +144,7 @@ struct MergeBuffer {
     rows: RowBuffer,
     /// The next row.
     next: Option<RowAt>,
-    charged: usize,
+    memory: RowMemory,
 }
 
 impl MergeBuffer {
@@ -169,11 +170,10 @@ impl MergeBuffer {
         }
     }
 
-    /// Pays for the largest size that it had.
+    /// Pays for the largest size that it had. A refusal is no error on a node with scratch: these are few rows.
     fn pay(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
-        let size = self.rows.size();
-        cx.client.memory.charge(size.saturating_sub(self.charged))?;
-        self.charged = size.max(self.charged);
+        let size = self.rows.size().max(self.memory.charged());
+        self.memory.pay(size, true, cx)?;
         Ok(())
     }
 }
@@ -187,7 +187,9 @@ impl RowSink for MergeBuffer {
 
     fn is_full(&self) -> bool {
         // An empty one takes a row even if it still holds the memory of large ones.
-        self.rows.len() >= MERGE_ROWS || (self.next.is_some() && self.rows.size() >= MERGE_BYTES)
+        // One more row may double the memory.
+        let size_max = MERGE_BYTES.min(self.memory.charged() + self.memory.uncharged_max() / 2);
+        self.rows.len() >= MERGE_ROWS || (self.next.is_some() && self.rows.size() >= size_max)
     }
 }
 
@@ -371,9 +373,7 @@ impl TableReader {
                         position += 1;
                     }
                     Poll::Spent => return Ok(Pump::Spent),
-                    Poll::Done => {
-                        self.slots.remove(position);
-                    }
+                    Poll::Done => self.slots.remove(position).merge.memory.give_back(cx),
                     Poll::Moved | Poll::Full => position += 1,
                 }
             }

@@ -9,8 +9,8 @@
 //! first unsynced write to the sync: the error of a write that the system puts off is told to descriptors that were
 //! open then.
 //!
-//! Scratch files of statements are never synced nor kept open. Those of an earlier process are removed when the folder
-//! is locked.
+//! Scratch files of statements and their folder are never synced, and the files are not kept open. Those of an earlier
+//! process are removed when the folder is locked.
 //!
 //! Bytes of an earlier process may be in the memory of the machine only: it died before its sync, or its sync failed.
 //! The records of a control log count all the same, so that file is written anew before anything of it is used.
@@ -306,10 +306,13 @@ impl Lane {
         self.sync_folder(&place)
     }
 
+    /// Makes a file that no later process needs: nothing is synced.
     fn create(&mut self, file: FileName) -> Result<(), DiskError> {
         self.forget(file);
         let place = self.place(file);
-        self.make_folder(&place)?;
+        let folder = place.parent().unwrap_or(&place);
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        made.map_err(|error| failure(folder, &error))?;
         let made = private().write(true).create(true).truncate(true).open(&place);
         made.map(|_| ()).map_err(|error| self.error(file, &error))
     }

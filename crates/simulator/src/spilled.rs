@@ -1,7 +1,8 @@
 //! Clusters whose statements have little memory, and use scratch on disks that are slow, full, fail or lie.
 //!
 //! Clients at all nodes sort, group and join a table that is larger than the memory of a statement (`workload::sorts`),
-//! while others kill statements and connections. In each round the disk of one node has a fault, or that node is lost.
+//! while others kill statements and connections. In each round the disk of one node has a fault, or that node is lost,
+//! or other sessions hold all of its QueryMemory.
 //!
 //! Checked: a statement gives the right rows or an error of scratch, and none has that error while all disks are well.
 //! In the end no node has a file of scratch left, unless its disk has failed to remove it, and replicas are equal.
@@ -42,9 +43,11 @@ enum Fault {
     Stands,
     Rots,
     Crash,
+    /// New clients have no QueryMemory.
+    NoMemory,
 }
 
-const FAULTS: [Fault; 9] = [
+const FAULTS: [Fault; 10] = [
     Fault::None,
     Fault::Killer,
     Fault::Fails,
@@ -54,6 +57,7 @@ const FAULTS: [Fault; 9] = [
     Fault::Stands,
     Fault::Rots,
     Fault::Crash,
+    Fault::NoMemory,
 ];
 
 /// Runs a seed with this transcript, which is empty.
@@ -87,7 +91,8 @@ fn drive(world: &mut World, prng: &mut Prng, space: u64) -> Result<(), String> {
         if matches!(fault, Fault::Fails | Fault::IsLost) {
             clean.remove(&ill);
         }
-        let is_well = matches!(fault, Fault::None | Fault::Killer | Fault::Stands | Fault::Crash);
+        let is_well =
+            matches!(fault, Fault::None | Fault::Killer | Fault::Stands | Fault::Crash | Fault::NoMemory);
         if refused > 0 && is_well && space > 1 << 20 {
             return Err(format!("{refused} statements found no scratch, with {fault:?}"));
         }
@@ -104,6 +109,11 @@ fn round(
     nodes: &[NodeId],
     fault: Fault,
 ) -> Result<(NodeId, u32), String> {
+    let data_nodes: Vec<NodeId> = world.groups().into_iter().flatten().collect();
+    let ill = data_nodes[prng.index(data_nodes.len())];
+    if matches!(fault, Fault::NoMemory) {
+        world.take_query_memory(ill);
+    }
     let first = world.clients().len();
     for node in nodes {
         for _ in 0..1 + prng.below(2) {
@@ -115,8 +125,6 @@ fn round(
         let client = world.add_client(Client::new(Box::new(Killer::new(nodes.to_vec(), 12))));
         world.run_client(client);
     }
-    let data_nodes: Vec<NodeId> = world.groups().into_iter().flatten().collect();
-    let ill = data_nodes[prng.index(data_nodes.len())];
     let is_at_work = |world: &mut World| world.disk_mut(ill).under_way(DiskLane::Scratch).is_some();
     world.run_until(500, is_at_work);
     world.run_until(prng.below(8), |_| false);
@@ -127,18 +135,21 @@ fn round(
     }
     world.disk_mut(ill).forget_troubles();
     world.disk_mut(ill).set_quota(None);
+    world.give_query_memory(ill);
     if !world.run_until(START_MS, |world| world.is_open()) {
         return Err("a node did not come back".to_owned());
     }
-    let mut refused = 0;
+    let (mut answered, mut refused) = (0, 0);
     for client in &world.clients()[first..] {
         if let Some(sorts) = client.script().as_any().downcast_ref::<Sorts>() {
             if let Some(failure) = &sorts.failure {
                 return Err(format!("{failure}, with {fault:?} at node {ill}"));
             }
+            answered += sorts.answered;
             refused += sorts.refused;
         }
     }
+    *world.injected.entry("scratch answered").or_insert(0) += u64::from(answered);
     if refused > 0 {
         count(world, "scratch refused");
     }
@@ -148,7 +159,7 @@ fn round(
 fn suffer(world: &mut World, prng: &mut Prng, ill: NodeId, fault: Fault) {
     let trouble = |world: &mut World, trouble| world.disk_mut(ill).trouble_next(DiskLane::Scratch, trouble);
     match fault {
-        Fault::None | Fault::Killer => {}
+        Fault::None | Fault::Killer | Fault::NoMemory => {}
         Fault::Fails => {
             trouble(world, Trouble::Error(DiskError::Failed("input/output error".to_owned())));
         }

@@ -21,7 +21,7 @@ use crate::disk::Disk;
 use crate::timed::Timed;
 use crate::transcript::Transcript;
 use membership::detector::DetectorConfig;
-use memory::{MemoryConfig, MemoryManager};
+use memory::{Ledger, MemoryConfig, MemoryManager, Region};
 use node::{
     FullStopSettings, Globals, NodeModule, NodeSettings, RedoSettings, ScratchSettings, SessionSettings,
     build,
@@ -144,6 +144,8 @@ struct Node {
     flushed: Epoch,
     clock: Clock,
     slots: BTreeMap<Address, Slot>,
+    /// QueryMemory that sessions hold which are not simulated.
+    taken: Ledger,
 }
 
 /// The monotonic clock of one node: it begins anywhere, and goes a little faster or slower than virtual time.
@@ -623,7 +625,8 @@ impl World {
         }
         let clock = Clock::drawn(start);
         let flushed = Epoch(0);
-        self.nodes.insert(node, Node { role, is_open: false, start, flushed, clock, slots });
+        let taken = Ledger::new(memory, Region::QueryMemory);
+        self.nodes.insert(node, Node { role, is_open: false, start, flushed, clock, slots, taken });
     }
 
     /// The system variables that config.ini says.
@@ -957,6 +960,26 @@ impl World {
         self.transcript.push(text);
         let stalled = &mut self.disk_mut(node).stalled_until[lane as usize];
         *stalled = until.max(*stalled);
+    }
+
+    /// Sessions that are not simulated take all QueryMemory of a node.
+    pub fn take_query_memory(&mut self, node: NodeId) {
+        self.count("query memory taken");
+        self.transcript.push(format!("{} nothing is left of QueryMemory of node {node}", self.now));
+        let Some(node) = self.nodes.get_mut(&node) else { return };
+        let mut bytes = 1 << 40;
+        while bytes > 0 {
+            if node.taken.charge(bytes).is_err() {
+                bytes /= 2;
+            }
+        }
+    }
+
+    /// They give it back.
+    pub fn give_query_memory(&mut self, node: NodeId) {
+        if let Some(node) = self.nodes.get_mut(&node) {
+            node.taken.release(node.taken.used());
+        }
     }
 
     fn ask_disk(&mut self, from: Address, request: DiskRequest) {

@@ -1,7 +1,8 @@
 //! Memory that is given back in small parts, so that no call takes long because it drops millions of rows.
 //!
 //! The owner of much memory in parts gives them to [`free_later`] when it is dropped. They wait in their thread, and
-//! its driver calls [`free_some`] while nothing more urgent is to do.
+//! its driver calls [`free_some`] while nothing more urgent is to do. An owner that takes one more part frees one that
+//! waits. So memory that was given up and is taken anew at once is not held twice.
 //!
 //! Invariants: what waits is freed when its thread ends, if not before. Nothing can see whether it was freed: that it
 //! waits in a thread-local decides nothing.

@@ -22,7 +22,7 @@
 mod tests;
 
 use crate::Pages;
-use crate::disposal::free_later;
+use crate::disposal::{free_later, free_some};
 
 /// No number.
 const NONE: u32 = u32::MAX;
@@ -250,6 +250,7 @@ impl HashIndex {
         }
         #[expect(clippy::cast_possible_truncation, reason = "there are fewer segments than numbers")]
         let added = self.segments.len() as u32;
+        free_some(1);
         self.add_segment(Segment::new(count, depth + 1));
         let old = std::mem::replace(&mut self.segments[at], Segment::new(count, depth + 1));
         // Of the directory's entries for the segment, the second half is for a set bit.

@@ -3,7 +3,7 @@
 //!
 //! Invariant: only the first page is ever moved, while it grows.
 
-use crate::disposal::free_later;
+use crate::disposal::{free_later, free_some};
 
 /// Items of a page.
 const PAGE: usize = 4_096;
@@ -38,6 +38,9 @@ impl<T> Pages<T> {
     #[inline]
     pub fn push(&mut self, item: T) {
         if self.count.is_multiple_of(PAGE) && self.pages.len() == self.count / PAGE {
+            if self.count > 0 {
+                free_some(1);
+            }
             // A short list has a short first page.
             self.pages.push(if self.count == 0 { Vec::new() } else { Vec::with_capacity(PAGE) });
         }

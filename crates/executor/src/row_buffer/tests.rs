@@ -1,5 +1,6 @@
 use super::{RowAt, RowBuffer};
 use stdx::Prng;
+use stdx::disposal::{free_some, has_more};
 use types::{Date, DateTime, Decimal, Time, Value};
 
 fn value(prng: &mut Prng) -> Value {
@@ -44,4 +45,22 @@ fn rows_come_back_as_they_were() {
         }
         assert_eq!(next, None);
     }
+}
+
+/// Memory that was given up is not held beside that which is taken in its place.
+#[test]
+fn new_pieces_free_those_that_wait() {
+    while free_some(1) {}
+    let filled = || {
+        let mut buffer = RowBuffer::default();
+        for _ in 0..40 {
+            buffer.push([types::ValueRef::Bytes(&[1; 100_000])]);
+        }
+        buffer
+    };
+    drop(filled());
+    assert!(has_more());
+    let next = filled();
+    // The last of them waits, and its empty list.
+    assert!(!free_some(2) && next.pieces.len() == 40);
 }

@@ -25,16 +25,20 @@ const DATE: u8 = 6;
 const TIME: u8 = 7;
 const DATE_TIME: u8 = 8;
 
-/// Appends a row.
-pub(super) fn append<'v>(values: impl IntoIterator<Item = ValueRef<'v>>, bytes: &mut Vec<u8>) {
+/// Appends a row. False if it has 4 GiB or more, as a join may make them: then nothing is appended.
+#[must_use]
+pub(super) fn append<'v>(values: impl IntoIterator<Item = ValueRef<'v>>, bytes: &mut Vec<u8>) -> bool {
     let head = bytes.len();
     bytes.extend_from_slice(&[0; HEAD]);
     for value in values {
         append_value(value, bytes);
     }
-    let length = u32::try_from(bytes.len() - head - HEAD);
-    stdx::require!(length.is_ok(), "a row is below 4 GiB");
-    bytes[head..head + HEAD].copy_from_slice(&length.unwrap_or(u32::MAX).to_le_bytes());
+    let Ok(length) = u32::try_from(bytes.len() - head - HEAD) else {
+        bytes.truncate(head);
+        return false;
+    };
+    bytes[head..head + HEAD].copy_from_slice(&length.to_le_bytes());
+    true
 }
 
 fn append_value(value: ValueRef<'_>, bytes: &mut Vec<u8>) {

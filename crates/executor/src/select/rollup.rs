@@ -109,6 +109,11 @@ impl RollupRun {
             }
         }
     }
+
+    /// Nobody wants more rows.
+    pub(crate) fn close(&mut self, cx: &mut Cx<'_>) {
+        self.input.close(cx);
+    }
 }
 
 impl Totals {

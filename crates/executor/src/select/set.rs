@@ -64,9 +64,12 @@ impl SetRun {
     pub(crate) fn pump(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
         loop {
             if let (Rows::Counted(counted), true) = (&mut self.rows, self.position >= self.compared)
-                && !counted.give(cx, sink)
+                && !counted.has_ended
             {
-                return Ok(if sink.is_full() { Pump::Rows } else { Pump::Spent });
+                if !counted.give(cx, sink) {
+                    return Ok(if sink.is_full() { Pump::Rows } else { Pump::Spent });
+                }
+                counted.close(cx);
             }
             if let Rows::Distinct(distinct) = &mut self.rows
                 && self.position == self.compared
@@ -126,6 +129,10 @@ impl SetRun {
         if let Some(reading) = &mut self.reading {
             reading.close(cx);
         }
+        match &mut self.rows {
+            Rows::Distinct(distinct) => distinct.close(cx),
+            Rows::Counted(counted) => counted.close(cx),
+        }
     }
 }
 
@@ -147,6 +154,8 @@ struct Counted {
     charged: usize,
     /// The row that is given or settled next.
     next: usize,
+    /// All were given.
+    has_ended: bool,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -157,7 +166,14 @@ struct Counts {
 
 impl Counted {
     fn new(table: RowTable) -> Self {
-        Self { table, counts: Vec::new(), charged: 0, next: 0 }
+        Self { table, counts: Vec::new(), charged: 0, next: 0, has_ended: false }
+    }
+
+    /// Nobody wants more rows.
+    fn close(&mut self, cx: &mut Cx<'_>) {
+        (self.counts, self.has_ended) = (Vec::new(), true);
+        self.table.give_up_rows(cx);
+        cx.client.memory.release(std::mem::take(&mut self.charged));
     }
 
     fn pay(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {

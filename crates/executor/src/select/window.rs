@@ -107,6 +107,9 @@ impl WindowRun {
                     cx.env.budget.spend(self.walk.text_work.take_rows());
                     cx.keep_warnings(warnings_of(&context));
                     self.pay(cx)?;
+                    if matches!(given, Ok(Pump::End)) {
+                        self.close(cx);
+                    }
                     return given;
                 }
             };
@@ -125,9 +128,16 @@ impl WindowRun {
 
     /// Nobody wants more rows.
     pub(crate) fn close(&mut self, cx: &mut Cx<'_>) {
-        if let Stage::Gathering { input, .. } = &mut self.stage {
-            input.close(cx);
+        match &mut self.stage {
+            Stage::Gathering { input, sorter } => {
+                input.close(cx);
+                sorter.close(cx);
+            }
+            Stage::Sorting(sorter) => sorter.close(cx),
+            Stage::Giving(rows) => rows.close(cx),
         }
+        self.walk.calls.clear();
+        cx.client.memory.release(std::mem::take(&mut self.charged));
     }
 }
 

@@ -141,11 +141,13 @@ impl CommonRows {
     }
 
     fn close(&mut self, cx: &mut Cx<'_>) {
+        std::mem::swap(&mut cx.client.memory, &mut self.memory);
         match &mut self.source {
             Source::Query(query, _) => query.close(cx),
             Source::Recursion(recursion) => recursion.close(cx),
             Source::New(_) | Source::Ended => {}
         }
+        std::mem::swap(&mut cx.client.memory, &mut self.memory);
     }
 }
 

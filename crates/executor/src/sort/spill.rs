@@ -65,6 +65,12 @@ impl Spill {
         Ok(true)
     }
 
+    /// Nobody wants the rows.
+    pub(crate) fn close(&mut self, cx: &mut Cx<'_>) {
+        cx.client.memory.release(std::mem::take(&mut self.charged));
+        *self = Self::new(self.piece_size);
+    }
+
     /// Merges runs until the rest can be merged at once: that merge, or why it is not there now.
     pub(crate) fn merge(
         &mut self,
@@ -145,8 +151,14 @@ impl Merged {
     pub(crate) fn give(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
         let pump = self.merge.give(&self.order, &self.hold, cx, sink)?;
         if pump == Pump::End {
-            cx.client.memory.release(std::mem::take(&mut self.charged));
+            self.close(cx);
         }
         Ok(pump)
+    }
+
+    /// Nobody wants more rows.
+    pub(crate) fn close(&mut self, cx: &mut Cx<'_>) {
+        (self.merge, self.hold) = (Merge::new([], Equals::Kept, 0), Hold::default());
+        cx.client.memory.release(std::mem::take(&mut self.charged));
     }
 }

@@ -9,9 +9,10 @@
 //! *Subqueries* of expressions are joins, too: of kind Mark or Single, with the query on the right. Where it names
 //! columns of the row, these stand in parameters, and the query runs for each combination of their values.
 //!
-//! *Joins* keep the order of their left side. The right side is gathered once for all, or for each batch of
-//! left rows: then a **lookup** finds the rows that the batch can match. The whole condition is tested on each pair
-//! of rows, so a lookup may find too much, never too little. **Hash keys** tell which pairs are worth the test.
+//! *Joins* keep the order of their left side, unless they have used scratch: no plan relies on it. The right side is
+//! gathered once for all, or for each batch of left rows: then a **lookup** finds the rows that the batch can match.
+//! The whole condition is tested on each pair of rows, so a lookup may find too much, never too little. **Hash keys**
+//! tell which pairs are worth the test.
 //! A lookup, or a query that runs for each left row (**apply**), may be right for few left rows only. The join counts
 //! them, and gathers the right side once where they are more.
 //!

@@ -23,7 +23,7 @@ fn rows() -> Vec<Vec<Value>> {
 fn rows_come_back_as_they_were() {
     let mut bytes = Vec::new();
     for row in rows() {
-        append(crate::row::borrowed(&row), &mut bytes);
+        assert!(append(crate::row::borrowed(&row), &mut bytes));
     }
     let mut at = 0;
     for row in rows() {
