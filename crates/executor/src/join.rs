@@ -9,7 +9,7 @@
 //! is tested on every candidate.
 //!
 //! *Subqueries* are joins of kind Mark and Single. One that reads the left row has its right rows gathered for that
-//! row, unless a row before had the same values (`memo`). Its operators have a memory account of their own.
+//! row, unless a row before had the same values (`join_inner`).
 //!
 //! *Few or many left rows.* Where the plan says how many are few, these are looked up (or the right side runs for each
 //! of them), and right rows are gathered once for those behind. Work that was done for few is at most as much again as
@@ -23,19 +23,18 @@
 //!
 //! Deliberately not here: which ways there are, and how many left rows are few. The plan says.
 
-use crate::client::QueryMemory;
 use crate::cx::{Cx, warnings_of};
+use crate::join_inner::Inner;
 use crate::join_parts::{Head, Parts};
-use crate::memo::{Memo, is_identical};
 use crate::outcome::Failure;
 use crate::row_buffer::{RowAt, RowBuffer};
 use crate::row_memory::RowMemory;
 use crate::select::{Operator, ReadTarget, measured, order_unasked, read_target, reader_of, relation_source};
-use crate::statement::{Joining, Statement};
+use crate::statement::Joining;
 use crate::table_reader::{Pump, Target};
 use expression::{Context, Expression, hash_value};
 use planner::explain::{Part, StepKey};
-use planner::plan::{AccessPath, Binding, HashForm, HashKey, Join, JoinKind, Lookup, Relation, Scan};
+use planner::plan::{AccessPath, HashForm, HashKey, Join, JoinKind, Lookup, Relation, Scan};
 use protocol::program::KeyRange;
 use protocol::{Budget, SqlError};
 use query::RowSink;
@@ -63,55 +62,22 @@ pub struct JoinRun {
     pub(crate) memory: RowMemory,
     /// Both sides are in scratch.
     parts: Option<Box<Parts>>,
-    way: Way,
+    pub(crate) way: Way,
     /// Left rows that may still be looked up, or run the right side for; None: there is no other way.
     few: Option<u64>,
     /// For [`Way::Applied`].
-    inner: Option<Box<Inner>>,
+    pub(crate) inner: Option<Box<Inner>>,
 }
 
 /// How right rows are found.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+pub(crate) enum Way {
     /// For each left row, with its values in parameters.
     Applied,
     /// For each batch.
     LookedUp,
     /// Once for all.
     Gathered,
-}
-
-/// The values of the left row that the right side sees.
-struct Inner {
-    /// The statement with the values in its parameters.
-    statement: Statement,
-    /// The values for which right rows are gathered, or were.
-    values: Option<Vec<Value>>,
-    /// The account of its operators; all is given back when they end.
-    memory: QueryMemory,
-    /// Answers to other values; None: there is no memory for them.
-    memo: Option<Memo>,
-    /// Paid for the answers.
-    memo_charged: usize,
-}
-
-impl Inner {
-    /// Keeps the answer to the values, and pays for it.
-    fn remember(&mut self, right: &RightRows, memory: &mut QueryMemory) {
-        let (Some(memo), Some(values)) = (&mut self.memo, &self.values) else { return };
-        memo.keep(values, &right.rows, right.has_null);
-        let size = memo.size();
-        match memory.charge(size.saturating_sub(self.memo_charged)) {
-            Ok(()) => self.memo_charged = self.memo_charged.max(size),
-            Err(_) => self.forget(memory),
-        }
-    }
-
-    /// Keeps no answers from now on.
-    fn forget(&mut self, memory: &mut QueryMemory) {
-        self.memo = None;
-        memory.release(std::mem::take(&mut self.memo_charged));
-    }
 }
 
 /// How far a left row is.
@@ -179,10 +145,7 @@ impl JoinRun {
             Joining::LookedUp => None,
             Joining::Gathered => few.map(|_| 0),
         };
-        let inner = (way == Way::Applied).then(|| {
-            let (statement, memory) = (cx.statement.within(), cx.client.memory.beside());
-            Box::new(Inner { statement, values: None, memory, memo: Some(Memo::default()), memo_charged: 0 })
-        });
+        let inner = (way == Way::Applied).then(|| Box::new(Inner::new(cx)));
         Self {
             plan: Arc::clone(plan),
             left,
@@ -220,13 +183,9 @@ impl JoinRun {
             } else if let Some(reading) = &mut self.reading {
                 let size_max = self.right.size() + self.memory.uncharged_max();
                 let pump = match &mut self.inner {
-                    Some(inner) if self.way == Way::Applied => {
-                        std::mem::swap(&mut cx.client.memory, &mut inner.memory);
-                        let mut within = cx.within(&inner.statement);
-                        let pump = gather(reading, &mut self.right, &self.plan, size_max, &mut within);
-                        std::mem::swap(&mut cx.client.memory, &mut inner.memory);
-                        pump?
-                    }
+                    Some(inner) if self.way == Way::Applied => inner
+                        .account
+                        .within(cx, |cx| gather(reading, &mut self.right, &self.plan, size_max, cx))?,
                     Some(_) | None => gather(reading, &mut self.right, &self.plan, size_max, cx)?,
                 };
                 match self.pay(cx) {
@@ -245,7 +204,7 @@ impl JoinRun {
                     Pump::End => {
                         self.reading = None;
                         if let Some(inner) = &mut self.inner {
-                            inner.memory.release_all();
+                            inner.account.memory.release_all();
                             if self.way == Way::Applied {
                                 inner.remember(&self.right, &mut cx.client.memory);
                             }
@@ -253,7 +212,11 @@ impl JoinRun {
                     }
                     Pump::Rows if cx.env.budget.is_spent() => return Ok(Pump::Spent),
                     Pump::Rows => continue,
-                    Pump::Wait | Pump::Spent => return Ok(pump),
+                    Pump::Wait => {
+                        self.run_ahead(cx);
+                        return Ok(pump);
+                    }
+                    Pump::Spent => return Ok(pump),
                 }
             }
             if self.current.is_none() {
@@ -269,8 +232,14 @@ impl JoinRun {
             match self.walk(cx, sink)? {
                 Walk::Full => return Ok(Pump::Rows),
                 Walk::Spent => return Ok(Pump::Spent),
-                Walk::Gather => self.gather_for_row(cx)?,
-                Walk::Done => self.clear_batch(),
+                Walk::Gather => {
+                    self.step = Matching::Ready;
+                    self.gather_for_row(cx)?;
+                }
+                Walk::Done => {
+                    self.end_runs(cx);
+                    self.clear_batch();
+                }
             }
         }
     }
@@ -281,13 +250,12 @@ impl JoinRun {
         if let Some(mut reading) = self.reading.take() {
             match &mut self.inner {
                 Some(inner) if self.way == Way::Applied => {
-                    std::mem::swap(&mut cx.client.memory, &mut inner.memory);
-                    reading.close(&mut cx.within(&inner.statement));
-                    std::mem::swap(&mut cx.client.memory, &mut inner.memory);
+                    inner.account.within(cx, |cx| reading.close(cx));
                 }
                 Some(_) | None => reading.close(cx),
             }
         }
+        self.end_runs(cx);
         self.give_up_rows(cx);
     }
 
@@ -302,14 +270,21 @@ impl JoinRun {
     }
 
     /// Pays for what is held. True if both sides should go into parts.
-    fn pay(&mut self, cx: &mut Cx<'_>) -> Result<bool, Failure> {
+    pub(crate) fn pay(&mut self, cx: &mut Cx<'_>) -> Result<bool, Failure> {
         let may_divide = self.way == Way::Gathered
             && self.right.is_whole
             && !self.plan.keys.is_empty()
             && self.plan.kind != JoinKind::Single;
-        let size = self.batch.size() + self.right.size();
+        let ahead = self.ahead_size();
+        let size = self.batch.size() + self.right.size() + ahead;
         // Batches come and go: their memory is kept.
-        self.memory.pay(size.max(self.memory.charged()), may_divide, cx)
+        match self.memory.pay(size.max(self.memory.charged()), may_divide, cx) {
+            Err(_) if ahead > 0 => {
+                self.end_ahead(cx);
+                self.pay(cx)
+            }
+            paid => paid,
+        }
     }
 
     /// Goes on with parts until there is a batch whose right rows are in memory. If it has to stop before: why.
@@ -378,14 +353,14 @@ impl JoinRun {
     }
 
     /// All right rows.
-    fn whole_source(&mut self, cx: &mut Cx<'_>) -> Result<Operator, Failure> {
+    pub(crate) fn whole_source(&mut self, cx: &mut Cx<'_>) -> Result<Operator, Failure> {
         self.right.clear();
         self.right.is_whole = true;
         relation_source(&self.plan.right, &mut None, cx)
     }
 
     /// Whether with so many more left rows there are still few.
-    fn is_few(&mut self, count: usize) -> bool {
+    pub(crate) fn is_few(&mut self, count: usize) -> bool {
         let Some(few) = &mut self.few else { return true };
         let left = few.checked_sub(count as u64);
         *few = left.unwrap_or(0);
@@ -404,60 +379,12 @@ impl JoinRun {
         self.memory.pay(self.batch.size(), false, cx)?;
         self.few = None;
         if let Some(inner) = &mut self.inner {
-            inner.values = None;
+            inner.begin_again();
             (self.way, self.step) = (Way::Applied, Matching::New);
             return Ok(());
         }
         self.way = Way::LookedUp;
         self.read_right(cx)
-    }
-
-    /// Begins to read the right rows of the current left row, unless its values are those of the row before.
-    fn gather_for_row(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
-        self.step = Matching::Ready;
-        let plan = Arc::clone(&self.plan);
-        let (right, outer) = match &plan.apply {
-            Some(apply) => (&apply.right, &apply.outer),
-            None => (&plan.right, &plan.outer),
-        };
-        let (Some(inner), Some(at)) = (&mut self.inner, self.current) else { return Ok(()) };
-        let value = |binding: &Binding| self.batch.value(at, binding.position).to_value();
-        let values: Vec<Value> = outer.iter().map(value).collect();
-        let is_known = |known: &Vec<Value>| {
-            known.iter().zip(&values).all(|(one, other)| is_identical(one.as_ref(), other.as_ref()))
-        };
-        if inner.values.as_ref().is_some_and(is_known) {
-            return Ok(());
-        }
-        if let Some(memo) = &inner.memo
-            && let Some(answer) = memo.find(&values)
-        {
-            self.right.clear();
-            self.right.has_null = answer.has_null;
-            for row in memo.rows(answer) {
-                self.right.push_by_keys(&row, &plan.keys, &cx.statement.context())?;
-            }
-            inner.values = Some(values);
-            if let Some(measures) = &mut cx.client.measures {
-                measures.add_remembered(StepKey::of(right, Part::Whole));
-            }
-            return Ok(());
-        }
-        for (binding, value) in outer.iter().zip(&values) {
-            inner.statement.bind(binding.parameter, value.clone());
-        }
-        inner.values = Some(values);
-        let source = if self.is_few(1) {
-            self.right.clear();
-            let Some(inner) = &mut self.inner else { return Ok(()) };
-            relation_source(right, &mut None, &mut cx.within(&inner.statement))?
-        } else {
-            self.way = Way::Gathered;
-            self.inner.iter_mut().for_each(|inner| inner.forget(&mut cx.client.memory));
-            self.whole_source(cx)?
-        };
-        self.reading = Some(Box::new(source));
-        Ok(())
     }
 
     /// Tests pairs of the batch and gives what becomes of them.
@@ -572,7 +499,7 @@ fn truth_of(
 }
 
 /// Reads right rows into their buffer, up to a size.
-fn gather(
+pub(crate) fn gather(
     source: &mut Operator,
     rows: &mut RightRows,
     plan: &Join,
@@ -675,7 +602,7 @@ impl RightRows {
         *self = Self { is_whole: self.is_whole, has_null: self.has_null, ..Self::default() };
     }
 
-    fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.is_whole = false;
         self.has_null = false;
         self.rows.clear();
@@ -707,7 +634,7 @@ impl RightRows {
     }
 
     /// Keeps a row by its keys; one with a NULL among them is only noted. Its values are not compared with others.
-    fn push_by_keys(
+    pub(crate) fn push_by_keys(
         &mut self,
         values: &[ValueRef<'_>],
         keys: &[HashKey],

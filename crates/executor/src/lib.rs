@@ -48,6 +48,7 @@ mod held;
 pub mod inbox;
 pub mod insert;
 mod join;
+mod join_inner;
 mod join_parts;
 pub mod locked_reader;
 mod measure;
