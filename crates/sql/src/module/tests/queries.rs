@@ -102,10 +102,11 @@ fn a_lateral_query_runs_for_each_row_before_it() {
     );
     let left = read_in(harness.only_signal());
     harness.read_done(&left, &[vec![Value::Int(1), Value::Int(7)], vec![Value::Int(2), Value::Int(8)]]);
-    let inner = read_in(harness.only_signal());
-    harness.read_done(&inner, &[vec![Value::Int(70)]]);
-    let inner = read_in(harness.only_signal());
-    harness.read_done(&inner, &[]);
+    // The second one does not wait for the first.
+    let inner: Vec<_> = harness.signals().into_iter().map(read_in).collect();
+    assert_eq!(inner.len(), 2);
+    harness.read_done(&inner[0], &[vec![Value::Int(70)]]);
+    harness.read_done(&inner[1], &[]);
     assert_eq!(texts(harness.response(client)), [["1", "70"]]);
 }
 
