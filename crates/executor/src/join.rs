@@ -18,7 +18,7 @@
 //! *Too many right rows.* If they find no memory, a join with hash keys divides both sides into parts in scratch
 //! (`join_parts`). Another one that has looked up before goes back to that.
 //!
-//! Invariants: unless there are parts, the order of left rows is kept, and for each that of the right rows; memory that
+//! Invariants: unless there are parts, the order of left rows is kept, and for each that of the right rows. Memory that
 //! is held is charged, but for what an operator may keep before it pays.
 //!
 //! Deliberately not here: which ways there are, and how many left rows are few. The plan says.

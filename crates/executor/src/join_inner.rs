@@ -1,7 +1,7 @@
 //! Right sides of a join that run for a left row, with its values in parameters.
 //!
 //! An answer is kept for rows with the same values (`memo`). While the right side of the current row waits for other
-//! nodes, those of rows behind it in the batch run *ahead*: else nearly all time would be spent on the way there and
+//! nodes, those of rows behind it in the batch run *ahead*. Else nearly all time would be spent on the way there and
 //! back. Up to [`RUNS_MAX`] of them wait beside it. When its row has its turn, the join takes a run over as far as it
 //! is.
 //!
@@ -30,7 +30,7 @@ use types::Value;
 /// Right sides that run ahead at the same time.
 const RUNS_MAX: usize = 7;
 
-/// What the operators of a right side see and pay from.
+/// The statement and the memory that the operators of a right side see.
 pub(crate) struct Account {
     /// The statement with the values in its parameters.
     statement: Statement,
@@ -70,7 +70,7 @@ pub(crate) struct Inner {
     ahead: Option<Ahead>,
 }
 
-/// What runs ahead.
+/// The right sides that run ahead.
 #[derive(Default)]
 struct Ahead {
     /// In the order of their left rows.

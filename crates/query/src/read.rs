@@ -11,8 +11,8 @@
 //!
 //! Invariants: a row is given to the sink at most once. A row whose newest version is prepared is never answered from
 //! an older one. The run stops at it, says `Undecided`, and goes on behind it when it is stepped again. Between two
-//! batches the groups of rows and those of vectors hold at most [`BATCH_BYTES_MAX`] each, and what one batch adds. One row gives at most [`ROW_SIZE_MAX`], or
-//! it is an error.
+//! batches the groups of rows and those of vectors hold at most [`BATCH_BYTES_MAX`] each, and what one batch adds. One
+//! row gives at most [`ROW_SIZE_MAX`], or it is an error.
 
 mod groups;
 mod kernel;

@@ -323,8 +323,8 @@ impl RowLayout {
 
 impl RowLayout {
     /// Appends `row` with the values of the columns that `changed` names by their indexes, which are of the columns'
-    /// types. It reads as what [`RowLayout::encode`] writes. False if the row is of another layout or wide, or if one of
-    /// its columns would begin beyond 64 KiB: then nothing is appended.
+    /// types. It reads as what [`RowLayout::encode`] writes. False if the row is of another layout or wide, or if one
+    /// of its columns would begin beyond 64 KiB: then nothing is appended.
     pub fn patch<'v>(
         &self,
         row: &[u8],

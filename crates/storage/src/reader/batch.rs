@@ -7,8 +7,8 @@
 //!
 //! Invariants: the entries of all batches of a range, and the undecided ones between them, are those that the cursor
 //! gives one by one. Each is what its row showed at some moment of the call. So a row whose index key changes meanwhile
-//! may be met at both places or at none: its new entry may come behind the leaves that were walked. The last pass loads each link again, so it may
-//! find a newer version than the one that was fetched.
+//! may be met at both places or at none: its new entry may come behind the leaves that were walked. The last pass loads
+//! each link again, so it may find a newer version than the one that was fetched.
 #![expect(unsafe_code, reason = "places of a batch are written before they are read, and never cleared")]
 
 use super::{Cursor, Direction, KeyBounds, Lookup, Source, visible};

@@ -38,7 +38,7 @@ const BUDGET: u32 = 4;
 const INDEX: IndexId = IndexId(1);
 /// DataMemory of each node.
 const DATA_MEMORY: u64 = 256 << 20;
-/// What is due then is not due in the round that is under way.
+/// An alarm that is due then is not due in the round that is under way.
 const NEXT_ROUND: Duration = Duration::from_nanos(1);
 /// A node that owes an answer for so long is reported.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);

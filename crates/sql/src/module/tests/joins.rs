@@ -138,7 +138,7 @@ fn a_subquery_that_runs_ahead_fails_when_its_row_has_its_turn() {
         assert_eq!(asked.len(), 2);
         let answer = |harness: &mut Harness, read: &ReadRequest, v: i64| {
             let state = stdx::wire::to_bytes(&expression::aggregate::AggregateState::Extreme(Value::Int(v)));
-            harness.read_done(read, &[vec![Value::Bytes(state.into())]]);
+            harness.read_done(read, &[vec![Value::Bytes(state)]]);
         };
         answer(&mut harness, &asked[1], 2);
         answer(&mut harness, &asked[0], 1);
