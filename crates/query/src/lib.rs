@@ -10,10 +10,13 @@
 
 pub mod account_news;
 pub mod batch;
+#[cfg(all(test, feature = "mutants"))]
+mod bugs;
 pub mod check;
 pub mod generated;
 pub mod loading;
 pub mod module;
+pub mod mutants;
 pub mod node_map;
 pub mod piece_scan;
 pub mod range_share;

@@ -26,6 +26,7 @@ use self::kernel::{Kernel, Selection};
 use self::vectors::Vectors;
 use crate::TableAccessInfo;
 use crate::batch::{BatchShape, RowBatchWriter};
+use crate::mutants::{self, Mutant};
 use expression::aggregate::{AggregateCall, AggregateState};
 use expression::context::{Raised, Warnings};
 use expression::{Context, Evaluated, Expression, StoredRow};
@@ -282,6 +283,7 @@ impl ReadRun {
                 match end {
                     BatchEnd::More => {}
                     BatchEnd::End => break,
+                    BatchEnd::Undecided { .. } if mutants::is(Mutant::KernelPassesUndecided) => {}
                     BatchEnd::Undecided { index_key, key } => {
                         self.state.resume = Some(Resume::Behind(index_key.into()));
                         return Ok(ReadStep::Undecided {
@@ -630,6 +632,9 @@ impl RowEvaluator<'_> {
     fn passes(&self, known: Option<usize>, stored: &StoredRow<'_>) -> Result<bool, SqlError> {
         let Some(filter) = &self.program.filter else { return Ok(true) };
         let Some(passed) = known else { return Ok(false) };
+        if passed > 0 && mutants::is(Mutant::KernelForgetsRest) {
+            return Ok(true);
+        }
         for condition in &filter.conjuncts()[passed..] {
             if !condition.is_true(stored, self.context).map_err(evaluation_error)? {
                 return Ok(false);

@@ -282,7 +282,7 @@ fn mixed_rows(info: &TableAccessInfo, rows: i64, prng: &mut Prng) -> Fragment {
 }
 
 #[test]
-fn a_scan_with_a_kernel_gives_what_keys_give_without() {
+pub(crate) fn a_scan_with_a_kernel_gives_what_keys_give_without() {
     let definition = mixed_table();
     let info = TableAccessInfo::new(&definition, types::SlotTerms::default(), Arc::<IdRange>::default());
     let mut prng = Prng::new(5);
@@ -301,12 +301,13 @@ fn a_scan_with_a_kernel_gives_what_keys_give_without() {
         });
         let mut everything = |access: Access, slice: u32, by_batches: [Option<u16>; 2]| {
             let mut run = ReadRun::new(Arc::clone(&program), access);
-            let mut rows = All::default();
+            let (mut rows, mut undecided) = (All::default(), 0);
             loop {
                 let batches_after = by_batches[prng.index(2)];
                 let mut budget = Budget { batches_after, ..Budget::of(slice) };
-                if run.step(&info, &reader, Visibility::Committed, &mut budget, &mut rows)? == ReadStep::End {
-                    return Ok::<_, SqlError>(merged(&program, &rows.0));
+                match run.step(&info, &reader, Visibility::Committed, &mut budget, &mut rows)? {
+                    ReadStep::End => return Ok::<_, SqlError>((merged(&program, &rows.0), undecided)),
+                    step => undecided += u32::from(matches!(step, ReadStep::Undecided { .. })),
                 }
             }
         };

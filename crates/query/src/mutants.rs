@@ -1,0 +1,18 @@
+//! Deliberate bugs of reads, one at a time, behind the feature `mutants`. A test of this crate catches each (`bugs`).
+
+/// A bug that can be planted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mutant {
+    /// A scan in batches goes on behind a row that is undecided, and says nothing.
+    KernelPassesUndecided,
+    /// The conditions of a filter that no kernel has are not asked.
+    KernelForgetsRest,
+    /// Where one condition cannot be told for a row of a batch, its rows pass.
+    KernelGuesses,
+}
+
+/// All of them; each has a test.
+pub const ALL: [Mutant; 3] =
+    [Mutant::KernelPassesUndecided, Mutant::KernelForgetsRest, Mutant::KernelGuesses];
+
+stdx::plantable!(Mutant);
