@@ -37,7 +37,8 @@
 //! - one that joins is spared for a while when a member in sync is late: it may wait for that one itself;
 //! - a node that does not run well itself, or is not in the newest view, blames nobody. Nobody is blamed for silence:
 //!   that is `detector`'s, and reports begin anew behind it;
-//! - between two views that make an in-sync member leave for its lateness there is [`PAUSE`]. When everything is slow
+//! - between two views that make an in-sync member leave for its lateness there is [`PAUSE`], also where the word that
+//!   it was late comes behind the view. When everything is slow
 //!   one leaves, and the others catch up before the next one does. There is as much after other changes of members, but
 //!   for those in the ten seconds after such a pause;
 //! - nothing is decided here: a view is asked for by compare-and-set like any other, and only if each group keeps an
@@ -120,6 +121,9 @@ pub(crate) struct Laggards {
     paused_at: Option<Instant>,
     /// When somebody, this node too, asked for a view without a member.
     asked: BTreeMap<NodeId, Instant>,
+    /// When a member left, as far as this node had not heard that anybody asked for that. The word may come behind the
+    /// view.
+    left: BTreeMap<NodeId, Instant>,
     probations: BTreeMap<NodeId, Probation>,
     /// How often this node was the first to ask for a view without a member, for five seconds.
     pub(crate) asked_count: u64,
@@ -173,20 +177,37 @@ impl Laggards {
         let leavers = before.nodes.iter().map(|info| info.node).filter(|node| before.is_member(*node));
         for node in leavers.filter(|node| !view.is_member(*node)) {
             let is_late = self.asked.remove(&node).is_some_and(|asked| now.since(asked) < ASKED_FOR);
-            if !is_late {
-                continue;
+            if is_late {
+                self.begin_probation(now, node);
+            } else {
+                self.left.insert(node, now);
             }
-            has_left_late = true;
-            let last = self.probations.get(&node).filter(|last| now.since(last.until) < FORGIVEN_AFTER);
-            let times = last.map_or(0, |last| (last.times + 1).min(DOUBLED_MAX));
-            self.probations.insert(node, Probation { until: now + PROBATION * (1 << times), times });
+            has_left_late |= is_late;
         }
         // One that comes and goes all the time does not protect the others for ever.
         let is_calm = self.paused_at.is_none_or(|at| now.since(at) >= PAUSE * 2);
         if has_other_members(before, view) && (has_left_late || is_calm) {
-            self.paused_at = Some(now);
-            self.late.clear();
+            self.begin_pause(now);
         }
+    }
+
+    /// A view without this node was asked for, which is no member any more: it has left because it was late.
+    fn on_late_word(&mut self, now: Instant, node: NodeId) {
+        if let Some(at) = self.left.remove(&node).filter(|at| now.since(*at) < ASKED_FOR) {
+            self.begin_probation(at, node);
+            self.begin_pause(at);
+        }
+    }
+
+    fn begin_probation(&mut self, now: Instant, node: NodeId) {
+        let last = self.probations.get(&node).filter(|last| now.since(last.until) < FORGIVEN_AFTER);
+        let times = last.map_or(0, |last| (last.times + 1).min(DOUBLED_MAX));
+        self.probations.insert(node, Probation { until: now + PROBATION * (1 << times), times });
+    }
+
+    fn begin_pause(&mut self, now: Instant) {
+        self.paused_at = Some(now);
+        self.late.clear();
     }
 
     /// Whether a node that starts again has to wait.
@@ -291,8 +312,11 @@ impl Membership {
         outputs: &mut Outputs<S>,
     ) {
         // The late word of one that has left itself tells nothing of a member.
-        if !self.view.is_member(from) || !self.view.is_member(node) {
+        if !self.view.is_member(from) {
             return;
+        }
+        if !self.view.is_member(node) {
+            return self.laggards.on_late_word(now.monotonic, node);
         }
         let is_concerned = node == self.config.node || self.config.join.role == NodeRole::Management;
         if self.laggards.on_asked(now.monotonic, node) && is_concerned {

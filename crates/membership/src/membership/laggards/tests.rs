@@ -133,6 +133,27 @@ fn a_laggard_that_left_spares_the_others_again() {
 }
 
 #[test]
+fn the_word_that_a_member_was_late_may_come_behind_the_view() {
+    let first = replicas(3);
+    let second = succession::without(&first, &[NodeId(3)]).unwrap();
+    let left = || {
+        let mut laggards = Laggards::default();
+        laggards.on_view(at(0), &View::none(), &first);
+        laggards.on_view(at(9_990), &first, &second);
+        laggards
+    };
+    let mut laggards = left();
+    laggards.on_late_word(at(10_000), NodeId(3));
+    assert!(laggards.is_on_probation(at(10_000), NodeId(3)));
+    assert_eq!(report(&mut laggards, &second, LATE, 10_000..40_000), Some(20_000));
+    // Nobody has to wait for a word that belongs to another time.
+    let mut laggards = left();
+    laggards.on_late_word(at(15_000), NodeId(3));
+    assert!(!laggards.is_on_probation(at(15_000), NodeId(3)));
+    assert_eq!(report(&mut laggards, &second, LATE, 15_000..40_000), Some(16_000));
+}
+
+#[test]
 fn the_heir_of_one_that_is_about_to_stop_does_not_leave() {
     let both = succession::without(&replicas(3), &[NodeId(3)]).unwrap();
     assert!(without_laggard(&both, LATE).is_some());

@@ -268,9 +268,9 @@ impl Copying {
         ]
     }
 
-    /// Nothing is to be done, and nothing is being done.
+    /// Nothing is to be done. A rest behind the last turn may not be over.
     pub(in crate::ldm) fn is_over(&self) -> bool {
-        self.turns.is_empty() && self.fills.is_empty() && self.pace == Pace::Idle
+        self.turns.is_empty() && self.fills.is_empty()
     }
 }
 
