@@ -24,7 +24,7 @@ use query::{NodeMap, PublishedReader, RestoredFragment, Shared};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use stdx::{Duration, FixedMap, Now, hash64};
+use stdx::{Duration, FixedMap, Instant, Now, hash64};
 use storage::{Fragment, FragmentDefinition, Lookup, Visibility};
 use transaction::{Ldm, Sizes, Tc};
 use types::{Epoch, Incarnation, Schema, SlotId, TableId, TransactionId, ViewNumber};
@@ -33,6 +33,8 @@ use types::{Epoch, Incarnation, Schema, SlotId, TableId, TransactionId, ViewNumb
 const MARKER_TIME: Duration = Duration::from_secs(600);
 /// Rows that a slice works on: a copied piece has one row.
 const SLICE: u32 = 1;
+/// Until then a module's rounds last, each a nanosecond.
+const SOME_ROUNDS: Instant = Instant(100);
 /// Modules that are kept alive, each in a state of its own.
 const LIVE_MAX: usize = 64;
 /// The epoch at whose end a node that starts again with rows had them.
@@ -281,8 +283,13 @@ impl Blocks {
         fragments.into_iter().map(|(slot, fragment)| RestoredFragment { table, slot, fragment }).collect()
     }
 
+    /// Time stands still, but for a pause of some rounds that a module makes.
     fn handle(live: &mut Live, input: Input<'_, Shared>, outputs: &mut Outputs<Shared>) {
         live.module.handle(Now::default(), input, &mut Budget::of(SLICE), outputs);
+        while let Some(due) = live.module.deadline().filter(|due| *due <= SOME_ROUNDS) {
+            let now = Now { monotonic: due, ..Now::default() };
+            live.module.handle(now, Input::Deadline, &mut Budget::of(SLICE), outputs);
+        }
     }
 
     fn note(&mut self, live: Live, came: Option<(StateId, Given)>) -> StateId {
