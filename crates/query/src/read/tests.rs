@@ -307,7 +307,8 @@ pub(crate) fn a_scan_with_a_kernel_gives_what_keys_give_without() {
                 let mut budget = Budget { batches_after, ..Budget::of(slice) };
                 match run.step(&info, &reader, Visibility::Committed, &mut budget, &mut rows)? {
                     ReadStep::End => return Ok::<_, SqlError>((merged(&program, &rows.0), undecided)),
-                    step => undecided += u32::from(matches!(step, ReadStep::Undecided { .. })),
+                    ReadStep::Undecided { .. } => undecided += 1,
+                    ReadStep::Spent | ReadStep::Full => {}
                 }
             }
         };
