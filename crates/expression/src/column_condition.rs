@@ -1,5 +1,5 @@
-//! Conditions that ask one column only, and compare it with constants or with NULL. A caller that has the column's
-//! number or text can tell without an evaluation. They raise nothing.
+//! Conditions that ask one column only, and compare it, or the remainder of a division of it, with constants or with
+//! NULL. A caller that has the column's number or text can tell without an evaluation. They raise nothing.
 
 use crate::context::{ColumnSlot, TEXT_WORK_MIN};
 use crate::node::{BinaryOperator, Comparison, Domain, Expression, InList, Node, Test};
@@ -10,8 +10,28 @@ use types::{Collation, SqlType, Value};
 pub struct ColumnCondition {
     /// The column.
     pub column: ColumnSlot,
+    /// Above 0: not its number is asked, but what a division by this leaves.
+    pub divisor: Option<i64>,
     /// The question.
     pub test: ColumnTest,
+}
+
+impl ColumnCondition {
+    /// As [`ColumnTest::holds`], for the column's number.
+    #[must_use]
+    pub fn holds(&self, number: Option<i64>) -> bool {
+        self.test.holds(remainder(number, self.divisor))
+    }
+}
+
+/// The number that a condition with this divisor asks.
+#[inline]
+#[must_use]
+pub fn remainder(number: Option<i64>, divisor: Option<i64>) -> Option<i64> {
+    match divisor {
+        Some(divisor) => number?.checked_rem(divisor),
+        None => number,
+    }
 }
 
 /// The question that a condition asks of its column.
@@ -135,7 +155,7 @@ impl Expression {
         if let Node::And(operands) = &self.node { operands } else { std::slice::from_ref(self) }
     }
 
-    /// This condition, if it asks one column only.
+    /// This condition, if it asks one column only, or `column % number`.
     #[must_use]
     pub fn as_column_condition(&self, parameters: &[Value]) -> Option<ColumnCondition> {
         let number = |expression: &Expression| expression.constant_integer(parameters);
@@ -176,7 +196,14 @@ impl Expression {
             }
             _ => return None,
         };
-        Some(ColumnCondition { column: column.as_column()?, test })
+        if let Some(column) = column.as_column() {
+            return Some(ColumnCondition { column, divisor: None, test });
+        }
+        if !matches!(test, ColumnTest::Range { .. } | ColumnTest::In { .. }) {
+            return None;
+        }
+        let (column, divisor) = column.as_column_remainder(parameters)?;
+        Some(ColumnCondition { column, divisor: Some(divisor), test })
     }
 
     /// The column of signed integers and the number above 0 of `column % number`.

@@ -47,7 +47,7 @@ mod text_functions;
 mod uuid_functions;
 
 pub use aggregate::{AggregateCall, AggregateFunction, AggregateState};
-pub use column_condition::{ColumnCondition, ColumnTest, TextTest};
+pub use column_condition::{ColumnCondition, ColumnTest, TextTest, remainder};
 pub use comparison::{compare_numbers, compare_values, hash_value, order_prefix};
 pub use context::{
     ColumnSlot, Columns, Context, EvaluationError, NoColumns, Settings, SqlMode, StoredRow, TypeError,

@@ -13,7 +13,7 @@ use crate::TableAccessInfo;
 use crate::mutants::{self, Mutant};
 use expression::aggregate::AggregateCall;
 use expression::context::ColumnSlot;
-use expression::{ColumnCondition, ColumnTest, Expression, TextTest};
+use expression::{ColumnCondition, ColumnTest, Expression, TextTest, remainder};
 use protocol::program::{ReadOutput, ReadProgram};
 use storage::{SCAN_BATCH_MAX, ScanRow};
 use types::{
@@ -39,8 +39,8 @@ pub(super) struct Kernel {
 /// A condition of the filter.
 #[derive(Debug)]
 enum Condition {
-    /// Of a column of integers.
-    Number(NumberColumn, ColumnTest),
+    /// Of a column of integers, or of what a division by the number leaves of it.
+    Number(NumberColumn, Option<i64>, ColumnTest),
     /// Of a column of texts.
     Text(TextColumn, TextTest),
     /// IS NULL, IS NOT NULL: whether the column has to be NULL.
@@ -130,7 +130,7 @@ const IN_ORDER: [u8; SCAN_BATCH_MAX] = {
 
 impl Condition {
     fn of(condition: ColumnCondition, info: &TableAccessInfo) -> Option<Self> {
-        let ColumnCondition { column, test } = condition;
+        let ColumnCondition { column, divisor, test } = condition;
         if let ColumnTest::Null { is_true_for_null } = test {
             return Some(Self::Null(NullBit::of(&info.layout, ColumnIndex(column.0))?, is_true_for_null));
         }
@@ -141,13 +141,15 @@ impl Condition {
         }
         let column = number_column(info, column)?;
         matches!(column.kind(), NumberKind::Signed | NumberKind::Unsigned)
-            .then_some(Self::Number(column, test))
+            .then_some(Self::Number(column, divisor, test))
     }
 
     #[inline]
     fn is_true(&self, row: &[u8]) -> Option<bool> {
         match self {
-            Self::Number(column, test) => column.read(row).map(|number| test.holds(number)),
+            Self::Number(column, divisor, test) => {
+                column.read(row).map(|number| test.holds(remainder(number, *divisor)))
+            }
             Self::Text(column, test) => is_text_true(column, test, row),
             Self::Null(bit, is_true_for_null) => bit.read(row).map(|is_null| is_null == *is_true_for_null),
         }
@@ -156,11 +158,16 @@ impl Condition {
     /// Keeps the rows of a selection for which it is TRUE; false if it cannot tell of one.
     fn narrow(&self, rows: &[ScanRow<'_>], selection: &mut Selection) -> bool {
         match self {
-            Self::Number(column, ColumnTest::Range { low, high, is_true_inside }) => {
+            Self::Number(column, None, ColumnTest::Range { low, high, is_true_inside }) => {
                 let holds = |number: i64| (*low <= number && number <= *high) == *is_true_inside;
                 selection.narrow_by(rows, column, |number| number.is_some_and(holds))
             }
-            Self::Number(column, test) => selection.narrow_by(rows, column, |number| test.holds(number)),
+            Self::Number(column, None, test) => {
+                selection.narrow_by(rows, column, |number| test.holds(number))
+            }
+            Self::Number(column, divisor, test) => {
+                selection.narrow_by(rows, column, |number| test.holds(remainder(number, *divisor)))
+            }
             Self::Text(column, test) => selection.narrow(rows, |row| is_text_true(column, test, row)),
             Self::Null(bit, is_true_for_null) => {
                 selection.narrow(rows, |row| bit.read(row).map(|is_null| is_null == *is_true_for_null))

@@ -511,6 +511,11 @@ fn drawn_filter(columns: &[Expression], prng: &mut Prng) -> Expression {
                     Expression::binary(BinaryOperator::Multiply, column, Expression::integer(i64::MAX / 3));
                 Expression::compare(Comparison::NotEqual, product.unwrap(), number).unwrap()
             }
+            3 => {
+                let divisor = Expression::integer(i64::try_from(prng.below(5)).unwrap());
+                let remainder = Expression::binary(BinaryOperator::Modulo, column, divisor).unwrap();
+                Expression::compare(operators[prng.index(5)], remainder, number).unwrap()
+            }
             2 => {
                 let low = Expression::integer(i64::try_from(prng.below(7)).unwrap() - 4);
                 Expression::between(column, low, number, prng.chance(1, 2)).unwrap()
