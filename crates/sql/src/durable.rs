@@ -1,7 +1,7 @@
 //! Commits of a module's clients that are answered when they are durable.
 //!
-//! A client waits here for an epoch. `main` is asked once for the highest, tells each newer durable epoch on the way there,
-//! and asks again itself after a change of the view.
+//! A client waits here for an epoch. `main` is asked once for the highest, tells each newer durable epoch on the way
+//! there, and asks again itself after a change of the view.
 //!
 //! Deliberately not here: what is durable (`transaction::epochs`), and how long a client waits (`session::running`).
 
