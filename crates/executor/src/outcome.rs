@@ -111,7 +111,7 @@ fn push_number(text: &mut String, number: u64) {
 /// Why a statement did not do what it should.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Failure {
-    /// The statement is undone, the transaction lives.
+    /// The statement is undone, the transaction lives. If COMMIT says it, the transaction is undone.
     Error(SqlError),
     /// The transaction is over everywhere.
     Doomed(SqlError),

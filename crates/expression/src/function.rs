@@ -1,8 +1,8 @@
 //! Functions by name: which exist, how many arguments they take, what type they give, and where they are evaluated.
 //!
-//! Each topic has its own enum, typing and evaluation (`control_functions`, `numeric_functions`, `text_functions`,
-//! `temporal_functions`, `session_functions`); this file joins them. Functions that are another way to write an
-//! operator (IF, IFNULL, NULLIF, MOD, ADDDATE …) become that operator.
+//! Each topic has its own enum, typing and evaluation, in `control_functions.rs`, `text_functions.rs` and the others of
+//! that name; this file joins them. (Those of regular expressions are called by `Expression::call`.) Functions that are
+//! another way to write an operator (IF, IFNULL, NULLIF, MOD, ADDDATE …) become that operator.
 //!
 //! Invariant: no function reads a clock or a random source; RAND, UUID and SLEEP have what they need from the session
 //! (`volatile_functions`).

@@ -1,6 +1,6 @@
 //! Numbers of a node's redo log that its ldms and its modules `disk` and `main` share.
 //!
-//! They say how much of the log waits for its disk, how much of it a full stop would take, and how full it is.
+//! They say how much of the log waits for its disk, how much of it a loss of power would take, and how full it is.
 //!
 //! Nobody who publishes rows waits for room: an outcome that is known has to be carried out. So what makes more to
 //! publish waits instead: a write in its statement, before it has a version that will be logged. It does so for

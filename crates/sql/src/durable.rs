@@ -1,7 +1,7 @@
 //! Commits of a module's clients that are answered when they are durable.
 //!
-//! A client waits here for an epoch. `main` is asked once for the highest, tells each step of D on the way there, and
-//! asks again itself after a change of the view.
+//! A client waits here for an epoch. `main` is asked once for the highest, tells each newer durable epoch on the way
+//! there, and asks again itself after a change of the view.
 //!
 //! Deliberately not here: what is durable (`transaction::epochs`), and how long a client waits (`session::running`).
 
@@ -20,7 +20,7 @@ pub(crate) struct DurableWaits {
 }
 
 impl DurableWaits {
-    /// Whether a full stop cannot take this epoch any more.
+    /// Whether a loss of power cannot take this epoch any more.
     pub(crate) fn is_durable(&self, epoch: Epoch) -> bool {
         epoch <= self.durable
     }

@@ -13,7 +13,7 @@
 //! Invariants: epochs are opened in order, one at a time. closed(e) is said only when every in-sync data node has
 //! drained e. The open epoch never goes back, across masters too: a new master opens the highest it knows + 1.
 //!
-//! `durable` says which epochs a full stop cannot take any more.
+//! `durable` says which epochs a loss of power cannot take any more.
 
 mod durable;
 mod exposure;

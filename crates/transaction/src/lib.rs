@@ -2,8 +2,8 @@
 //! of two-phase commits, and epochs.
 //!
 //! The protocol is the one of ARCHITECTURE.md ("Life of a write"). Writes lock and stage at the primaries while
-//! statements run, and commit carries no rows. Each primary sends what it has staged to its backups, which apply it as
-//! *prepared*. "Committed" is said only when every in-sync replica of every written slot holds the writes (I1).
+//! statements run, and a session's COMMIT carries no rows. Each primary sends what it has staged to its backups, which
+//! apply it as *prepared*. "Committed" is said only when every replica of every written slot holds the writes (I1).
 //!
 //! Deliberately not here: SQL, who the members are (`membership`), and where threads run.
 

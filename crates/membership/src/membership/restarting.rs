@@ -1,4 +1,5 @@
-//! How the cluster starts from disks when all rows of a group are gone from memory.
+//! How the cluster starts from disks when all rows of a group are gone from memory. And from which of its own rows
+//! a node starts that returns to a cluster that runs (`has_returned`).
 //!
 //! The leader of the control log plans (`crate::restart`), the planned nodes restore, and a command of the log makes it
 //! so.

@@ -250,7 +250,8 @@ impl MainModule {
         data.map(row).collect()
     }
 
-    /// The epochs of a data node, for how long there is something that a full stop would take, and how much of its log.
+    /// The epochs of a data node, for how long there is something that a loss of power would take, and how much of its
+    /// log.
     fn durability_rows(&self) -> Vec<Vec<Value>> {
         if self.modules(ModuleKind::Ldm).is_empty() {
             return Vec::new();

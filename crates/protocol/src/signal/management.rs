@@ -69,7 +69,7 @@ info_tables! {
         TableDistributionStatus = 22,
         /// The replicas of each slot of each table.
         TableFragments = 23,
-        /// Epochs on disk, and what a full stop would take.
+        /// Epochs on disk, and what a loss of power would take.
         Durability = 26,
     }
     /// The driver.

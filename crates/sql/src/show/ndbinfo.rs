@@ -1,8 +1,8 @@
 //! `ndbinfo`: what nodes tell about themselves. Names of tables and columns are NDB's; what only we have stands behind
 //! them. Columns are as the nodes answer, in that order. A column that nobody counts here is NULL.
 //!
-//! A table takes a line in `protocol::signal::InfoTable`, its columns and a line in [`TABLES`] here, and the rows, in
-//! the part of a node that knows them.
+//! A table takes a line in `info_tables!` of `protocol::signal`, its columns and a line in [`TABLES`] here, and the
+//! rows, in the part of a node that knows them.
 
 use super::virtual_tables::{
     Column, Kind, Layout, MakeRows, NAME as TEXT, Origin, Respondents, column, nullable, text,

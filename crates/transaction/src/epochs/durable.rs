@@ -1,4 +1,4 @@
-//! D: the newest epoch that a full stop cannot take any more.
+//! D: the newest epoch that a loss of power cannot take any more.
 //!
 //! ```text
 //! disk of a node -> its main: Flushed            the node's log has whole(e) on disk
@@ -132,7 +132,7 @@ impl EpochMember {
         self.durability.flushed_by_all
     }
 
-    /// The newest epoch that a full stop cannot take, as far as this node knows.
+    /// The newest epoch that a loss of power cannot take, as far as this node knows.
     #[must_use]
     pub fn durable(&self) -> Epoch {
         self.durability.durable
@@ -144,7 +144,7 @@ impl EpochMember {
         self.durability.restart
     }
 
-    /// Since when there is something that a full stop would take; none: there is nothing.
+    /// Since when there is something that a loss of power would take; none: there is nothing.
     #[must_use]
     pub fn exposed_since(&self) -> Option<Instant> {
         self.durability.exposure.since()

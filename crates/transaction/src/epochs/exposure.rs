@@ -1,4 +1,4 @@
-//! How much a full stop would take now: since when there is something in the cluster that is not durable.
+//! How much a loss of power would take now: since when there is something in the cluster that is not durable.
 //!
 //! A node hears at once what its own modules stamp, and the master what all do. The others hear of it when the epoch is
 //! closed, with the time that has passed since.

@@ -287,7 +287,7 @@ pub(crate) fn an_epoch_is_durable_when_all_members_have_flushed_it() {
     all.flush(1, epoch);
     all.flush(3, epoch);
     assert_eq!(all.durable(), [Epoch(0); 3], "node 2 may still lose it");
-    // Each node knows since when there is something that a full stop would take, whoever has stamped it.
+    // Each node knows since when there is something that a loss of power would take, whoever has stamped it.
     let since: Vec<_> = (1..=3).map(|node| all.epochs(node).exposed_since()).collect();
     assert_eq!(since, [Some(stamped_at); 3]);
     all.flush(2, epoch);

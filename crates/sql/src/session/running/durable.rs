@@ -4,8 +4,8 @@
 //! The session may ask (`durability`), or a table that the transaction has changed (`NDB_TABLE=DURABILITY=epoch`). DDL
 //! always does. Where data nodes keep no log, nobody waits.
 //!
-//! Reads never wait. A client that has waited for [`DURABLE_TIMEOUT`] hears 1180: the commit stands, but a full stop of
-//! the cluster might take it still.
+//! Reads never wait. A client that has waited for [`DURABLE_TIMEOUT`] hears 1180: the commit stands, but a loss of
+//! power might take it still.
 
 use super::{Running, Stage, Step};
 use crate::environment::Environment;
@@ -15,7 +15,7 @@ use protocol::{Address, Signal, SqlError};
 use stdx::{Duration, Instant};
 use types::Epoch;
 
-/// DurableTimeout: how long a client waits.
+/// How long a client waits.
 pub(crate) const DURABLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// An answer that waits.

@@ -3,9 +3,9 @@
 //!
 //! Invariants: places of a slot's stream are consumed in order, each once; a repeated place is only acknowledged again.
 //! A place is applied completely or refused completely. An abort that arrives before its place leaves a marker, so that
-//! the late place cannot revive it. A refusal aborts the transaction, so a member that joins never says one: what is
-//! replicated to it again may have been acknowledged. It ends instead, and the primary goes on in a view
-//! without it. It does refuse what it knows to be aborted.
+//! the late place cannot revive it. A refusal aborts the transaction. A member that joins refuses only what it knows to
+//! be aborted: what is replicated to it again may have been acknowledged. If it cannot take that, it ends, and the
+//! primary goes on in a view without it.
 
 use super::Slot;
 use super::commit::publish::{After, Publish, Rest};

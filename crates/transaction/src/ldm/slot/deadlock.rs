@@ -1,9 +1,10 @@
 //! Deadlocks across nodes, found by probes (after Chandy, Misra and Haas).
 //!
 //! A waiter sends a probe to the holders of the key it waits for. A probe visits a transaction's session, which knows
-//! where that transaction waits, and from there the transactions it waits for. It passes only to transactions lower
-//! than its initiator, by [`TransactionId::rank`]. So exactly the highest transaction of a cycle finds it, and is the
-//! victim if it is still in that wait.
+//! where that transaction waits, and from there the transactions it waits for. Each transaction of a cycle would
+//! find it, and one victim is enough. So a probe passes only to transactions lower than its initiator, by
+//! [`TransactionId::rank`]. The highest transaction of a cycle alone finds it, and is the victim if it is still in that
+//! wait.
 //!
 //! Probes go out when a wait begins. The wait may close a cycle of which another transaction is the highest. So a probe
 //! that comes to a higher transaction *asks it to probe* for itself. A lock that is given to one of several waiters may
