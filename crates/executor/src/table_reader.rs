@@ -10,8 +10,8 @@
 //!                      Delayed --later, or in a newer view--> Idle
 //! ```
 //! Without an order, slots are read one after the other (remote ones are all asked at once) and rows go straight into
-//! the sink. Other threads of this node that have nothing to do read slots of a scan of all rows, too
-//! (`Budget::relief`). With an order, each slot's rows come in key order and the reader merges them. It gives a row out
+//! the sink. Other threads of this node that have nothing to do read a part of a long scan, too (`Budget::relief`): a
+//! slot, or a piece of one. With an order, each slot's rows come in key order and the reader merges them. It gives a row out
 //! only when it knows the next row of every slot that has more.
 //!
 //! Invariants: every row visible throughout the read is given out once. Nothing of storage is held between polls. A
@@ -27,19 +27,25 @@ use crate::row_memory::RowMemory;
 use crate::site::Retry;
 use crate::temporary::OWN;
 use expression::{Evaluated, Expression};
+use memory::Guard;
 use planner::plan::ScanDirection;
 use protocol::program::{Access, KeyRange, ReadOutput, ReadProgram, ReadProgress, Refusal, RowBatch};
 use protocol::signal::{ReadBatch, RequestId};
 use protocol::{Address, ModuleKind, SqlError};
-use query::{BatchShape, ReadRun, ReadStep, RowBatchReader, RowSink, TableAccessInfo, give_row, remaining};
+use query::{
+    BatchShape, ReadRun, ReadStep, RowBatchReader, RowSink, TableAccessInfo, cut, give_row, remaining,
+};
 use std::ops::Bound;
 use std::sync::Arc;
-use storage::Visibility;
+use storage::{Reader, Visibility};
 use types::{IndexId, NodeId, SlotId, TransactionId, Value, ValueRef};
 
 /// Rows that wait to be merged, per slot, at most; fewer if they are large.
 const MERGE_ROWS: usize = 256;
 const MERGE_BYTES: usize = 1 << 20;
+
+/// Pieces of a slot. Those of very long ones have more rows.
+const PIECES_MAX: usize = 64;
 
 /// In which order rows come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -127,8 +133,10 @@ enum State {
     Delayed { retry: Retry, access: Access, behind: Option<Behind> },
 }
 
+/// The read of a slot, or of a piece of it.
 struct SlotRead {
     slot: SlotId,
+    is_piece: bool,
     /// The access that has not begun.
     access: Option<Access>,
     state: State,
@@ -219,6 +227,8 @@ pub struct TableReader {
     order: Order,
     slots: Vec<SlotRead>,
     is_started: bool,
+    /// Long slots were cut into pieces.
+    is_cut: bool,
 }
 
 impl TableReader {
@@ -260,7 +270,7 @@ impl TableReader {
         };
         let shape = BatchShape::of(&program);
         let common = Common { info: Arc::clone(info), program: Arc::new(program), shape, index, width };
-        Self { common, order, slots, is_started: false }
+        Self { common, order, slots, is_started: false, is_cut: false }
     }
 
     /// A program over `info`'s table.
@@ -320,12 +330,13 @@ impl TableReader {
         self.slots.sort_by_key(|read| !matches!(read.state, State::Asked { .. }));
     }
 
-    /// Asks a thread of this node that has nothing to do for one of the slots to be read here, if that takes longer
-    /// than a slice. This thread begins with the first slots, and is not left without one. A helper is asked for one at
-    /// a time: it looks idle until it has woken.
+    /// Asks a thread of this node that has nothing to do for one of the slots to be read here, or for a piece of one, if
+    /// that takes longer than a slice. This thread begins with the first ones, and is not left without one. A helper is
+    /// asked for one at a time: it looks idle until it has woken.
     fn share_out(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
-        let is_shared = self.order == Order::Any && self.slots.len() > 1;
+        let is_shared = self.order == Order::Any;
         let Some(module) = cx.env.budget.relief.take().filter(|_| is_shared) else { return Ok(()) };
+        self.cut_long_slots(cx);
         let helper = Address::new(cx.env.site.node(), ModuleKind::Query, module);
         let is_here = |read: &SlotRead| matches!(read.state, State::Idle | State::Local(_));
         let is_helping = |read: &SlotRead| matches!(read.state, State::Asked { to, .. } if to == helper);
@@ -336,6 +347,18 @@ impl TableReader {
             self.put_asked_first();
         }
         Ok(())
+    }
+
+    /// Cuts what is left of long scans of this node's slots, so that no helper has much more to do than another.
+    fn cut_long_slots(&mut self, cx: &Cx<'_>) {
+        if !std::mem::replace(&mut self.is_cut, true) {
+            let slots = std::mem::take(&mut self.slots);
+            for mut read in slots {
+                let behind = read.cut(&self.common, cx);
+                self.slots.push(read);
+                self.slots.extend(behind);
+            }
+        }
     }
 
     fn pump_any(&mut self, cx: &mut Cx<'_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
@@ -440,6 +463,7 @@ impl SlotRead {
     fn new(slot: SlotId, access: Access) -> Self {
         Self {
             slot,
+            is_piece: false,
             access: Some(access),
             state: State::Idle,
             refused: Vec::new(),
@@ -448,19 +472,55 @@ impl SlotRead {
         }
     }
 
-    /// Whether all of the slot is to be read, by this thread, and has not begun, and is more than the rest of a slice.
+    /// Whether this thread is to read all of the slot or a piece, has not begun, and needs more than the rest of a slice.
     fn is_long_here(&self, common: &Common, cx: &Cx<'_>) -> bool {
-        let is_whole = match (&self.state, &self.access) {
-            (State::Idle, Some(Access::Scan { ranges, limit: None, .. })) => **ranges == [KeyRange::all()],
+        let is_due = match (&self.state, &self.access) {
+            (State::Idle, Some(Access::Scan { ranges, limit: None, .. })) => {
+                self.is_piece || **ranges == [KeyRange::all()]
+            }
             _ => false,
         };
+        let is_long = |reader: &Reader| self.is_piece || reader.row_count() > cx.env.budget.rows.into();
+        is_due && self.reader_here(common, cx).is_some_and(is_long)
+    }
+
+    /// This node's replica, if it may be read.
+    fn reader_here<'a>(&self, common: &Common, cx: &'a Cx<'_>) -> Option<&'a Reader> {
         let (table, map) = (common.info.definition.id, &cx.env.site.map);
-        is_whole
-            && matches!(cx.place(table, self.slot, &[]), Place::Here)
-            && map.may_read(cx.env.now.monotonic)
-            && map
-                .reader(table, self.slot)
-                .is_some_and(|reader| reader.row_count() > cx.env.budget.rows.into())
+        let is_here = matches!(cx.place(table, self.slot, &[]), Place::Here);
+        map.reader(table, self.slot).filter(|_| is_here && map.may_read(cx.env.now.monotonic))
+    }
+
+    /// Keeps the first piece of what is left to be scanned here, and gives the others.
+    fn cut(&mut self, common: &Common, cx: &Cx<'_>) -> Vec<Self> {
+        let ranges = match (&self.state, &self.access) {
+            (State::Idle, Some(Access::Scan { ranges, descending: false, limit: None, .. })) => {
+                ranges.to_vec()
+            }
+            (State::Local(run), _) => run.ranges_left().unwrap_or_default(),
+            _ => return Vec::new(),
+        };
+        let Some(reader) = self.reader_here(common, cx) else { return Vec::new() };
+        let count = reader.row_count() / u64::from(cx.env.budget.piece_rows.max(1));
+        let guard = Guard::enter();
+        let separators = match usize::try_from(count) {
+            Ok(count) if count >= 2 => reader.separators(&guard, common.index, count.min(PIECES_MAX)),
+            _ => return Vec::new(),
+        };
+        let mut pieces = cut(ranges, &separators.unwrap_or_default()).into_iter();
+        let scan = |ranges| Access::Scan {
+            index: common.index,
+            ranges: Arc::new(ranges),
+            descending: false,
+            limit: None,
+        };
+        match (&mut self.state, pieces.next()) {
+            (State::Local(run), Some(first)) => run.keep(first),
+            (_, Some(first)) => self.access = Some(scan(first)),
+            (_, None) => {}
+        }
+        let slot = self.slot;
+        pieces.map(|ranges| Self { is_piece: true, ..Self::new(slot, scan(ranges)) }).collect()
     }
 
     /// Has another module read what has not begun.

@@ -271,16 +271,21 @@ pub struct Budget {
     /// Rows that a read visits one by one before it looks at columns of whole batches (`query`). None: it always goes
     /// row by row. The answers are the same.
     pub batches_after: Option<u16>,
+    /// About how many rows a piece of a long scan has, which another thread is asked for as a whole.
+    pub piece_rows: u32,
 }
 
 /// Rows of a read that columns of batches are not worth their making for: that costs as much as two rows.
 pub const BATCHES_AFTER: u16 = 16;
 
+/// Rows of a piece: half a millisecond of work, a hundred times what it takes to ask and to answer.
+pub const PIECE_ROWS: u32 = 20_000;
+
 impl Budget {
     /// So many rows, and nobody to help.
     #[must_use]
     pub const fn of(rows: u32) -> Self {
-        Self { rows, relief: None, batches_after: Some(BATCHES_AFTER) }
+        Self { rows, relief: None, batches_after: Some(BATCHES_AFTER), piece_rows: PIECE_ROWS }
     }
 
     /// Takes one row from the slice; false when it is spent.

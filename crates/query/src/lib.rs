@@ -19,6 +19,7 @@ pub mod module;
 pub mod mutants;
 pub mod node_map;
 pub mod piece_scan;
+mod pieces;
 pub mod range_share;
 pub mod read;
 pub mod readers;
@@ -35,6 +36,7 @@ pub use node_map::{
     ListedFragment, NodeMap, PublishedReader, RestoredFragment, Shared, TableAccessInfo, TablesAhead,
 };
 pub use piece_scan::{PieceScan, PieceStep};
+pub use pieces::cut;
 pub use range_share::{are_wide, sampled_share};
 pub use read::{
     GroupTable, ReadRun, ReadStep, RowSink, bounds_of, give_locked_row, give_row, passes_filter, read_row,

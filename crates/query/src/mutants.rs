@@ -9,10 +9,12 @@ pub enum Mutant {
     KernelForgetsRest,
     /// Where one condition cannot be told for a row of a batch, its rows pass.
     KernelGuesses,
+    /// A piece of a scan begins behind the key at which it was cut.
+    CutSkipsKey,
 }
 
 /// All of them; each has a test.
-pub const ALL: [Mutant; 3] =
-    [Mutant::KernelPassesUndecided, Mutant::KernelForgetsRest, Mutant::KernelGuesses];
+pub const ALL: [Mutant; 4] =
+    [Mutant::KernelPassesUndecided, Mutant::KernelForgetsRest, Mutant::KernelGuesses, Mutant::CutSkipsKey];
 
 stdx::plantable!(Mutant);

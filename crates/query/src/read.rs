@@ -302,6 +302,29 @@ impl ReadRun {
         Ok(ReadStep::End)
     }
 
+    /// What is left of a scan whose pieces others may read: it goes forward, and has no limit.
+    #[must_use]
+    pub fn ranges_left(&self) -> Option<Vec<KeyRange>> {
+        let Access::Scan { ranges, descending: false, limit: None, .. } = &self.access else { return None };
+        let mut left = ranges.get(self.position..)?.to_vec();
+        if let (Some(first), Some(resume)) = (left.first_mut(), &self.state.resume) {
+            first.lower = match resume {
+                Resume::Behind(key) => Bound::Excluded(key.clone()),
+                Resume::At(key) => Bound::Included(key.clone()),
+            };
+        }
+        Some(left)
+    }
+
+    /// Only these ranges are left, some of `ranges_left`.
+    pub fn keep(&mut self, left: Vec<KeyRange>) {
+        if let Access::Scan { ranges, .. } = &mut self.access {
+            *ranges = Arc::new(left);
+            self.position = 0;
+            self.state.resume = None;
+        }
+    }
+
     /// An undecided row turned out to pass the filter at its primary: it counts against the limit.
     pub fn count_resolved(&mut self, rows: u32) {
         self.state.rows_left = self.state.rows_left.saturating_sub(u64::from(rows));

@@ -71,6 +71,8 @@ const DISKS: u64 = 0xd15c;
 const RELIEF: u64 = 0x4e11ef;
 /// Tells the draws of how reads look at columns from the others.
 const BATCHES: u64 = 0xba7c4e5;
+/// Rows of a piece of a scan: tables have some dozens.
+const PIECE_ROWS: u32 = 8;
 
 /// StartPartialTimeout: the default.
 const START_PARTIAL_TIMEOUT: Duration = Duration::from_secs(30);
@@ -758,6 +760,7 @@ impl World {
         let mut budget = Budget::of(u32::try_from(1 + self.prng.below(self.shape.budget_max)).unwrap_or(1));
         budget.relief = self.drawn_relief(address);
         budget.batches_after = [None, Some(0), Some(8), Some(BATCHES_AFTER)][self.turns.batches.index(4)];
+        budget.piece_rows = PIECE_ROWS;
         let Some(slot) = self.slot_mut(address) else { return };
         match slot.queue.pop_front() {
             None => slot.module.handle(now, Input::Deadline, &mut budget, &mut slot.outputs),

@@ -417,6 +417,39 @@ impl Tree {
         below
     }
 
+    /// Keys that part the entries into about so many runs of much the same length, ascending: separators of the first
+    /// level from the root on that has enough of them.
+    ///
+    /// # Safety
+    /// As for `leaf`.
+    pub(crate) unsafe fn separators<'a>(&'a self, runs: usize) -> Vec<&'a [u8]> {
+        let mut level: Vec<Subtree<'a>> = vec![self.whole()];
+        while level.len() < runs {
+            let mut below = Vec::new();
+            let count = level.len();
+            for subtree in level {
+                // SAFETY: as in `descend`.
+                match unsafe { Node::from_ptr(subtree.node) } {
+                    Some(Node::Inner(inner)) => {
+                        let parent = |child| Parent {
+                            step: Step { inner, child },
+                            low: subtree.low,
+                            high: subtree.high,
+                        };
+                        below.extend((0..inner.len()).map(|child| parent(child).subtree(child)));
+                    }
+                    Some(Node::Leaf(_)) | None => below.push(subtree),
+                }
+            }
+            level = below;
+            if level.len() == count {
+                break;
+            }
+        }
+        let runs = runs.min(level.len());
+        (1..runs).filter_map(|run| level[run * level.len() / runs].low).collect()
+    }
+
     /// Adds the entry that `make` makes, if there is none with this key; true if it was added.
     pub(crate) fn insert<'a>(
         &'a self,

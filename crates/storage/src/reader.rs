@@ -191,6 +191,17 @@ impl Reader {
         index.map(|index| Source::Secondary(index)).ok_or(NoSuchIndex)
     }
 
+    fn tree<'g>(&'g self, guard: &'g Guard, index: IndexId) -> Result<&'g Tree, NoSuchIndex> {
+        Ok(self.tree_of(self.source(guard, index)?))
+    }
+
+    fn tree_of<'g>(&'g self, source: Source<'g>) -> &'g Tree {
+        match source {
+            Source::Primary => &self.core.primary,
+            Source::Secondary(index) => &index.tree,
+        }
+    }
+
     /// About which share of an index's entries lies within bounds: two ways down the tree. Right within a factor of two
     /// or so for keys that came in any order. Where they came in ascending order the last ones count for too many.
     pub fn share_within(
@@ -199,16 +210,24 @@ impl Reader {
         index: IndexId,
         bounds: KeyBounds<'_>,
     ) -> Result<f64, NoSuchIndex> {
-        let tree = match self.source(guard, index)? {
-            Source::Primary => &self.core.primary,
-            Source::Secondary(index) => &index.tree,
-        };
+        let tree = self.tree(guard, index)?;
         let below = |bound: Bound<&[u8]>, unbounded: f64| match bound {
             // SAFETY: a guard is held.
             Bound::Included(key) | Bound::Excluded(key) => unsafe { tree.share_below(key) },
             Bound::Unbounded => unbounded,
         };
         Ok((below(bounds.upper, 1.0) - below(bounds.lower, 0.0)).max(0.0))
+    }
+
+    /// Keys that part an index into about so many runs of much the same length, ascending.
+    pub fn separators<'g>(
+        &'g self,
+        guard: &'g Guard,
+        index: IndexId,
+        runs: usize,
+    ) -> Result<Vec<&'g [u8]>, NoSuchIndex> {
+        // SAFETY: the guard is held for 'g.
+        Ok(unsafe { self.tree(guard, index)?.separators(runs) })
     }
 
     /// How many entries of an index lie within bounds, or `count_max` if there are more. Rows are not looked at.
@@ -259,13 +278,9 @@ impl Reader {
         direction: Direction,
         visibility: Visibility,
     ) -> Cursor<'g> {
-        let tree = match source {
-            Source::Primary => &self.core.primary,
-            Source::Secondary(index) => &index.tree,
-        };
         Cursor {
             source,
-            tree,
+            tree: self.tree_of(source),
             visibility,
             direction,
             stop: Bound::Unbounded,

@@ -582,6 +582,36 @@ fn the_share_of_a_range_is_about_right_for_keys_in_any_order() {
 }
 
 #[test]
+fn separators_part_an_index_into_runs_of_much_the_same_length() {
+    for is_ascending in [true, false] {
+        let mut fragment = Fragment::new(definition(false), memory(16));
+        for number in 0..10_000 {
+            let id = if is_ascending { number } else { number * 3_571 % 10_000 };
+            commit_row(&mut fragment, id, Some(&row(id, 0, b"")), 1);
+        }
+        let (reader, guard) = (fragment.reader(), Guard::enter());
+        for runs in [1, 2, 5, 20, 64] {
+            let separators = reader.separators(&guard, IndexId(0), runs).unwrap();
+            assert_eq!(separators.len(), runs - 1, "{runs}");
+            let bounds = |run: usize| KeyBounds {
+                lower: run
+                    .checked_sub(1)
+                    .map_or(Bound::Unbounded, |before| Bound::Included(separators[before])),
+                upper: separators.get(run).map_or(Bound::Unbounded, |end| Bound::Excluded(*end)),
+            };
+            let count = |run| reader.count_within(&guard, IndexId(0), bounds(run), 10_000).unwrap();
+            let counts: Vec<usize> = (0..runs).map(count).collect();
+            assert_eq!(counts.iter().sum::<usize>(), 10_000);
+            let longest = counts.iter().max().unwrap() * runs;
+            assert!(longest < 20_000, "{runs} runs, in order: {is_ascending}: {counts:?}");
+        }
+    }
+    let empty = Fragment::new(definition(false), memory(16));
+    let (reader, guard) = (empty.reader(), Guard::enter());
+    assert_eq!(reader.separators(&guard, IndexId(0), 5).unwrap(), Vec::<&[u8]>::new());
+}
+
+#[test]
 fn many_rows_in_and_out_give_the_memory_back() {
     let memory = memory(64);
     let mut fragment = Fragment::new(definition(true), Arc::clone(&memory));
