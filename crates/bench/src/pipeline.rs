@@ -6,7 +6,7 @@
 //! ```text
 //! receive    a worker per CPU does all that its clients ask: ReadPlacement=local
 //! split      threads of their own for slots (`ldm`, `query`), coordinators and clients: ThreadConfig
-//! pipeline   the threads of `split`, and each read goes to the thread that owns its slot: ReadPlacement=owner
+//! pipeline   the threads of `split`, and each read goes to the `query` of its slot: ReadPlacement=owner
 //! adaptive   the workers of `receive`, but threads with less to do read parts of long scans: the default
 //! ```
 //! The verdict of a workload compares the adaptive setup with the better of the fixed ones, by the throughput summed

@@ -10,9 +10,9 @@
 //!                      Delayed --later, or in a newer view--> Idle
 //! ```
 //! Without an order, slots are read one after the other (remote ones are all asked at once) and rows go straight into
-//! the sink. Other threads of this node that have nothing to do read a part of a long scan, too (`Budget::relief`): a
-//! slot, or a piece of one. With an order, each slot's rows come in key order and the reader merges them. It gives a row out
-//! only when it knows the next row of every slot that has more.
+//! the sink. Other threads of this node that have nothing to do read parts of a long scan, too (`Budget::relief`):
+//! slots, and pieces of long ones. With an order, each slot's rows come in key order and the reader merges them. It
+//! gives a row out only when it knows the next row of every slot that has more.
 //!
 //! Invariants: every row visible throughout the read is given out once. Nothing of storage is held between polls. A
 //! read that was not answered is asked again from where it stood, elsewhere if need be.
@@ -330,9 +330,9 @@ impl TableReader {
         self.slots.sort_by_key(|read| !matches!(read.state, State::Asked { .. }));
     }
 
-    /// Asks a thread of this node that has nothing to do for one of the slots to be read here, or for a piece of one, if
-    /// that takes longer than a slice. This thread begins with the first ones, and is not left without one. A helper is
-    /// asked for one at a time: it looks idle until it has woken.
+    /// Asks a thread of this node that has nothing to do for a slot to be read here, or for a piece of one. It takes
+    /// longer than a slice. This thread begins with the first ones, and is not left without one. A helper is asked for
+    /// one at a time: it looks idle until it has woken.
     fn share_out(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
         let is_shared = self.order == Order::Any;
         let Some(module) = cx.env.budget.relief.take().filter(|_| is_shared) else { return Ok(()) };
@@ -472,7 +472,7 @@ impl SlotRead {
         }
     }
 
-    /// Whether this thread is to read all of the slot or a piece, has not begun, and needs more than the rest of a slice.
+    /// Whether this thread is to read all of the slot or a piece, has not begun, and needs more than one slice.
     fn is_long_here(&self, common: &Common, cx: &Cx<'_>) -> bool {
         let is_due = match (&self.state, &self.access) {
             (State::Idle, Some(Access::Scan { ranges, limit: None, .. })) => {

@@ -395,7 +395,7 @@ pub(crate) struct ModelOptions {
 Setups:
   receive    a worker per CPU does all that its clients ask (ReadPlacement=local)
   split      threads of their own for slots, coordinators and clients (ThreadConfig)
-  pipeline   as split, and each read goes to the thread that owns its slot (ReadPlacement=owner)
+  pipeline   as split, and each read goes to the `query` of its slot (ReadPlacement=owner)
   adaptive   as receive, but threads with less to do read parts of long scans: the default of a node
 
 Examples:

@@ -302,7 +302,7 @@ impl ReadRun {
         Ok(ReadStep::End)
     }
 
-    /// What is left of a scan whose pieces others may read: it goes forward, and has no limit.
+    /// The ranges that are left of a scan whose pieces others may read: it goes forward, and has no limit.
     #[must_use]
     pub fn ranges_left(&self) -> Option<Vec<KeyRange>> {
         let Access::Scan { ranges, descending: false, limit: None, .. } = &self.access else { return None };
