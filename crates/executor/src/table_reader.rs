@@ -137,6 +137,8 @@ enum State {
 struct SlotRead {
     slot: SlotId,
     is_piece: bool,
+    /// The module of this node that was asked to do this thread's work.
+    helper: Option<Address>,
     /// The access that has not begun.
     access: Option<Access>,
     state: State,
@@ -330,20 +332,28 @@ impl TableReader {
         self.slots.sort_by_key(|read| !matches!(read.state, State::Asked { .. }));
     }
 
-    /// Asks a thread of this node that has nothing to do for a slot to be read here, or for a piece of one. It takes
-    /// longer than a slice. This thread begins with the first ones, and is not left without one. A helper is asked for
-    /// one at a time: it looks idle until it has woken.
+    /// Asks a thread of this node that has nothing to do for a part of what is to be read here, and for another one: so
+    /// it need not wait for this thread between them.
     fn share_out(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
         let is_shared = self.order == Order::Any;
         let Some(module) = cx.env.budget.relief.take().filter(|_| is_shared) else { return Ok(()) };
         self.cut_long_slots(cx);
         let helper = Address::new(cx.env.site.node(), ModuleKind::Query, module);
-        let is_here = |read: &SlotRead| matches!(read.state, State::Idle | State::Local(_));
-        let is_helping = |read: &SlotRead| matches!(read.state, State::Asked { to, .. } if to == helper);
+        // It looks idle until it has woken.
+        if !self.slots.iter().any(|read| read.helper == Some(helper)) {
+            self.give_part(helper, cx)?;
+            self.give_part(helper, cx)?;
+        }
+        Ok(())
+    }
+
+    /// Asks a helper for the last part that takes longer than a slice, while this thread keeps more than the helper had.
+    fn give_part(&mut self, helper: Address, cx: &mut Cx<'_>) -> Result<(), Failure> {
+        let given = self.slots.iter().filter(|read| read.helper == Some(helper)).count();
+        let kept = self.slots.iter().filter(|read| read.is_here()).count();
         let last = self.slots.iter().rposition(|read| read.is_long_here(&self.common, cx));
-        let keeps_one = |last: &usize| self.slots[..*last].iter().any(is_here);
-        if let Some(last) = last.filter(keeps_one).filter(|_| !self.slots.iter().any(is_helping)) {
-            self.slots[last].ask_for_all(helper, &self.common, cx)?;
+        if let Some(last) = last.filter(|_| kept > given + 1) {
+            self.slots[last].ask_helper(helper, &self.common, cx)?;
             self.put_asked_first();
         }
         Ok(())
@@ -372,8 +382,14 @@ impl TableReader {
                 Poll::Full => return Ok(Pump::Rows),
                 Poll::Wait => position += 1,
                 Poll::Spent => return Ok(Pump::Spent),
-                // The others keep their order: none is begun before the one under way has ended.
-                Poll::Done => drop(self.slots.remove(position)),
+                Poll::Done => {
+                    // The others keep their order: none is begun before the one under way has ended.
+                    let done = self.slots.remove(position);
+                    if let Some(helper) = done.helper {
+                        self.give_part(helper, cx)?;
+                        position = 0;
+                    }
+                }
             }
         }
         Ok(if self.slots.is_empty() { Pump::End } else { Pump::Wait })
@@ -464,6 +480,7 @@ impl SlotRead {
         Self {
             slot,
             is_piece: false,
+            helper: None,
             access: Some(access),
             state: State::Idle,
             refused: Vec::new(),
@@ -523,10 +540,16 @@ impl SlotRead {
         pieces.map(|ranges| Self { is_piece: true, ..Self::new(slot, scan(ranges)) }).collect()
     }
 
-    /// Has another module read what has not begun.
-    fn ask_for_all(&mut self, to: Address, common: &Common, cx: &mut Cx<'_>) -> Result<(), Failure> {
+    /// This thread reads it, or will.
+    fn is_here(&self) -> bool {
+        matches!(self.state, State::Idle | State::Local(_))
+    }
+
+    /// Has another module of this node read what has not begun.
+    fn ask_helper(&mut self, helper: Address, common: &Common, cx: &mut Cx<'_>) -> Result<(), Failure> {
+        self.helper = Some(helper);
         match self.access.take() {
-            Some(access) => self.ask(access, to, None, common, cx),
+            Some(access) => self.ask(access, helper, None, common, cx),
             None => Ok(()),
         }
     }
