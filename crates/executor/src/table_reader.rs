@@ -332,8 +332,8 @@ impl TableReader {
         self.slots.sort_by_key(|read| !matches!(read.state, State::Asked { .. }));
     }
 
-    /// Asks a thread of this node that has nothing to do for a part of what is to be read here, and for another one: so
-    /// it need not wait for this thread between them.
+    /// Asks a thread of this node that has nothing to do for a part of what is to be read here. It is asked for another
+    /// one at once, so that it need not wait between them.
     fn share_out(&mut self, cx: &mut Cx<'_>) -> Result<(), Failure> {
         let is_shared = self.order == Order::Any;
         let Some(module) = cx.env.budget.relief.take().filter(|_| is_shared) else { return Ok(()) };
@@ -347,7 +347,8 @@ impl TableReader {
         Ok(())
     }
 
-    /// Asks a helper for the last part that takes longer than a slice, while this thread keeps more than the helper had.
+    /// Asks a helper for the last part that takes longer than a slice, while this thread keeps more than the helper
+    /// had.
     fn give_part(&mut self, helper: Address, cx: &mut Cx<'_>) -> Result<(), Failure> {
         let given = self.slots.iter().filter(|read| read.helper == Some(helper)).count();
         let kept = self.slots.iter().filter(|read| read.is_here()).count();

@@ -430,6 +430,12 @@ impl<S: Send + 'static> Worker<S> {
             let message = format!("thread {} is not pinned: CPU {:?} is not there", plan.name, plan.cpus);
             self.process.log(Severity::Warning, message);
         }
+        if plan.cpus.is_empty()
+            && let Err(error) = crate::machine::take_short_turns()
+        {
+            let message = format!("thread {} has turns of a usual length: {error}", plan.name);
+            self.process.log(Severity::Debug, message);
+        }
         if let Some(priority) = plan.priority
             && crate::machine::set_priority_of_this_thread(priority).is_err()
         {
@@ -678,6 +684,15 @@ impl<S: Send + 'static> Worker<S> {
             }
         }
         self.budget.relief = None;
+        self.let_others_run();
+    }
+
+    /// Threads that share CPUs take turns by slices of long work. By itself the kernel changes between them at its
+    /// ticks, which are milliseconds apart, and clients of the others wait for that.
+    fn let_others_run(&self) {
+        if self.plan.cpus.is_empty() {
+            std::thread::yield_now();
+        }
     }
 
     /// Measured, so that its budget fits the slice.
