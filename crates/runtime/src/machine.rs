@@ -145,3 +145,20 @@ unsafe extern "C" {
     fn getrusage(who: i32, usage: *mut ResourceUsage) -> i32;
     fn syscall(number: i64, ...) -> i64;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_with_short_turns_keeps_its_priority() {
+        let niceness = std::thread::spawn(|| {
+            set_priority_of_this_thread(3).unwrap();
+            if let Err(error) = take_short_turns() {
+                eprintln!("skipped: no turns of a thread's own here: {error}");
+            }
+            getpriority_process(Some(gettid())).unwrap()
+        });
+        assert_eq!(niceness.join().unwrap(), 8);
+    }
+}
