@@ -10,6 +10,10 @@ pub enum Mutant {
     OneTableLocked,
     /// A query that runs again keeps the rows that it has read before.
     OldRowsKept,
+    /// A slot that another thread was asked to read is read here, too.
+    MovedTwice,
+    /// A scan goes on behind a row that is undecided here, and what its primary says of that row is left out.
+    CountBeforeUndecided,
     /// A piece of scratch is taken as it comes from the disk.
     DamagedPiecesTaken,
     /// Rows that were locked at this node are read here though another node is their primary by then.
@@ -19,10 +23,12 @@ pub enum Mutant {
 }
 
 /// All of them.
-pub const ALL: [Mutant; 6] = [
+pub const ALL: [Mutant; 8] = [
     Mutant::StaleRowsTaken,
     Mutant::OneTableLocked,
     Mutant::OldRowsKept,
+    Mutant::MovedTwice,
+    Mutant::CountBeforeUndecided,
     Mutant::DamagedPiecesTaken,
     Mutant::GrantReadAtBackup,
     Mutant::GrantReadOfOwnRows,

@@ -20,6 +20,7 @@
 
 use crate::cx::{Cx, Place, table_ref};
 use crate::inbox::Reply;
+use crate::mutants::{self, Mutant};
 use crate::outcome::{Failure, failure_of};
 use crate::row::Row;
 use crate::row_buffer::{RowAt, RowBuffer};
@@ -549,7 +550,8 @@ impl SlotRead {
     /// Has another module of this node read what has not begun.
     fn ask_helper(&mut self, helper: Address, common: &Common, cx: &mut Cx<'_>) -> Result<(), Failure> {
         self.helper = Some(helper);
-        match self.access.take() {
+        let access = if mutants::is(Mutant::MovedTwice) { self.access.clone() } else { self.access.take() };
+        match access {
             Some(access) => self.ask(access, helper, None, common, cx),
             None => Ok(()),
         }
@@ -763,7 +765,9 @@ impl SlotRead {
         };
         self.attempts = 0;
         cx.keep_raised(batch.raised);
-        give(&batch.rows, common, sink)?;
+        if !mutants::is(Mutant::CountBeforeUndecided) {
+            give(&batch.rows, common, sink)?;
+        }
         match behind {
             Behind::Local(mut run) => {
                 run.count_resolved(batch.rows.count);

@@ -160,6 +160,8 @@ pub const KNOWN: &[(&str, WorldKind, u64)] = &[
     ("StaleRowsTaken", WorldKind::Joined, 0),
     ("OneTableLocked", WorldKind::Joined, 0),
     ("OldRowsKept", WorldKind::Joined, 5),
+    ("MovedTwice", WorldKind::Joined, 3),
+    ("CountBeforeUndecided", WorldKind::Joined, 0),
 ];
 
 /// Bugs that nothing catches: `docs/verification.md` would say why.
