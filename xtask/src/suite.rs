@@ -253,7 +253,7 @@ fn mutants(workspace: &Workspace) -> Result<Passed, Failure> {
     run(&mut test, CARGO_LIMIT)?;
     // Directed schedules for bugs that seeds do not meet soon, in the crates that have the bugs.
     // `transaction` has three such tests: of its protocol, of the order in its log, and of a full log.
-    let packages = ["transaction", "membership", "node", "executor", "query", "durability"];
+    let packages = ["transaction", "membership", "node", "executor", "query", "durability", "runtime"];
     let tests = packages.len() + 2;
     let mut directed = workspace.cargo();
     directed.args(["test", "--quiet"]);

@@ -16,7 +16,7 @@
 //! | `links`, `supervisor` | which links there are, and frames on them |
 //! | `shared_memory` | rings of bytes between two nodes of one machine |
 //! | `process`, `statistics`, `report` | what threads share; what they count; the report of it |
-//! | `long_work` | slices of long work, and whose turn it is |
+//! | `long_work` | slices of long work: how many a round takes, and whose turn it is |
 //! | `load` | how busy each thread is, for the placement of reads and clients |
 //! | `disk` | the files of modules |
 //! | `crash` | traces of a node that dies |
@@ -30,6 +30,8 @@
 //!
 //! Deliberately not here: what signals mean.
 
+#[cfg(all(test, feature = "mutants"))]
+mod bugs;
 pub mod certificates;
 mod clock;
 pub mod config;
@@ -43,6 +45,7 @@ mod listeners;
 mod load;
 pub mod long_work;
 pub mod machine;
+pub mod mutants;
 mod password_key;
 mod placement;
 mod process;

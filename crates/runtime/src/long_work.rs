@@ -4,8 +4,12 @@
 //! the reclaiming of another module, nor the other way round. How many rows a slice has is learnt for each module: a
 //! row of a scan costs less than one that is published.
 //!
-//! Deliberately not here: when a slice is taken (`worker`), and what it does.
+//! Invariants: a round in which a slice waits takes one, whatever else it had to do. Where short work has no end, long
+//! work has a fifth of the time.
+//!
+//! Deliberately not here: what a slice does, and what a round does before it (`worker`).
 
+use crate::mutants::{self, Mutant};
 use std::collections::VecDeque;
 use stdx::Duration;
 
@@ -48,9 +52,18 @@ impl<W> LongWork<W> {
         let lanes = self.lanes.len();
         let module =
             (0..lanes).map(|step| (self.turn + step) % lanes).find(|lane| !self.lanes[*lane].is_empty())?;
-        self.turn = (module + 1) % lanes;
+        self.turn = if mutants::is(Mutant::OneModuleRuns) { module } else { (module + 1) % lanes };
         self.count -= 1;
         self.lanes[module].pop_front().map(|work| (module, work))
+    }
+}
+
+/// Whether a round takes another slice: one in any case, and more until they had a quarter of `rest`. That is the time
+/// which the round took for all else. `long` is the time of its slices so far, if it has taken one.
+pub(crate) fn is_due(rest: Duration, long: Option<Duration>) -> bool {
+    match long {
+        None => rest == Duration::ZERO || !mutants::is(Mutant::LongNeverRuns),
+        Some(long) => long < rest / 4,
     }
 }
 
@@ -85,12 +98,44 @@ impl Default for SliceRows {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{LongWork, SliceRows};
+pub(crate) mod tests {
+    use super::{LongWork, SliceRows, is_due};
     use stdx::Duration;
 
+    /// Three modules want slices of 50 µs again and again, and each round has short work for `rest`. Gives how many
+    /// slices each module has, and how long the rounds take.
+    fn slices_beside(rest: Duration, rounds: u32) -> ([u32; 3], Duration) {
+        let slice = Duration::from_micros(50);
+        let (mut long, mut taken, mut time) = (LongWork::new(3), [0; 3], Duration::ZERO);
+        (0..3).for_each(|module| long.push(module, ()));
+        for _ in 0..rounds {
+            let mut had = None;
+            while is_due(rest, had) {
+                let Some((module, ())) = long.next() else { panic!("all of them wait") };
+                taken[module] += 1;
+                long.push(module, ());
+                had = Some(had.unwrap_or_default() + slice);
+            }
+            time += rest + had.unwrap_or_default();
+        }
+        (taken, time)
+    }
+
     #[test]
-    fn modules_have_their_turns_and_keep_their_order() {
+    pub(crate) fn short_work_without_end_leaves_a_fifth_to_long_work() {
+        for rest_us in [0, 10, 200, 1_000, 5_000] {
+            let (taken, time) = slices_beside(Duration::from_micros(rest_us), 900);
+            let long = u128::from(taken.iter().sum::<u32>()) * 50;
+            assert!(
+                long * 5 >= time.as_micros(),
+                "{rest_us} µs of short work in each round: {taken:?} in {time:?}"
+            );
+            assert!(taken.iter().all(|slices| *slices == taken[0]), "{rest_us} µs: {taken:?}");
+        }
+    }
+
+    #[test]
+    pub(crate) fn modules_have_their_turns_and_keep_their_order() {
         let mut long = LongWork::new(3);
         for statement in ["a", "b", "c"] {
             long.push(0, statement);

@@ -31,7 +31,7 @@ use crate::disk::Disk;
 use crate::exchange::{Control, Exchange, Parcel};
 use crate::links::{LinkOrder, Links};
 use crate::listeners::Listener;
-use crate::long_work::{LongWork, SliceRows};
+use crate::long_work::{LongWork, SliceRows, is_due};
 use crate::password_key::{self, Wanted};
 use crate::placement::Placement;
 use crate::process::{External, Process, ThreadShared};
@@ -672,16 +672,17 @@ impl<S: Send + 'static> Worker<S> {
         }
     }
 
-    /// One slice, and more while long work had less than a quarter of the time that the round took for all else.
+    /// The slices of this round.
     fn run_long_work(&mut self) {
         self.now = clock::now();
-        let until = self.now.monotonic + self.now.monotonic.since(self.round_start) / 4;
-        while let Some((module, input)) = self.slices.waiting.next() {
+        let (begun, mut long) = (self.now.monotonic, None);
+        let rest = begun.since(self.round_start);
+        while is_due(rest, long)
+            && let Some((module, input)) = self.slices.waiting.next()
+        {
             self.look_for_relief();
             self.run_slice(module, input);
-            if self.now.monotonic >= until {
-                break;
-            }
+            long = Some(self.now.monotonic.since(begun));
         }
         self.budget.relief = None;
         self.let_others_run();

@@ -217,7 +217,7 @@ pub const WORLDS: &[Named] = &[
     },
     Named {
         name: "rejoin-two",
-        about: "the same with a commit over two slots",
+        about: "two slots are copied to a node while a commit changes a row and deletes one, and a node that copies dies at any moment",
         run: |states| explore(|| replicas::ReplicaWorld::new(&replicas::Plan::rejoin_two()), states),
     },
     Named {

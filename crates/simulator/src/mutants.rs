@@ -243,6 +243,7 @@ impl Bug {
                 WorldKind::Small("commit-two"),
                 WorldKind::Small("double-takeover"),
                 WorldKind::Small("rejoin-cut"),
+                WorldKind::Small("rejoin-two"),
             ],
         }
     }
