@@ -39,7 +39,7 @@ pub(super) struct Kernel {
 /// A condition of the filter.
 #[derive(Debug)]
 enum Condition {
-    /// Of a column of integers, or of what a division by the number leaves of it.
+    /// A test of a column of integers, or of the remainder when it is divided by a number.
     Number(NumberColumn, Option<i64>, ColumnTest),
     /// Of a column of texts.
     Text(TextColumn, TextTest),

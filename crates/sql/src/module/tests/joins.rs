@@ -85,7 +85,7 @@ fn subqueries_of_several_rows_ask_at_the_same_time() {
         );
         let left = read_in(harness.only_signal());
         harness.read_done(&left, &pairs(&[(1, 7), (2, 8), (3, 7), (4, 9)]));
-        // Of two rows with one value, one asks.
+        // Two rows have the same value: only the first one asks.
         let asked = reads(&mut harness);
         assert_eq!(asked.len(), 3);
         for (read, v) in asked.iter().zip([70, 80, 90]).rev() {
