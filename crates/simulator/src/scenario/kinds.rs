@@ -183,8 +183,9 @@ impl Scenario {
             let wait = at + if prng.chance(1, 2) { 0 } else { prng.below(2_000) };
             scenario.disruptions.push((wait, Disruption::Hang { node, time: 2 * HUNG_WORK_MS * 1_000_000 }));
         }
-        // Of two that hang, one whose connections close may accuse the last replica that works. A node's watchdog ends
-        // it before that, and there is none here.
+        // The connections of a node that hangs may close too, but not if two hang: the one whose connections close
+        // might then get the last working replica left out. A real node's watchdog ends a node that hangs before that;
+        // the simulator has no watchdog.
         if prng.chance(1, 2) && count == 1 {
             let choke = |(wait, disruption): &(u64, Disruption)| {
                 let Disruption::Hang { node, .. } = *disruption else { return None };

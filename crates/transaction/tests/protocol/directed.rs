@@ -410,11 +410,8 @@ fn what_is_being_published_when_a_copy_begins_is_copied() {
     assert_eq!(all.committed(3, &ids), ids);
 }
 
-/// The position of what node 3 has applied holds in the next view, whoever leads then. Pieces that were on their way
-/// are sent once more.
-#[test]
-fn a_copy_goes_on_behind_what_was_applied() {
-    let mut all = Nodes::new(3);
+/// Node 3 was left out and joins with nothing; the others have more rows than one piece of a copy.
+fn join_beside_many_rows(all: &mut Nodes) -> Vec<i64> {
     let ids = all.ids[..3 * LARGE].to_vec();
     all.stage(1, &ids);
     let commit = all.commit(1, u32::try_from(ids.len()).expect("few"));
@@ -427,6 +424,15 @@ fn a_copy_goes_on_behind_what_was_applied() {
     all.begin_again(3);
     all.install_at(&[1, 2, 3]);
     all.settle();
+    ids
+}
+
+/// The position of what node 3 has applied holds in the next view, whoever leads then. Pieces that were on their way
+/// are sent once more.
+#[test]
+fn a_copy_goes_on_behind_what_was_applied() {
+    let mut all = Nodes::new(3);
+    let ids = join_beside_many_rows(&mut all);
     let is_applied = |envelope: &Envelope, slot| match envelope.signal {
         Signal::CopyApplied { slot: of, .. } => of == slot && envelope.to == ldm(1),
         _ => false,
@@ -544,18 +550,7 @@ fn a_range_that_differs_is_asked_for_in_the_next_view() {
 fn a_copy_goes_on_in_the_midst_of_an_index() {
     let mut all = Nodes::new(3);
     all.add_index();
-    let ids = all.ids[..3 * LARGE].to_vec();
-    all.stage(1, &ids);
-    let commit = all.commit(1, u32::try_from(ids.len()).expect("few"));
-    assert!(is_committed(&all.ask(1, commit), 1));
-    all.leave_out(3, 1);
-    all.install_at(&[1, 2]);
-    all.settle();
-    all.run();
-    all.let_join(3);
-    all.begin_again(3);
-    all.install_at(&[1, 2, 3]);
-    all.settle();
+    let ids = join_beside_many_rows(&mut all);
     let first = ids.iter().map(|id| all.key(*id)).min().expect("some");
     let is_later = |envelope: &Envelope| match &envelope.signal {
         Signal::CopyPiece(piece) => piece.entries.iter().any(|copied| copied.keys[0] != first),
